@@ -1,0 +1,17 @@
+//! Lua procedures as transactions over a [`tokaido_store::Store`], compiled by LuaJIT.
+//!
+//! A [`Vm`] lives as long as its thread. It loads [`Sources`], knows the [`Procedure`]s that they
+//! export, and runs them inside a transaction that the caller has begun; committing or rolling
+//! back stays with the caller.
+
+mod http;
+mod procedure;
+mod source;
+mod value;
+mod vm;
+
+pub use http::{HttpRequest, HttpResponse};
+pub use procedure::{Mode, Procedure, ProcedureId, Route};
+pub use source::{LoadError, Source, Sources};
+pub use value::Value;
+pub use vm::{CallError, Limits, Transaction, Vm, VmError};

@@ -1,0 +1,40 @@
+//! What a procedure file exports.
+
+use std::path::PathBuf;
+
+/// How a procedure runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// On a snapshot, on any core: `tokaido.read`.
+    Read,
+    /// In the writer, one at a time: `tokaido.write`.
+    Write,
+}
+
+/// The place of a procedure in [`crate::Vm::procedures`]: the same in every VM of the same sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ProcedureId(pub(crate) u32);
+
+/// One exported function.
+#[derive(Clone, Debug)]
+pub struct Procedure {
+    /// `module.field`, as `hits.count`.
+    pub name: String,
+    /// How it runs.
+    pub mode: Mode,
+    /// The HTTP route it answers; `None` for one that is called by name.
+    pub route: Option<Route>,
+    /// The file that defines it.
+    pub path: PathBuf,
+    /// The line where its function begins.
+    pub line: u32,
+}
+
+/// An HTTP route, as in `tokaido.http("GET /hits/:page", …)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// The path; `:name` takes one segment, `*name` at the end takes the rest.
+    pub pattern: String,
+}

@@ -1,0 +1,159 @@
+//! What can go wrong, one enum per kind of operation. Each message says what to do next.
+
+use std::{io, path::PathBuf};
+
+use crate::limits;
+
+/// A store could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another process (or another handle in this one) has the directory.
+    #[error("{} is in use by another tokaido process; stop that one, or connect to it instead", directory.display())]
+    Locked {
+        /// The store's directory.
+        directory: PathBuf,
+    },
+    /// The directory cannot be made, read or written.
+    #[error("cannot open the store in {}: {source}; check that the directory exists and that this user may write to it", directory.display())]
+    Io {
+        /// The store's directory.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The directory holds a store of a version that this program does not know.
+    #[error("the store in {} has format version {found}, this program knows version {known}; use a tokaido that knows it, or dump and load", directory.display())]
+    Version {
+        /// The store's directory.
+        directory: PathBuf,
+        /// The version found.
+        found: u32,
+        /// The version this program writes.
+        known: u32,
+    },
+    /// The files are there, but are not a store, or are damaged.
+    #[error("the store in {} is damaged: {what}; restore a backup, or move the files away to start anew", directory.display())]
+    Damaged {
+        /// The store's directory.
+        directory: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// A database could not be named.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DatabaseError {
+    /// The name has characters or a length that names do not have.
+    #[error("bad database name {name:?}: use 1 to {max} of a-z A-Z 0-9 _ - . with a letter, digit or _ first", max = limits::DATABASE_NAME_LEN_MAX)]
+    BadName {
+        /// The name as it was given.
+        name: String,
+    },
+    /// The store has as many databases as it may.
+    #[error("the store has {max} databases, which is the limit; put records of one kind into one database, with a prefix", max = limits::DATABASES_MAX)]
+    TooMany,
+}
+
+/// A read failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The key has no bytes, or too many.
+    #[error("a key has 1 to {max} bytes, this one has {len}", max = limits::KEY_LEN_MAX)]
+    KeyLength {
+        /// The length of the key that was given.
+        len: usize,
+    },
+    /// What is stored cannot be understood.
+    #[error("a stored record is damaged: {what}; restore a backup")]
+    Damaged {
+        /// What is wrong.
+        what: String,
+    },
+    /// The engine failed.
+    #[error("reading failed: {message}")]
+    Engine {
+        /// What the engine said.
+        message: String,
+    },
+}
+
+/// A write failed. The transaction may go on, but it must not be committed as if it had happened;
+/// callers roll it back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The read that is part of the write failed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The value is too long.
+    #[error("a value has at most {max} bytes, this one has {len}; split it over several keys", max = limits::VALUE_LEN_MAX)]
+    ValueLength {
+        /// The length of the value that was given.
+        len: usize,
+    },
+    /// The transaction writes more than one may.
+    #[error("one transaction may write {writes} records and {bytes} bytes, this one wants more; split the work", writes = limits::TRANSACTION_WRITES_MAX, bytes = limits::TRANSACTION_BYTES_MAX)]
+    TransactionTooLarge,
+    /// Another writer is at work: a store has one at a time.
+    #[error("the store has a writer already; wait until it is dropped")]
+    WriterBusy,
+    /// An earlier failure left it unknown what is on disk.
+    #[error(
+        "the store refuses writes since an earlier failure ({why}); restart it, so that it reads again what is on disk"
+    )]
+    Poisoned {
+        /// The failure that came first.
+        why: String,
+    },
+    /// The engine failed.
+    #[error("writing failed: {message}")]
+    Engine {
+        /// What the engine said.
+        message: String,
+    },
+}
+
+/// A transaction was not committed, except for [`CommitError::Undetermined`].
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// Another transaction changed what this one read: run it again from the top.
+    #[error("the transaction collided with another one; run it again")]
+    Conflict,
+    /// The disk is full. Nothing was committed; writes go on once there is room.
+    #[error("the disk is full: nothing was written; free some space and try again")]
+    DiskFull,
+    /// Writing failed. Nothing was committed.
+    #[error("the commit failed, nothing was written: {message}")]
+    Failed {
+        /// What the system or the engine said.
+        message: String,
+    },
+    /// Syncing failed, so what is on disk is unknown. The store refuses writes from here on.
+    #[error(
+        "syncing to disk failed ({message}): it is unknown whether this was written, and the store refuses writes until it is restarted"
+    )]
+    Undetermined {
+        /// What the system or the engine said.
+        message: String,
+    },
+}
+
+/// [`crate::transact`] failed: the body said no, or the store did.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransactError<E> {
+    /// The body's own error. Nothing was committed.
+    #[error(transparent)]
+    Body(E),
+    /// The transaction could not begin or be rolled back.
+    #[error(transparent)]
+    Write(WriteError),
+    /// The transaction could not be committed.
+    #[error(transparent)]
+    Commit(CommitError),
+}

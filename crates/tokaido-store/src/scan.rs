@@ -1,0 +1,143 @@
+//! Scans by prefix and range, forward and backward, with a limit: all made of `seek`.
+
+use std::ops::Bound;
+
+use crate::{DatabaseId, Direction, Entry, ReadError, ReadTransaction};
+
+/// Which keys a scan visits, and in which order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanRange {
+    /// The smallest key.
+    pub low: Bound<Vec<u8>>,
+    /// The largest key.
+    pub high: Bound<Vec<u8>>,
+    /// From the smallest to the largest, or back.
+    pub direction: Direction,
+}
+
+impl ScanRange {
+    /// Every key.
+    #[must_use]
+    pub fn all() -> Self {
+        Self { low: Bound::Unbounded, high: Bound::Unbounded, direction: Direction::Forward }
+    }
+
+    /// The keys that start with `prefix`.
+    #[must_use]
+    pub fn prefix(prefix: &[u8]) -> Self {
+        let high = prefix_end(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        Self { low: Bound::Included(prefix.to_vec()), high, direction: Direction::Forward }
+    }
+
+    /// The same keys from the other end.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        let direction = match self.direction {
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
+        };
+        Self { direction, ..self }
+    }
+
+    fn start(&self) -> Bound<Vec<u8>> {
+        match self.direction {
+            Direction::Forward => self.low.clone(),
+            Direction::Backward => self.high.clone(),
+        }
+    }
+
+    /// Whether a key met on the way is beyond the far end.
+    fn is_past(&self, key: &[u8]) -> bool {
+        match (self.direction, &self.low, &self.high) {
+            (Direction::Forward, _, Bound::Included(high)) => key > &high[..],
+            (Direction::Forward, _, Bound::Excluded(high)) => key >= &high[..],
+            (Direction::Backward, Bound::Included(low), _) => key < &low[..],
+            (Direction::Backward, Bound::Excluded(low), _) => key <= &low[..],
+            _ => false,
+        }
+    }
+}
+
+/// The first key after all that start with `prefix`; `None` if there is none, as after `0xff`.
+#[must_use]
+pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&b| b != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+/// A scan under way. It holds no transaction: each step names the one to read from, so that writes
+/// may come between the steps, and so that a listing may go on where an earlier one ended.
+#[derive(Clone, Debug)]
+pub struct Scanner {
+    database: DatabaseId,
+    range: ScanRange,
+    next: Bound<Vec<u8>>,
+    remaining: usize,
+}
+
+impl Scanner {
+    /// A scan that ends after `limit` entries.
+    #[must_use]
+    pub fn new(database: DatabaseId, range: ScanRange, limit: usize) -> Self {
+        let next = range.start();
+        Self { database, range, next, remaining: limit }
+    }
+
+    /// Goes on behind `key`, the last one an earlier scan gave.
+    #[must_use]
+    pub fn after(mut self, key: &[u8]) -> Self {
+        self.next = Bound::Excluded(key.to_vec());
+        self
+    }
+
+    /// The next entry; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`ReadTransaction::seek`].
+    pub fn next<'t>(
+        &mut self,
+        transaction: &'t mut (impl ReadTransaction + ?Sized),
+    ) -> Result<Option<Entry<'t>>, ReadError> {
+        if self.remaining == 0 {
+            return Ok(None);
+        }
+        let from = self.next.as_ref().map(Vec::as_slice);
+        let Some(entry) = transaction.seek(self.database, from, self.range.direction)? else {
+            self.remaining = 0;
+            return Ok(None);
+        };
+        if self.range.is_past(entry.key) {
+            self.remaining = 0;
+            return Ok(None);
+        }
+        self.remaining -= 1;
+        remember(&mut self.next, entry.key);
+        Ok(Some(entry))
+    }
+}
+
+/// Keeps the buffer of the last bound, so that a step allocates nothing.
+fn remember(next: &mut Bound<Vec<u8>>, key: &[u8]) {
+    let mut buffer = match std::mem::replace(next, Bound::Unbounded) {
+        Bound::Included(buffer) | Bound::Excluded(buffer) => buffer,
+        Bound::Unbounded => Vec::new(),
+    };
+    buffer.clear();
+    buffer.extend_from_slice(key);
+    *next = Bound::Excluded(buffer);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_prefix_is_the_next_key_that_lacks_it() {
+        assert_eq!(prefix_end(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(prefix_end(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(prefix_end(b"\xff"), None);
+        assert_eq!(prefix_end(b""), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! The two traits that are all a protocol or a script knows of an engine.
+
+use std::ops::Bound;
+
+use crate::{
+    CommitNumber, DatabaseId, DatabaseStatistics, Entry, NewRecord, ReadError, Record, WriteError,
+};
+
+/// Which way a scan goes through the keys, which are ordered as bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From small keys to large ones.
+    Forward,
+    /// From large keys to small ones.
+    Backward,
+}
+
+/// Reads within one transaction: of a snapshot, or of a write transaction, which sees its own
+/// writes. Records that have expired at [`now_ms`](Self::now_ms) are not there.
+///
+/// What a call returns borrows from the transaction until the next call, so that an engine may
+/// hand out its own pages. Methods take `&mut self` because engines keep cursors between calls.
+pub trait ReadTransaction {
+    /// The transaction's time, in ms since the epoch. It does not move while the transaction runs.
+    fn now_ms(&self) -> u64;
+
+    /// The record under `key`.
+    ///
+    /// # Errors
+    /// [`ReadError::KeyLength`] for a key that no record can have.
+    fn get<'t>(
+        &'t mut self,
+        database: DatabaseId,
+        key: &[u8],
+    ) -> Result<Option<Record<'t>>, ReadError>;
+
+    /// Calls `visit(i, record)` for every `keys[i]`, in order. One round trip on a remote engine.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get); keys before the failing one have been visited.
+    fn get_many(
+        &mut self,
+        database: DatabaseId,
+        keys: &[&[u8]],
+        visit: &mut dyn FnMut(usize, Option<Record<'_>>),
+    ) -> Result<(), ReadError> {
+        for (i, key) in keys.iter().enumerate() {
+            let record = self.get(database, key)?;
+            visit(i, record);
+        }
+        Ok(())
+    }
+
+    /// The nearest entry from `from` on in `direction`: with `Included(k)` the entry of `k` itself
+    /// or, without one, its neighbour; with `Excluded(k)` the neighbour; `Unbounded` is the end of
+    /// the database that the direction starts at.
+    ///
+    /// This is the whole of scanning: the last key seen *is* the cursor, so a scan holds nothing
+    /// open, survives writes in between, and can go on in another transaction. Engines remember
+    /// where the last calls ended and make a call that goes on from there a single step.
+    /// [`Scanner`](crate::Scanner) adds prefixes, ranges and limits.
+    ///
+    /// # Errors
+    /// [`ReadError::KeyLength`] if the bound is longer than a key may be.
+    fn seek<'t>(
+        &'t mut self,
+        database: DatabaseId,
+        from: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Result<Option<Entry<'t>>, ReadError>;
+
+    /// Records and bytes of one database, without counting them.
+    ///
+    /// # Errors
+    /// Only if the engine fails.
+    fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError>;
+}
+
+/// Reads and writes within one transaction, over every database of the store. It is committed or
+/// rolled back by the [`Writer`](crate::Writer) that began it.
+///
+/// [`WriteOperations`](crate::WriteOperations) adds increment, compare-and-set, add, replace and
+/// append to every implementation.
+pub trait WriteTransaction: ReadTransaction {
+    /// The number that the records of this transaction get as their version.
+    fn number(&self) -> CommitNumber;
+
+    /// Puts a record under `key`, in place of what was there.
+    ///
+    /// # Errors
+    /// When the key, the value or the transaction is over its [limit](crate::limits), or when the
+    /// engine fails.
+    fn put(
+        &mut self,
+        database: DatabaseId,
+        key: &[u8],
+        record: NewRecord<'_>,
+    ) -> Result<(), WriteError>;
+
+    /// Deletes the record under `key`; tells whether there was one to be seen.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    fn delete(&mut self, database: DatabaseId, key: &[u8]) -> Result<bool, WriteError>;
+
+    /// Deletes every record of a database, in constant time.
+    ///
+    /// # Errors
+    /// Only if the engine fails.
+    fn clear(&mut self, database: DatabaseId) -> Result<(), WriteError>;
+}
