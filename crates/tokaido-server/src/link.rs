@@ -15,7 +15,10 @@ use std::{
 };
 
 use socket2::SockRef;
-use tokio::net::TcpStream;
+use tokio::net::{
+    TcpStream,
+    tcp::{OwnedReadHalf, OwnedWriteHalf},
+};
 
 use crate::config::Limits;
 
@@ -45,8 +48,8 @@ pub(crate) enum Phase {
 
 /// A connection.
 pub(crate) struct Link {
-    /// The socket. All of its methods take `&self`.
-    pub(crate) stream: TcpStream,
+    /// The way out. Both halves are the same socket; only the way in needs to be owned to be used.
+    out: OwnedWriteHalf,
     /// The client's address.
     pub(crate) peer: SocketAddr,
     clock: Rc<Clock>,
@@ -63,6 +66,11 @@ struct Clock {
 }
 
 impl Link {
+    /// The socket, for all that needs no exclusive access.
+    pub(crate) fn stream(&self) -> &TcpStream {
+        self.out.as_ref()
+    }
+
     /// Notes what the connection does from here on.
     pub(crate) fn enter(&self, phase: Phase) {
         self.phase.set(phase);
@@ -92,14 +100,14 @@ impl Link {
 
     /// Closes the way out, and reads on for a moment so that the client gets to see the last reply.
     pub(crate) async fn linger(&self) {
-        if SockRef::from(&self.stream).shutdown(Shutdown::Write).is_err() {
+        if SockRef::from(self.stream()).shutdown(Shutdown::Write).is_err() {
             return;
         }
         let drain = async {
             let mut scratch = vec![0; 16 << 10];
             let mut left = LINGER_BYTES_MAX;
-            while left > 0 && self.stream.readable().await.is_ok() {
-                match self.stream.try_read(&mut scratch) {
+            while left > 0 && self.stream().readable().await.is_ok() {
+                match self.stream().try_read(&mut scratch) {
                     Ok(0) => break,
                     Ok(n) => left = left.saturating_sub(n),
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
@@ -121,12 +129,21 @@ impl Link {
         }
     }
 
-    /// Ends the phase from outside. An error means that the socket is gone already.
+    /// Ends the phase from outside.
     fn expire(&self) {
-        let phase = self.phase.get();
-        self.expired.set(Some(phase));
-        let how = if phase == Phase::Reply { Shutdown::Both } else { Shutdown::Read };
-        let _ = SockRef::from(&self.stream).shutdown(how);
+        self.expired.set(Some(self.phase.get()));
+        if self.phase.get() == Phase::Reply {
+            // An error means that the socket is gone already.
+            let _ = SockRef::from(self.stream()).shutdown(Shutdown::Both);
+        } else {
+            self.end_input();
+        }
+    }
+
+    /// What the socket holds already can still be read, then it reads as ended.
+    fn end_input(&self) {
+        // An error means that the socket is gone already.
+        let _ = SockRef::from(self.stream()).shutdown(Shutdown::Read);
     }
 }
 
@@ -148,9 +165,14 @@ impl Links {
     }
 
     /// Takes a new connection in, until the guard is dropped.
-    pub(crate) fn open(self: &Rc<Self>, stream: TcpStream, peer: SocketAddr) -> LinkGuard {
+    pub(crate) fn open(
+        self: &Rc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+    ) -> (LinkGuard, OwnedReadHalf) {
+        let (input, out) = stream.into_split();
         let link = Rc::new(Link {
-            stream,
+            out,
             peer,
             clock: self.clock.clone(),
             phase: Cell::new(Phase::FirstLine),
@@ -159,19 +181,25 @@ impl Links {
         });
         let id = self.next.replace(self.next.get() + 1);
         self.open.borrow_mut().insert(id, link.clone());
-        LinkGuard { links: self.clone(), id, link }
+        if link.is_stopping() {
+            link.end_input();
+        }
+        (LinkGuard { links: self.clone(), id, link }, input)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.open.borrow().is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.open.borrow().len()
+    }
+
     /// Ends the input of every connection, and of those that may still come.
     pub(crate) fn stop(&self) {
         self.clock.stopping.set(true);
         for link in self.open.borrow().values() {
-            // An error means that the socket is gone already.
-            let _ = SockRef::from(&link.stream).shutdown(Shutdown::Read);
+            link.end_input();
         }
     }
 

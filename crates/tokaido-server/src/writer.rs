@@ -8,6 +8,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
+        atomic::Ordering::Relaxed,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     time::{Duration, Instant},
@@ -15,7 +16,7 @@ use std::{
 
 use tokaido_script::Vm;
 use tokaido_store::{CommitError, CommitNumber, WriteError, WriteTransaction, Writer};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::metrics::Metrics;
 
@@ -87,6 +88,50 @@ impl WriterHandle {
         // The receiver ends only in a stop or a panic; then the job's answer channel ends with it.
         let _ = self.queue.send(Ticket { job, _room: room });
     }
+
+    /// Runs `work` as a job and waits until what it wrote is durable.
+    pub(crate) async fn call<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut WriterContext) -> T + Send + 'static,
+    ) -> Result<T, WriterError> {
+        let (answer, answered) = oneshot::channel();
+        self.submit(Box::new(Call { work: Some(work), result: None, answer })).await;
+        answered.await.map_err(|_| WriterError::Lost)?
+    }
+}
+
+/// What became of a [`WriterHandle::call`] that gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WriterError {
+    /// Its group was not committed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The writer is gone.
+    #[error("an error in the server itself, see its log")]
+    Lost,
+}
+
+/// A closure as a job.
+struct Call<W, T> {
+    work: Option<W>,
+    result: Option<T>,
+    answer: oneshot::Sender<Result<T, WriterError>>,
+}
+
+impl<W: FnOnce(&mut WriterContext) -> T + Send, T: Send> Job for Call<W, T> {
+    fn run(&mut self, context: &mut WriterContext) {
+        self.result = self.work.take().map(|work| work(context));
+    }
+
+    fn finish(self: Box<Self>, outcome: Result<(), CommitError>) {
+        let result = match (outcome, self.result) {
+            (Ok(()), Some(result)) => Ok(result),
+            (Err(error), _) => Err(error.into()),
+            (Ok(()), None) => Err(WriterError::Lost),
+        };
+        // The client may be gone; then nobody waits for the answer.
+        let _ = self.answer.send(result);
+    }
 }
 
 /// The writer's end of the queue.
@@ -137,6 +182,9 @@ impl WriterLoop<'_> {
         let outcome = self.context.writer.end_group();
         if let Err(error) = &outcome {
             tracing::error!(jobs = self.jobs.len(), %error, "a group of writes failed");
+            if matches!(error, CommitError::Undetermined { .. }) {
+                self.metrics.store_refuses_writes.store(true, Relaxed);
+            }
         }
         self.metrics.group_done(self.jobs.len(), started.elapsed(), outcome.is_ok());
         for ran in self.jobs.drain(..) {
