@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use support::{Engine, TestClock, TreeEngine};
 use tokaido_store::{
     Condition, DatabaseId, DatabaseStatistics, Direction, NewRecord, ReadTransaction, Snapshot,
-    Store, WriteOperations, WriteTransaction, Writer,
+    WriteOperations, WriteTransaction, Writer,
 };
 
 const DATABASES: [&str; 3] = ["main", "other", "third"];
