@@ -329,6 +329,7 @@ mod tests {
         let expected = Reply::Array(vec![Reply::Simple("one".into()), Reply::Simple("two".into())]);
         assert_eq!(decoder.decode(&input), Ok(Some((expected, 16))));
         assert_eq!(decoder.decode(&input[16..]), Ok(Some((Reply::Integer(5), 4))));
+        assert_eq!(decoder.elements, 0, "the limit is for one reply, not for the connection");
     }
 
     #[test]
