@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crate::{OpenError, ReadError, limits};
+use crate::{OpenError, ReadError};
 
 use super::{
     catalog::{self, Names, Trees},
