@@ -7,7 +7,8 @@ use super::{error::ProtocolError, request::Span};
 ///
 /// Arguments are separated by white space. `"..."` knows the escapes `\n \r \t \b \a` and `\xHH`,
 /// and any other escaped byte stands for itself; `'...'` knows `\'` alone. A quote may open within
-/// an argument, and its closing one must end it.
+/// an argument, and its closing one must end it. Unlike in Redis, whose lines are C strings, a NUL
+/// does not end the line but is a byte like any other.
 pub(super) fn split(
     line: &[u8],
     arguments_max: usize,
@@ -138,6 +139,7 @@ mod tests {
         check("PING", &[b"PING"]);
         check("  SET\tkey  value ", &[b"SET", b"key", b"value"]);
         check("SET 駅 一", &[b"SET", "駅".as_bytes(), "一".as_bytes()]);
+        check("a\0b \0", &[b"a\0b", b"\0"]);
     }
 
     #[test]

@@ -204,7 +204,7 @@ impl ReplyDecoder {
             b'$' => Reply::Bulk(bytes.to_vec()),
             b'!' => Reply::Error(text_of(bytes)),
             _ => match bytes.split_at_checked(3) {
-                Some((format, [b':', text @ ..])) => {
+                Some((format, [b':', text @ ..])) if format.is_ascii() => {
                     Reply::Verbatim { format: text_of(format), text: text_of(text) }
                 }
                 _ => return Err(ProtocolError::ReplyValue(kind)),
@@ -265,4 +265,119 @@ fn is_integer(line: &[u8]) -> bool {
         digits => digits,
     };
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(input: &str, expected: Reply) {
+        let found = ReplyDecoder::new().decode(input.as_bytes());
+        assert_eq!(found, Ok(Some((expected, input.len()))), "{input:?}");
+    }
+
+    #[track_caller]
+    fn check_error(input: &[u8], expected: ProtocolError) {
+        let mut decoder = ReplyDecoder::new();
+        assert_eq!(decoder.decode(input), Err(expected));
+        assert_eq!(decoder.decode(b"+OK\r\n"), Err(expected), "an error is final");
+    }
+
+    fn bulk(text: &str) -> Reply {
+        Reply::Bulk(text.into())
+    }
+
+    #[test]
+    fn decodes_every_type() {
+        check("+OK\r\n", Reply::Simple("OK".into()));
+        check("-ERR no\r\n", Reply::Error("ERR no".into()));
+        check("!6\r\nERR\r\nx\r\n", Reply::Error("ERR\r\nx".into()));
+        check(":-9223372036854775808\r\n", Reply::Integer(i64::MIN));
+        check("$4\r\na\r\nb\r\n", bulk("a\r\nb"));
+        check("$0\r\n\r\n", bulk(""));
+        for null in ["$-1\r\n", "*-1\r\n", "_\r\n"] {
+            check(null, Reply::Null);
+        }
+        check("*2\r\n:1\r\n*0\r\n", Reply::Array(vec![Reply::Integer(1), Reply::Array(vec![])]));
+        check("%1\r\n$1\r\nk\r\n_\r\n", Reply::Map(vec![(bulk("k"), Reply::Null)]));
+        check("~1\r\n#t\r\n", Reply::Set(vec![Reply::Boolean(true)]));
+        check(">1\r\n#f\r\n", Reply::Push(vec![Reply::Boolean(false)]));
+        check(",-1.5e3\r\n", Reply::Double(-1500.0));
+        check(",inf\r\n", Reply::Double(f64::INFINITY));
+        check("(-12345678901234567890\r\n", Reply::BigNumber("-12345678901234567890".into()));
+        let verbatim = Reply::Verbatim { format: "txt".into(), text: "a:b".into() };
+        check("=7\r\ntxt:a:b\r\n", verbatim);
+    }
+
+    #[test]
+    fn attributes_are_dropped() {
+        check("|1\r\n+ttl\r\n:3600\r\n|0\r\n+OK\r\n", Reply::Simple("OK".into()));
+        let expected = Reply::Array(vec![Reply::Integer(1), Reply::Integer(2)]);
+        check("*2\r\n:1\r\n|1\r\n+k\r\n*1\r\n_\r\n:2\r\n", expected);
+    }
+
+    #[test]
+    fn goes_on_where_it_was() {
+        let mut decoder = ReplyDecoder::new();
+        let mut input = b"*2\r\n+one\r\n+tw".to_vec();
+        assert_eq!(decoder.decode(&input), Ok(None));
+        // Were it read again, this would be an error.
+        input[0] = b'?';
+        input[4] = b'?';
+        input.extend_from_slice(b"o\r\n:5\r\n");
+        let expected = Reply::Array(vec![Reply::Simple("one".into()), Reply::Simple("two".into())]);
+        assert_eq!(decoder.decode(&input), Ok(Some((expected, 16))));
+        assert_eq!(decoder.decode(&input[16..]), Ok(Some((Reply::Integer(5), 4))));
+        assert_eq!(decoder.elements, 0, "the limit is for one reply, not for the connection");
+    }
+
+    #[test]
+    fn refuses_what_is_not_the_protocol() {
+        check_error(b"?1\r\n", ProtocolError::ReplyType(b'?'));
+        check_error(b"+a\nb\r\n", ProtocolError::ReplyLine);
+        check_error(b"+a\rb\r\n", ProtocolError::ReplyLine);
+        check_error(b"$1\r\nab\r\n", ProtocolError::ExpectedLineEnd);
+        check_error(b"!-1\r\n", ProtocolError::BulkLength);
+        check_error(b"$?\r\n", ProtocolError::BulkLength);
+        check_error(b"%-1\r\n", ProtocolError::MultibulkLength);
+        for (kind, text) in [
+            (b':', ":\r\n"),
+            (b':', ":9223372036854775808\r\n"),
+            (b'#', "#x\r\n"),
+            (b'_', "_x\r\n"),
+            (b',', ",1,5\r\n"),
+            (b'(', "(-\r\n"),
+            (b'(', "(1.5\r\n"),
+            (b'=', "=3\r\ntxt\r\n"),
+            (b'=', "=4\r\ntxt-\r\n"),
+        ] {
+            check_error(text.as_bytes(), ProtocolError::ReplyValue(kind));
+        }
+    }
+
+    #[test]
+    fn every_size_has_a_limit() {
+        let deepest = format!("{}:1\r\n", "*1\r\n".repeat(REPLY_DEPTH_MAX));
+        assert!(matches!(ReplyDecoder::new().decode(deepest.as_bytes()), Ok(Some(_))));
+        let deeper = "*1\r\n".repeat(REPLY_DEPTH_MAX + 1);
+        check_error(deeper.as_bytes(), ProtocolError::TooDeepReply);
+
+        let longest = format!("+{}\r\n", "x".repeat(REPLY_LINE_LEN_MAX));
+        assert!(matches!(ReplyDecoder::new().decode(longest.as_bytes()), Ok(Some(_))));
+        let longer = format!("+{}", "x".repeat(REPLY_LINE_LEN_MAX + 1));
+        check_error(longer.as_bytes(), ProtocolError::ReplyLine);
+
+        let most = format!("*{}\r\n", REPLY_ELEMENTS_MAX + 1);
+        check_error(most.as_bytes(), ProtocolError::MultibulkLength);
+        let in_total = format!("*{REPLY_ELEMENTS_MAX}\r\n*1\r\n");
+        check_error(in_total.as_bytes(), ProtocolError::TooBigReply);
+        let as_pairs = format!("%{}\r\n", REPLY_ELEMENTS_MAX / 2 + 1);
+        check_error(as_pairs.as_bytes(), ProtocolError::TooBigReply);
+
+        let bulk = format!("${}\r\n", REPLY_LEN_MAX + 1);
+        check_error(bulk.as_bytes(), ProtocolError::BulkLength);
+        let with_its_header = format!("${REPLY_LEN_MAX}\r\n");
+        check_error(with_its_header.as_bytes(), ProtocolError::TooBigReply);
+    }
 }

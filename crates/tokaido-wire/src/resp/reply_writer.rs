@@ -239,3 +239,86 @@ fn write_header(out: &mut Vec<u8>, kind: u8, digits: &str) {
     out.extend_from_slice(digits.as_bytes());
     out.extend_from_slice(CRLF);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Write = fn(&mut ReplyWriter<'_>);
+
+    /// Every reply in both versions, as a table for the golden file.
+    #[test]
+    fn replies_in_both_versions() {
+        let replies: &[(&str, Write)] = &[
+            ("ok", |w| w.ok()),
+            ("simple", |w| w.simple("PONG")),
+            ("simple with a line end", |w| w.simple("a\r\nb")),
+            ("error", |w| w.error("ERR unknown command")),
+            ("error with a line end", |w| w.error("ERR a\r\n+OK\nb")),
+            ("integer 0", |w| w.integer(0)),
+            ("integer least", |w| w.integer(i64::MIN)),
+            ("integer most", |w| w.integer(i64::MAX)),
+            ("bulk", |w| w.bulk(b"value")),
+            ("bulk empty", |w| w.bulk(b"")),
+            ("bulk binary", |w| w.bulk(b"\r\n\0\xff")),
+            ("bulk of 10", |w| w.bulk(b"0123456789")),
+            ("bulk or null: some", |w| w.bulk_or_null(Some(b"v"))),
+            ("bulk or null: none", |w| w.bulk_or_null(None)),
+            ("null", |w| w.null()),
+            ("null array", |w| w.null_array()),
+            ("array of 0", |w| w.array(0)),
+            ("array of 12", |w| w.array(12)),
+            ("map of 2", |w| w.map(2)),
+            ("set of 3", |w| w.set(3)),
+            ("push of 4", |w| w.push(4)),
+            ("double 3", |w| w.double(3.0)),
+            ("double 0.1", |w| w.double(0.1)),
+            ("double -0", |w| w.double(-0.0)),
+            ("double 1e300", |w| w.double(1e300)),
+            ("double inf", |w| w.double(f64::INFINITY)),
+            ("double -inf", |w| w.double(f64::NEG_INFINITY)),
+            ("double nan", |w| w.double(f64::NAN)),
+            ("boolean true", |w| w.boolean(true)),
+            ("boolean false", |w| w.boolean(false)),
+            ("big number", |w| w.big_number("-12345678901234567890")),
+            ("big number with a line end", |w| w.big_number("1\r\n2")),
+            ("verbatim", |w| w.verbatim("txt", "a\nb")),
+        ];
+        let mut table = String::new();
+        for (name, write) in replies {
+            let [resp2, resp3] = [Version::Resp2, Version::Resp3].map(|version| {
+                let mut out = Vec::new();
+                write(&mut ReplyWriter::new(&mut out, version));
+                out.escape_ascii().to_string()
+            });
+            table.push_str(&format!("{name:28}{resp2:34}{resp3}\n"));
+        }
+        insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn a_half_written_reply_can_be_replaced() {
+        let mut out = b"+earlier\r\n".to_vec();
+        let mut replies = ReplyWriter::new(&mut out, Version::Resp3);
+        assert!(replies.is_empty());
+        replies.ok();
+        let before = replies.len();
+        replies.array(2);
+        replies.bulk(b"one");
+        replies.truncate(before);
+        replies.error("ERR no two");
+        replies.truncate(1000);
+        assert_eq!(out, b"+earlier\r\n+OK\r\n-ERR no two\r\n");
+    }
+
+    #[test]
+    fn the_version_can_change_between_replies() {
+        let mut out = Vec::new();
+        let mut replies = ReplyWriter::new(&mut out, Version::Resp2);
+        replies.null();
+        replies.set_version(Version::Resp3);
+        assert_eq!(replies.version(), Version::Resp3);
+        replies.null();
+        assert_eq!(out, b"$-1\r\n_\r\n");
+    }
+}

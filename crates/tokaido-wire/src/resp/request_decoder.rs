@@ -216,3 +216,167 @@ impl RequestDecoder {
         self.complete(true, line_end + 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: Limits =
+        Limits { arguments_max: 4, argument_len_max: 8, inline_len_max: 16, request_len_max: 48 };
+
+    /// All requests of a stream that has arrived as a whole, and how it ends: the bytes that are
+    /// left, or the error.
+    fn decode(
+        limits: Limits,
+        mut input: &[u8],
+    ) -> (Vec<Vec<Vec<u8>>>, Result<usize, ProtocolError>) {
+        let mut decoder = RequestDecoder::new(limits);
+        let mut requests = Vec::new();
+        loop {
+            match decoder.decode(input) {
+                Ok(Decoded::Complete { consumed }) => {
+                    requests.push(decoder.request(input).iter().map(<[u8]>::to_vec).collect());
+                    input = &input[consumed..];
+                }
+                Ok(Decoded::Incomplete) => return (requests, Ok(input.len())),
+                Err(error) => return (requests, Err(error)),
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(input: &str, expected: &[&[&str]], rest: usize) {
+        let (requests, end) = decode(Limits::default(), input.as_bytes());
+        assert_eq!(end, Ok(rest));
+        let texts: Vec<Vec<String>> = requests
+            .iter()
+            .map(|request| request.iter().map(|a| a.escape_ascii().to_string()).collect())
+            .collect();
+        assert_eq!(texts, expected);
+    }
+
+    #[track_caller]
+    fn check_error(limits: Limits, input: &str, expected: &str) {
+        let (_, end) = decode(limits, input.as_bytes());
+        assert_eq!(end.expect_err(input).to_string(), expected, "{input:?}");
+    }
+
+    #[test]
+    fn decodes_a_pipeline_and_keeps_what_is_incomplete() {
+        check(
+            "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$0\r\n\r\n*1\r\n$4\r\nPI",
+            &[&["GET", "key"], &["SET", "k", ""]],
+            10,
+        );
+    }
+
+    #[test]
+    fn a_bulk_string_may_hold_anything() {
+        check("*1\r\n$7\r\n\r\n$3\r\n\0\r\n", &[&[r"\r\n$3\r\n\x00"]], 0);
+    }
+
+    #[test]
+    fn inline_and_multibulk_may_be_mixed() {
+        check(
+            "PING\r\nSET key \"a b\"\n*1\r\n$4\r\nPING\r\n  \r\n\nGET",
+            &[&["PING"], &["SET", "key", "a b"], &["PING"], &[], &[]],
+            3,
+        );
+    }
+
+    #[test]
+    fn an_array_of_none_is_an_empty_request() {
+        check("*0\r\n*-1\r\n*1\r\n$0\r\n\r\n", &[&[], &[], &[""]], 0);
+    }
+
+    #[test]
+    fn says_what_is_wrong_in_the_words_of_redis() {
+        let limits = Limits::default();
+        for (input, expected) in [
+            ("*x\r\n", "invalid multibulk length"),
+            ("*1048577\r\n", "invalid multibulk length"),
+            ("*1\r\n:1\r\n", "expected '$', got ':'"),
+            ("*1\r\n\x01", r"expected '$', got '\x01'"),
+            ("*1\r\n$-1\r\n", "invalid bulk length"),
+            ("*1\r\n$67174401\r\n", "invalid bulk length"),
+            ("*1\r\n$3\r\nabcd\r\n", "expected CRLF after bulk string"),
+            ("*1\r\n$3\r\nabc\rd", "expected CRLF after bulk string"),
+            ("GET 'a\r\n", "unbalanced quotes in request"),
+        ] {
+            check_error(limits, input, expected);
+        }
+        check_error(limits, &"x".repeat(limits.inline_len_max), "too big inline request");
+    }
+
+    #[test]
+    fn each_limit_admits_its_number_and_no_more() {
+        for fitting in [
+            "*4\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n",
+            "*1\r\n$8\r\n12345678\r\n",
+            "12345678 12345\r\n",
+            "1 2 3 4\n",
+            "*3\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n",
+        ] {
+            let limits = Limits { request_len_max: fitting.len().max(16), ..SMALL };
+            assert_eq!(decode(limits, fitting.as_bytes()).1, Ok(0), "{fitting:?}");
+        }
+        check_error(SMALL, "*5\r\n", "invalid multibulk length");
+        check_error(SMALL, "*1\r\n$9\r\n", "invalid bulk length");
+        check_error(SMALL, "12345678 1234567\r\n", "too big inline request");
+        check_error(SMALL, "123456789\r\n", "invalid bulk length");
+        check_error(SMALL, "1 2 3 4 5\n", "too big inline request");
+        let long = "*4\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n$1\r\n";
+        check_error(SMALL, long, "too big request");
+    }
+
+    #[test]
+    fn an_error_is_final() {
+        let mut decoder = RequestDecoder::new(Limits::default());
+        assert_eq!(decoder.decode(b"*x\r\n"), Err(ProtocolError::MultibulkLength));
+        assert_eq!(decoder.decode(b"PING\r\n"), Err(ProtocolError::MultibulkLength));
+        assert!(decoder.request(b"PING\r\n").is_empty());
+    }
+
+    #[test]
+    fn an_incomplete_request_is_empty() {
+        let mut decoder = RequestDecoder::new(Limits::default());
+        let input = b"*2\r\n$3\r\nGET\r\n";
+        assert_eq!(decoder.decode(input), Ok(Decoded::Incomplete));
+        assert!(decoder.request(input).is_empty());
+    }
+
+    #[test]
+    fn what_has_come_is_not_read_again() {
+        let mut decoder = RequestDecoder::new(Limits::default());
+        let mut input = b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nva".to_vec();
+        assert_eq!(decoder.decode(&input), Ok(Decoded::Incomplete));
+        // Were it read again, this would be an error.
+        input[0] = b'!';
+        input[4] = b'!';
+        input.extend_from_slice(b"lue\r\n");
+        assert_eq!(decoder.decode(&input), Ok(Decoded::Complete { consumed: input.len() }));
+
+        let mut input = b"ECHO one".to_vec();
+        assert_eq!(decoder.decode(&input), Ok(Decoded::Incomplete));
+        input[4] = b'\n';
+        input.extend_from_slice(b"\r\n");
+        assert_eq!(decoder.decode(&input), Ok(Decoded::Complete { consumed: 10 }));
+    }
+
+    #[test]
+    fn room_for_a_huge_request_is_given_back() {
+        let count = 100_000;
+        let mut input = format!("*{count}\r\n").into_bytes();
+        input.extend(b"$0\r\n\r\n".repeat(count));
+        let mut decoder = RequestDecoder::new(Limits::default());
+        assert_eq!(decoder.decode(&input), Ok(Decoded::Complete { consumed: input.len() }));
+        assert_eq!(decoder.request(&input).len(), count);
+        assert_eq!(decoder.decode(b""), Ok(Decoded::Incomplete));
+        assert!(decoder.spans.capacity() <= SPANS_KEPT_MAX);
+
+        let line = format!("ECHO {}\r\n", "x".repeat(60_000));
+        assert_eq!(decoder.decode(line.as_bytes()), Ok(Decoded::Complete { consumed: line.len() }));
+        assert_eq!(decoder.decode(b""), Ok(Decoded::Incomplete));
+        assert!(decoder.unquoted.capacity() <= UNQUOTED_KEPT_MAX);
+    }
+}
