@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokaido_script::{Sources, Vm, VmError};
+
 use crate::{
     Shared, config::Config, http::Router, metrics::Metrics, procedures::Procedures,
 };
@@ -13,4 +15,13 @@ pub(crate) struct Service {
     pub(crate) procedures: Arc<Procedures>,
     pub(crate) router: Router,
     pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Service {
+    /// A VM for one more thread. What is wrong with the sources was told when the first was made.
+    pub(crate) fn new_vm(&self, sources: &Sources) -> Result<Vm, VmError> {
+        let (vm, _load_errors) =
+            Vm::new(self.shared.store(), sources, self.config.script_limits())?;
+        Ok(vm)
+    }
 }
