@@ -5,7 +5,7 @@
 
 use std::{
     io,
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::SocketAddr,
     rc::Rc,
     sync::{
         Arc,
@@ -16,7 +16,7 @@ use std::{
 
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::{
-    io::{Interest, unix::AsyncFd},
+    net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
     task::LocalSet,
 };
@@ -40,7 +40,7 @@ const ERROR_PAUSE: Duration = Duration::from_millis(100);
 const REFUSALS_OPEN_MAX: usize = 64;
 
 /// Opens a listening socket.
-pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+pub(crate) fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     // So that a server can start again at once: connections of the last one may still be closing.
     socket.set_reuse_address(true)?;
@@ -71,7 +71,7 @@ pub(crate) struct Acceptor {
 /// Accepts until `stop` becomes true or its sender is gone.
 pub(crate) fn run(
     acceptor: Acceptor,
-    listeners: Vec<TcpListener>,
+    listeners: Vec<std::net::TcpListener>,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -79,7 +79,7 @@ pub(crate) fn run(
     let acceptor = Rc::new(acceptor);
     tasks.block_on(&runtime, async {
         for listener in listeners {
-            let listener = AsyncFd::with_interest(listener, Interest::READABLE)?;
+            let listener = TcpListener::from_std(listener)?;
             let acceptor = acceptor.clone();
             tokio::task::spawn_local(async move { acceptor.accept_all(&listener).await });
         }
@@ -90,17 +90,10 @@ pub(crate) fn run(
 }
 
 impl Acceptor {
-    async fn accept_all(&self, listener: &AsyncFd<TcpListener>) {
+    async fn accept_all(&self, listener: &TcpListener) {
         let mut failing = false;
         loop {
-            let accepted = match listener.readable().await {
-                Ok(mut ready) => match ready.try_io(|listener| listener.get_ref().accept()) {
-                    Ok(accepted) => accepted,
-                    Err(_would_block) => continue,
-                },
-                Err(error) => Err(error),
-            };
-            match accepted {
+            match listener.accept().await {
                 Ok((stream, peer)) => {
                     failing = false;
                     self.deal(stream, peer);
@@ -120,10 +113,13 @@ impl Acceptor {
 
     /// Hands a connection to the worker that has the fewest.
     fn deal(&self, stream: TcpStream, peer: SocketAddr) {
-        if let Err(error) = prepare(&stream) {
-            tracing::debug!(%peer, %error, "a connection broke before it was served");
-            return;
-        }
+        let stream = match prepare(stream) {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::debug!(%peer, %error, "a connection broke before it was served");
+                return;
+            }
+        };
         let Some(seat) = self.seats.iter().min_by_key(|seat| seat.open.load(Relaxed)) else {
             return;
         };
@@ -142,8 +138,10 @@ impl Acceptor {
     }
 }
 
-fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nonblocking(true)?;
+/// Takes the socket out of the acceptor's event loop, so that it can enter a worker's.
+fn prepare(stream: TcpStream) -> io::Result<std::net::TcpStream> {
     stream.set_nodelay(true)?;
-    SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE_TIME))
+    let stream = stream.into_std()?;
+    SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE_TIME))?;
+    Ok(stream)
 }

@@ -4,15 +4,9 @@
 //! snapshot, on a thread of the pool, or, all further requests with it, on the writer. So nothing
 //! is copied on the way, and the order of replies is the order of requests.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use tokaido_script::Vm;
 use tokaido_wire::resp::{Decoded, Limits, ReplyWriter, RequestDecoder};
 
-use crate::{
-    Shared,
-    redis::{Context, Session, Step, Target, execute},
-};
+use crate::redis::{Context, Session, Step, execute};
 
 /// How much one run may do before others get their turn.
 #[derive(Clone, Copy, Debug)]
@@ -69,16 +63,9 @@ impl Conversation {
     }
 
     /// Answers whole requests in order, each in its own transaction.
-    pub(crate) fn run(
-        &mut self,
-        shared: &Shared,
-        vm: &mut Vm,
-        target: Target<'_>,
-        slice: Slice,
-    ) -> Ran {
+    pub(crate) fn run(&mut self, mut context: Context<'_>, slice: Slice) -> Ran {
         let replies_start = self.output.len();
         let mut ran = Ran { pause: Pause::Slice, requests: 0, replies: 0, replies_start };
-        let mut context = Context { shared, vm, target };
         while ran.requests < slice.requests_max
             && self.output.len() - replies_start < slice.reply_bytes_max
         {
@@ -108,30 +95,17 @@ impl Conversation {
             }
         };
         let request = self.decoder.request(input);
-        let before = self.output.len();
-        let version = self.session.version();
-        let (session, output) = (&mut self.session, &mut self.output);
-        let step = catch_unwind(AssertUnwindSafe(|| {
-            execute(session, request, context, &mut ReplyWriter::new(output, version))
-        }));
-        match step {
-            Ok(Step::Done) => {
+        let mut reply = ReplyWriter::new(&mut self.output, self.session.version());
+        match execute(&mut self.session, request, context, &mut reply) {
+            Step::Done => {
                 self.taken += consumed;
                 None
             }
-            Ok(Step::NeedsWriter) => Some(Pause::NeedsWriter),
-            Ok(Step::Close) => {
+            Step::NeedsWriter => Some(Pause::NeedsWriter),
+            Step::NeedsPool => Some(Pause::NeedsPool),
+            Step::Close => {
                 self.taken += consumed;
                 Some(Pause::Close)
-            }
-            Err(_) => {
-                if let Target::Writer(writer) = &mut context.target {
-                    // A failure is kept by the group, which then fails as a whole.
-                    let _ = writer.rollback();
-                }
-                self.output.truncate(before);
-                self.fail("ERR an error in the server itself, see its log; closing");
-                Some(Pause::Failed)
             }
         }
     }

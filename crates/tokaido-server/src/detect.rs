@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn more_bytes_never_change_the_answer() {
-        for text in [&b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"*1\r\n$4\r\nPING\r\n", b"GET a\n"]
+        for text in
+            [&b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"*1\r\n$4\r\nPING\r\n", b"GET a\n"]
         {
             let whole = detect(text);
             for len in 0..text.len() {

@@ -156,11 +156,8 @@ pub(crate) struct Links {
 
 impl Links {
     pub(crate) fn new() -> Self {
-        let clock = Clock {
-            started: Instant::now(),
-            now_ms: Cell::new(0),
-            stopping: Cell::new(false),
-        };
+        let clock =
+            Clock { started: Instant::now(), now_ms: Cell::new(0), stopping: Cell::new(false) };
         Self { clock: Rc::new(clock), open: RefCell::default(), next: Cell::new(0) }
     }
 

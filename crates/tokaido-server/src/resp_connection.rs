@@ -14,7 +14,8 @@ use crate::{
     conversation::{Buffers, Conversation, Pause, Ran, Slice},
     link::{Link, Phase},
     metrics,
-    redis::{Session, Target},
+    pool::{PoolContext, PoolError},
+    redis::{Context, Session, Target},
     worker::Worker,
     writer::{Job, WriterContext},
 };
@@ -24,6 +25,9 @@ const WORKER_SLICE: Slice = Slice { requests_max: 128, reply_bytes_max: 256 << 1
 
 /// What one connection may have the writer do within one group.
 const WRITER_SLICE: Slice = Slice { requests_max: 1024, reply_bytes_max: 4 << 20 };
+
+/// What a thread of the pool does for one connection: the request that may take long, no more.
+const POOL_SLICE: Slice = Slice { requests_max: 1, reply_bytes_max: usize::MAX };
 
 /// A connection with so many bytes of replies that its client has not taken is answered no more
 /// requests until it takes some. Below that the server reads on: a client that sends all of a long
@@ -35,6 +39,8 @@ const UNSENT_BYTES_MAX: usize = 16 << 20;
 enum End {
     #[error(transparent)]
     Io(#[from] io::Error),
+    #[error(transparent)]
+    Pool(#[from] PoolError),
     #[error("the server lost the connection's state after an error of its own, see above")]
     Lost,
 }
@@ -114,7 +120,9 @@ impl Connection<'_> {
         let shared = &worker.service.shared;
         worker
             .read(|snapshot, vm| {
-                conversation.run(shared, vm, Target::Snapshot(snapshot), WORKER_SLICE)
+                let target = Target::Snapshot(snapshot);
+                let context = Context { shared, vm, target, may_take_long: false };
+                conversation.run(context, WORKER_SLICE)
             })
             .or_else(|error| Ok(conversation.failed(&format!("ERR {error}; closing"))))
     }
@@ -125,9 +133,33 @@ impl Connection<'_> {
         let (answer, answered) = oneshot::channel();
         self.link.enter(Phase::Working);
         let shared = self.worker.service.shared.clone();
-        self.worker.writer.submit(Box::new(Batch { conversation, shared, ran: None, answer })).await;
+        self.worker
+            .writer
+            .submit(Box::new(Batch { conversation, shared, ran: None, answer }))
+            .await;
         let (conversation, ran) = answered.await.map_err(|_| End::Lost)?;
         metrics::add(&self.worker.counters.resp.writer, ran.requests as u64);
+        self.conversation = Some(conversation);
+        Ok(ran)
+    }
+
+    /// Has a thread of the pool answer the next request and those behind it.
+    async fn run_on_pool(&mut self) -> Result<Ran, End> {
+        let mut conversation = self.conversation.take().ok_or(End::Lost)?;
+        self.link.enter(Phase::Working);
+        let shared = self.worker.service.shared.clone();
+        let (conversation, ran) = self
+            .worker
+            .pool
+            .call(move |context| {
+                let PoolContext { snapshot, vm } = context;
+                let target = Target::Snapshot(&mut **snapshot);
+                let context = Context { shared: &shared, vm, target, may_take_long: true };
+                let ran = conversation.run(context, POOL_SLICE);
+                (conversation, ran)
+            })
+            .await?;
+        metrics::add(&self.worker.counters.resp.pool, ran.requests as u64);
         self.conversation = Some(conversation);
         Ok(ran)
     }
@@ -239,8 +271,10 @@ struct Batch {
 
 impl Job for Batch {
     fn run(&mut self, context: &mut WriterContext) {
-        let target = Target::Writer(&mut context.writer);
-        self.ran = Some(self.conversation.run(&self.shared, &mut context.vm, target, WRITER_SLICE));
+        let WriterContext { writer, vm } = context;
+        let target = Target::Writer(writer);
+        let context = Context { shared: &self.shared, vm, target, may_take_long: false };
+        self.ran = Some(self.conversation.run(context, WRITER_SLICE));
     }
 
     fn finish(mut self: Box<Self>, outcome: Result<(), CommitError>) {

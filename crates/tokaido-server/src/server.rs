@@ -18,7 +18,6 @@ use crate::{
     http::Router,
     metrics::Metrics,
     pool::{self, PoolContext, PoolHandle},
-    procedures::Procedures,
     service::Service,
     threads::Threads,
     worker::{self, Worker},
@@ -105,13 +104,15 @@ impl Server {
         let options = SharedOptions {
             password: config.password.as_ref().map(|p| p.as_str().to_owned()),
             port: addresses.first().map_or(0, SocketAddr::port),
+            procedures: loaded.procedures,
         };
         let shared = Arc::new(Shared::new(store, options)?);
         let metrics = Arc::new(Metrics::new(config.worker_count()));
-        let Loaded { procedures, router, load_errors } = loaded;
-        let service = Arc::new(Service { config, shared, procedures, router, metrics });
+        let service = Arc::new(Service { config, shared, router: loaded.router, metrics });
         let (stop, stopping) = watch::channel(false);
-        let mut server = Self { service, addresses, load_errors, stop, threads: Threads::default() };
+        let load_errors = loaded.load_errors;
+        let mut server =
+            Self { service, addresses, load_errors, stop, threads: Threads::default() };
         server.spawn_all(&sources, listeners, &stopping)?;
         server.say_started();
         Ok(server)
@@ -132,7 +133,7 @@ impl Server {
     /// The procedures that serve.
     #[must_use]
     pub fn procedures(&self) -> &[Procedure] {
-        self.service.procedures.list()
+        self.service.shared.procedures.list()
     }
 
     /// The store. Its writer belongs to the server.
@@ -296,7 +297,7 @@ fn read_sources(config: &Config) -> Result<Sources, StartError> {
 
 /// What the procedure files hold, found with a VM that is not used for anything else.
 struct Loaded {
-    procedures: Arc<Procedures>,
+    procedures: Vec<Procedure>,
     router: Router,
     load_errors: Vec<LoadError>,
 }
@@ -316,7 +317,6 @@ impl Loaded {
                 });
             }
         }
-        let procedures = Arc::new(Procedures::new(vm.procedures().to_vec()));
-        Ok(Self { procedures, router, load_errors })
+        Ok(Self { procedures: vm.procedures().to_vec(), router, load_errors })
     }
 }

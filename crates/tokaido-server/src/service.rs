@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use tokaido_script::{Sources, Vm, VmError};
 
-use crate::{
-    Shared, config::Config, http::Router, metrics::Metrics, procedures::Procedures,
-};
+use crate::{Shared, config::Config, http::Router, metrics::Metrics};
 
 /// One server.
 pub(crate) struct Service {
     pub(crate) config: Config,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) procedures: Arc<Procedures>,
     pub(crate) router: Router,
     pub(crate) metrics: Arc<Metrics>,
 }

@@ -149,7 +149,10 @@ pub(crate) fn run(
             }
         };
         if tokio::time::timeout(limit, gone).await.is_err() {
-            tracing::warn!(connections = links.len(), "stopped before all clients took their replies");
+            tracing::warn!(
+                connections = links.len(),
+                "stopped before all clients took their replies"
+            );
         }
     });
     Ok(())

@@ -59,7 +59,8 @@ mod tests {
         assert_eq!(password(b"Bearer sesame").as_deref(), Some(&b"sesame"[..]));
         assert_eq!(password(b"bearer  sesame ").as_deref(), Some(&b"sesame"[..]));
         assert_eq!(password(b"Basic dXNlcjpzZXM6YW1l").as_deref(), Some(&b"ses:ame"[..]));
-        for broken in [&b"sesame"[..], b"", b"Digest sesame", b"Basic !", b"Basic dXNlcg==", b"\xff"]
+        for broken in
+            [&b"sesame"[..], b"", b"Digest sesame", b"Basic !", b"Basic dXNlcg==", b"\xff"]
         {
             assert_eq!(password(broken), None, "{broken:?}");
         }

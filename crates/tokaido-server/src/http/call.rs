@@ -8,11 +8,11 @@ use hyper::{
     header::{self, HeaderValue},
 };
 use serde_json::Value as Json;
-use tokaido_script::{Mode, ProcedureId, Transaction, Value};
+use tokaido_script::{Mode, ProcedureId, Transaction, Value, Vm};
 use tokaido_store::transact;
 
 use super::{body::Reply, error::HttpError, json, percent};
-use crate::{metrics, service::Service, worker::Worker};
+use crate::{metrics, worker::Worker};
 
 /// Calls a procedure and answers with its result.
 pub(super) async fn answer(
@@ -26,13 +26,20 @@ pub(super) async fn answer(
         let name = String::from_utf8_lossy(&name);
         HttpError::not_found(format!("there is no procedure {name:?}"))
     })?;
-    let result = call(worker, id, arguments).await?;
+    let procedure = worker.service.shared.procedures.get(id);
+    if let Some(route) = procedure.and_then(|p| p.route.as_ref()) {
+        let message =
+            format!("it is not called by name, it answers {} {}", route.method, route.pattern);
+        return Err(HttpError::bad_request(message));
+    }
+    let mode = procedure.map_or(Mode::Read, |p| p.mode);
+    let result = call(worker, id, mode, arguments).await?;
     let result = json::from_value(&result).map_err(|error| {
         let message = format!("the result has no form in JSON: {error}");
         HttpError::new(hyper::StatusCode::UNPROCESSABLE_ENTITY, message)
     })?;
-    let mut body = Json::Object(serde_json::Map::from_iter([("result".to_owned(), result)]))
-        .to_string();
+    let mut body =
+        Json::Object(serde_json::Map::from_iter([("result".to_owned(), result)])).to_string();
     body.push('\n');
     let mut response = Response::new(Reply::from(body));
     let json = HeaderValue::from_static("application/json");
@@ -69,31 +76,29 @@ fn parse_arguments(body: &[u8]) -> Result<Vec<Value>, HttpError> {
 async fn call(
     worker: &Rc<Worker>,
     id: ProcedureId,
+    mode: Mode,
     arguments: Vec<Value>,
 ) -> Result<Value, HttpError> {
-    let service = &worker.service;
-    let run = move |service: &Service, vm: &mut _, transaction: Transaction<'_>| {
-        service.procedures.timed(id, || {
-            tokaido_script::Vm::call(vm, id, transaction, &arguments)
-        })
+    let procedures = worker.service.shared.procedures.clone();
+    let run_here = procedures.runs_inline(id);
+    let run = move |vm: &mut Vm, transaction: Transaction<'_>| {
+        procedures.timed(id, || vm.call(id, transaction, &arguments))
     };
-    if service.procedures.get(id).mode == Mode::Write {
+    if mode == Mode::Write {
         metrics::add(&worker.counters.http.writer, 1);
-        let service = service.clone();
         let result = worker.writer.call(move |context| {
             let vm = &mut context.vm;
-            transact(&mut context.writer, |tx| run(&service, vm, Transaction::Write(tx)))
+            transact(&mut context.writer, |tx| run(vm, Transaction::Write(tx)))
         });
         Ok(result.await??)
-    } else if service.procedures.runs_inline(id) {
+    } else if run_here {
         metrics::add(&worker.counters.http.local, 1);
-        Ok(worker.read(|snapshot, vm| run(service, vm, Transaction::Read(snapshot)))??)
+        Ok(worker.read(|snapshot, vm| run(vm, Transaction::Read(snapshot)))??)
     } else {
         metrics::add(&worker.counters.http.pool, 1);
-        let service = service.clone();
-        let result = worker.pool.call(move |context| {
-            run(&service, &mut context.vm, Transaction::Read(&mut *context.snapshot))
-        });
+        let result = worker
+            .pool
+            .call(move |context| run(&mut context.vm, Transaction::Read(&mut *context.snapshot)));
         Ok(result.await??)
     }
 }
@@ -109,7 +114,8 @@ mod tests {
         let object = br#"{"arguments": [1, "a"]}"#;
         assert_eq!(parse_arguments(object).expect("an object"), expected);
         assert_eq!(parse_arguments(b" \n").expect("nothing"), []);
-        for broken in ["{", "1", "{}", "{\"arguments\": 1}", "{\"arguments\": [], \"x\": 1}", "\u{0}"]
+        for broken in
+            ["{", "1", "{}", "{\"arguments\": 1}", "{\"arguments\": [], \"x\": 1}", "\u{0}"]
         {
             assert!(parse_arguments(broken.as_bytes()).is_err(), "{broken}");
         }

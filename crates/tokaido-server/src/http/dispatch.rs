@@ -2,12 +2,7 @@
 
 use std::rc::Rc;
 
-use hyper::{
-    Request, Response,
-    body::Incoming,
-    header,
-    http::request::Parts,
-};
+use hyper::{Request, Response, body::Incoming, header, http::request::Parts};
 
 use super::{
     auth,

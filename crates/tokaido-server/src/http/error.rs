@@ -1,5 +1,7 @@
 //! Errors as HTTP tells them: a fitting status, and `{"error": {"message": …}}`.
 
+use std::fmt::Debug;
+
 use hyper::{
     Response, StatusCode,
     header::{self, HeaderName, HeaderValue},
@@ -160,7 +162,7 @@ impl From<WriterError> for HttpError {
     }
 }
 
-impl<E: Into<HttpError>> From<TransactError<E>> for HttpError {
+impl<E: Into<Self> + Debug> From<TransactError<E>> for HttpError {
     fn from(error: TransactError<E>) -> Self {
         match error {
             TransactError::Body(error) => error.into(),

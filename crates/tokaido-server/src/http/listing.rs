@@ -42,10 +42,8 @@ pub(super) async fn answer(
         HttpError::not_found("there is no such database; the first write to one makes it")
     })?;
     metrics::add(&worker.counters.http.pool, 1);
-    let page = worker
-        .pool
-        .call(move |context| listing.page(&mut *context.snapshot, database))
-        .await??;
+    let page =
+        worker.pool.call(move |context| listing.page(&mut *context.snapshot, database)).await??;
     let mut response = Response::new(Reply::from(page));
     let lines = HeaderValue::from_static("application/x-ndjson");
     response.headers_mut().insert(header::CONTENT_TYPE, lines);

@@ -115,8 +115,7 @@ async fn put(
         })
         .await??;
     let mut response = Response::new(Reply::default());
-    *response.status_mut() =
-        if created { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
+    *response.status_mut() = if created { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
     response.headers_mut().insert(header::ETAG, etag(number));
     Ok(response)
 }

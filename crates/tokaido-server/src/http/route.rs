@@ -8,9 +8,7 @@ use hyper::{
     header::{self, HeaderName, HeaderValue},
     http::request::Parts,
 };
-use tokaido_script::{
-    CallError, HttpRequest, HttpResponse, Mode, ProcedureId, Transaction, Vm,
-};
+use tokaido_script::{CallError, HttpRequest, HttpResponse, Mode, ProcedureId, Transaction, Vm};
 use tokaido_store::transact;
 
 use super::{body::Reply, error::HttpError};
@@ -29,9 +27,9 @@ pub(super) async fn answer(
     matched: Matched<'_>,
     body: Bytes,
 ) -> Result<Response<Reply>, HttpError> {
-    let procedures = &worker.service.procedures;
+    let procedures = &worker.service.shared.procedures;
     let Matched { procedure: id, parameters } = matched;
-    let mode = procedures.get(id).mode;
+    let mode = procedures.get(id).map_or(Mode::Read, |p| p.mode);
     let result = if mode == Mode::Read && procedures.runs_inline(id) {
         metrics::add(&worker.counters.http.local, 1);
         worker.read(|snapshot, vm| {
@@ -56,7 +54,7 @@ pub(super) async fn answer(
         }
     };
     result.and_then(to_response).map_err(|error| {
-        let name = &procedures.get(id).name;
+        let name = procedures.get(id).map(|p| p.name.as_str());
         tracing::warn!(procedure = name, ?error, traceback = error.traceback(), "a route failed");
         error.of_route()
     })

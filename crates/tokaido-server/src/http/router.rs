@@ -116,9 +116,11 @@ impl Router {
         let found = self.root.find(Some(path), &mut search);
         match found {
             Some(endpoint) => {
-                let decoded = endpoint.names.iter().zip(search.matched).map(|(name, raw)| {
-                    Some((name.as_str(), percent::decode_utf8(raw)?))
-                });
+                let decoded = endpoint
+                    .names
+                    .iter()
+                    .zip(search.matched)
+                    .map(|(name, raw)| Some((name.as_str(), percent::decode_utf8(raw)?)));
                 decoded.collect::<Option<_>>().map_or(Found::BadPath, |parameters| {
                     Found::Procedure(endpoint.procedure, parameters)
                 })
