@@ -150,12 +150,12 @@ impl Collector for Numbers {
         let open = metrics.sum(|w| &w.connections_open);
         gauge(out, "connections_open", "Connections that are open", open)?;
         let total = metrics.sum(|w| &w.connections_total);
-        counter(out, "connections", "Connections that were taken", [(NoLabels, total)])?;
+        counter(out, "connections", "Connections that were taken", total)?;
         let refused = metrics.connections_refused.load(Relaxed);
-        counter(out, "connections_refused", "Connections over the limit", [(NoLabels, refused)])?;
+        counter(out, "connections_refused", "Connections over the limit", refused)?;
         self.encode_requests(out)?;
         let failed = metrics.groups_failed.load(Relaxed);
-        counter(out, "write_groups_failed", "Groups that were not durable", [(NoLabels, failed)])?;
+        counter(out, "write_groups_failed", "Groups that were not durable", failed)?;
         self.encode_procedures(out)?;
         self.encode_databases(out)
     }
@@ -173,11 +173,16 @@ impl Numbers {
                 (labels, self.metrics.sum(move |w| at(of(w))))
             })
         });
-        counter(out, "requests", "Requests by protocol and by the thread that ran them", requests)?;
+        counters(
+            out,
+            "requests",
+            "Requests by protocol and by the thread that ran them",
+            requests,
+        )?;
         let errors = protocols.iter().map(|&(protocol, of)| {
             ([("protocol", protocol)], self.metrics.sum(move |w| &of(w).errors))
         });
-        counter(out, "request_errors", "Requests that the protocol layer refused", errors)
+        counters(out, "request_errors", "Requests that the protocol layer refused", errors)
     }
 
     fn encode_procedures(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -186,9 +191,9 @@ impl Numbers {
                 ([("procedure", procedure.name.as_str())], read(statistics).load(Relaxed))
             })
         };
-        counter(out, "procedure_calls", "Calls of each procedure", each(|s| &s.calls))?;
-        counter(out, "procedure_errors", "Calls that failed", each(|s| &s.errors))?;
-        counter(out, "procedure_time_ns", "Time in each procedure", each(|s| &s.time_ns))
+        counters(out, "procedure_calls", "Calls of each procedure", each(|s| &s.calls))?;
+        counters(out, "procedure_errors", "Calls that failed", each(|s| &s.errors))?;
+        counters(out, "procedure_time_ns", "Time in each procedure", each(|s| &s.time_ns))
     }
 
     fn encode_databases(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -202,21 +207,14 @@ impl Numbers {
     }
 }
 
-/// The label set of a metric that has none.
-#[derive(Clone, Copy)]
-struct NoLabels;
-
-impl EncodeLabelSet for NoLabels {
-    fn encode(
-        &self,
-        _encoder: &mut prometheus_client::encoding::LabelSetEncoder<'_>,
-    ) -> fmt::Result {
-        Ok(())
-    }
+fn gauge(out: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+    let value = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
+    value.encode(out.encode_descriptor(name, help, None, MetricType::Gauge)?)
 }
 
-fn gauge(out: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
-    gauges(out, name, help, [(NoLabels, value)])
+fn counter(out: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+    let metric = out.encode_descriptor(name, help, None, MetricType::Counter)?;
+    ConstCounter::new(value).encode(metric)
 }
 
 fn gauges(
@@ -233,7 +231,7 @@ fn gauges(
     Ok(())
 }
 
-fn counter(
+fn counters(
     out: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,

@@ -36,12 +36,9 @@ pub(crate) async fn serve(
         Ok::<_, Infallible>(response)
     });
     // With half_close, hyper answers what it has read when the input ends, be it that the client
-    // has closed its side or that this server stops.
-    let served = http1::Builder::new()
-        .half_close(true)
-        .pipeline_flush(true)
-        .serve_connection(socket, service)
-        .await;
+    // has closed its side or that this server stops. (Its pipeline_flush is not used: it would hold
+    // a response back for as long as part of the next request has come.)
+    let served = http1::Builder::new().half_close(true).serve_connection(socket, service).await;
     if link.expired() == Some(Phase::Request) {
         metrics::add(&worker.counters.http.errors, 1);
         let limit_ms = worker.service.config.limits.request_ms;
