@@ -7,6 +7,8 @@
 #![deny(missing_docs)]
 
 mod bridge;
+#[cfg(test)]
+mod compiled;
 mod convert;
 mod engine;
 mod http;

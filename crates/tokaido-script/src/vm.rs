@@ -186,6 +186,11 @@ impl Vm {
         result
     }
 
+    #[cfg(test)]
+    pub(crate) fn engine_for_tests(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
     fn begin(&mut self, procedure: ProcedureId, transaction: Transaction<'_>) {
         let name = &self.procedures[procedure.0 as usize].name;
         let context = self.engine.context();

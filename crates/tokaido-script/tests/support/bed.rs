@@ -1,5 +1,4 @@
 //! A VM on a store in memory, with calls that commit as the server does.
-#![allow(dead_code)]
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +8,7 @@ use tokaido_script::{
 };
 use tokaido_store::Store;
 
-use super::MemoryStore;
+use super::store::MemoryStore;
 
 pub struct Bed {
     pub store: MemoryStore,
