@@ -19,12 +19,23 @@ pub(super) struct HttpError {
     status: StatusCode,
     message: String,
     traceback: Option<String>,
+    /// For programs, if the procedure gave one.
+    code: Option<String>,
+    /// The procedure is broken; it did not say no of its own will.
+    is_fault: bool,
     header: Option<(HeaderName, HeaderValue)>,
 }
 
 impl HttpError {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), traceback: None, header: None }
+        Self {
+            status,
+            message: message.into(),
+            traceback: None,
+            code: None,
+            is_fault: false,
+            header: None,
+        }
     }
 
     pub(super) fn bad_request(message: impl Into<String>) -> Self {
@@ -57,21 +68,22 @@ impl HttpError {
     /// As the handler of a declared route fails: its visitors are not its callers, so they are not
     /// shown its insides.
     pub(super) fn of_route(self) -> Self {
-        let status = match self.status {
-            StatusCode::UNPROCESSABLE_ENTITY => StatusCode::INTERNAL_SERVER_ERROR,
-            other => other,
-        };
+        let status = if self.is_fault { StatusCode::INTERNAL_SERVER_ERROR } else { self.status };
         Self { status, traceback: None, ..self }
     }
 
-    pub(super) fn traceback(&self) -> Option<&str> {
-        self.traceback.as_deref()
+    /// Whether whoever runs the server should hear of it.
+    pub(super) fn is_of_server(&self) -> bool {
+        self.is_fault || self.status.is_server_error()
     }
 
     pub(super) fn into_response(self) -> Response<Reply> {
         let mut error = json!({ "message": self.message });
         if let Some(traceback) = self.traceback {
             error["traceback"] = traceback.into();
+        }
+        if let Some(code) = self.code {
+            error["code"] = code.into();
         }
         let mut body = json!({ "error": error }).to_string();
         body.push('\n');
@@ -86,18 +98,22 @@ impl HttpError {
 
 impl From<CallError> for HttpError {
     fn from(error: CallError) -> Self {
-        let status = match error {
-            CallError::TimeLimit { .. } | CallError::MemoryLimit { .. } => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
-            _ => StatusCode::UNPROCESSABLE_ENTITY,
-        };
         let message = error.to_string();
-        let traceback = match error {
-            CallError::Raised { traceback, .. } => Some(traceback),
-            _ => None,
-        };
-        Self { traceback, ..Self::new(status, message) }
+        let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
+        match error {
+            CallError::TimeLimit { .. } | CallError::MemoryLimit { .. } => {
+                Self::unavailable(message)
+            }
+            CallError::Refused { code, status, .. } => {
+                let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+                Self { code, ..Self::new(status.unwrap_or(unprocessable), message) }
+            }
+            CallError::Raised { traceback, .. } => {
+                let traceback = Some(traceback);
+                Self { traceback, is_fault: true, ..Self::new(unprocessable, message) }
+            }
+            _ => Self { is_fault: true, ..Self::new(unprocessable, message) },
+        }
     }
 }
 

@@ -54,7 +54,7 @@ impl Listing {
     fn parse(query: Option<&str>) -> Result<Self, HttpError> {
         let mut listing =
             Self { range: ScanRange::all(), after: None, limit: LIMIT_DEFAULT, values: true };
-        let (mut from, mut to) = (None, None);
+        let (mut from, mut to, mut reverse) = (None, None, false);
         for (name, value) in query::parse(query)? {
             match name.as_str() {
                 "prefix" => listing.range = ScanRange::prefix(&value),
@@ -68,10 +68,7 @@ impl Listing {
                 }
                 "limit" => listing.limit = parse_limit(&value)?,
                 "values" => listing.values = parse_bool(&name, &value)?,
-                "reverse" if parse_bool(&name, &value)? => {
-                    listing.range.direction = Direction::Backward;
-                }
-                "reverse" => {}
+                "reverse" => reverse = parse_bool(&name, &value)?,
                 _ => {
                     return Err(HttpError::bad_request(format!(
                         "unknown parameter {name:?}; there are prefix, from, to, after, after_base64, reverse, limit, values"
@@ -79,9 +76,10 @@ impl Listing {
                 }
             }
         }
-        let reversed = listing.range.direction;
         listing.range = narrowed(listing.range, from, to);
-        listing.range.direction = reversed;
+        if reverse {
+            listing.range.direction = Direction::Backward;
+        }
         Ok(listing)
     }
 

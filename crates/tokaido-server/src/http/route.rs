@@ -55,7 +55,9 @@ pub(super) async fn answer(
     };
     result.and_then(to_response).map_err(|error| {
         let name = procedures.get(id).map(|p| p.name.as_str());
-        tracing::warn!(procedure = name, ?error, traceback = error.traceback(), "a route failed");
+        if error.is_of_server() {
+            tracing::warn!(procedure = name, ?error, "a route failed");
+        }
         error.of_route()
     })
 }

@@ -193,3 +193,127 @@ fn choose<'r>(endpoints: &'r [Endpoint], search: &mut Search<'r, '_, '_>) -> Opt
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokaido_script::{Limits, Source, Sources, Vm};
+    use tokaido_store::{Store, tree};
+
+    use super::*;
+
+    /// As many procedures as there are patterns, since only a VM gives ids.
+    fn ids(count: usize) -> Vec<ProcedureId> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = tree::open(directory.path(), tree::Options::default()).expect("a store");
+        let store: Arc<dyn Store> = Arc::new(store);
+        let fields: String =
+            (0..count).map(|i| format!("p{i:02} = tokaido.read(function() end), ")).collect();
+        let text = format!("local tokaido = require 'tokaido' return {{ {fields} }}");
+        let mut sources = Sources::default();
+        sources.add(Source {
+            module: "m".to_owned(),
+            path: "m.lua".into(),
+            text: text.into_bytes().into(),
+        });
+        let (vm, errors) = Vm::new(&store, &sources, Limits::default()).expect("a VM");
+        assert!(errors.is_empty(), "{errors:?}");
+        (0..count).filter_map(|i| vm.find(format!("m.p{i:02}").as_bytes())).collect()
+    }
+
+    fn route(text: &str) -> Route {
+        let (method, pattern) = text.split_once(' ').expect("a method and a pattern");
+        Route { method: method.to_owned(), pattern: pattern.to_owned() }
+    }
+
+    /// Tells which of the patterns answers, and with what.
+    struct Table {
+        patterns: Vec<&'static str>,
+        ids: Vec<ProcedureId>,
+        router: Router,
+    }
+
+    impl Table {
+        fn new(patterns: &[&'static str]) -> Self {
+            let (ids, mut router) = (ids(patterns.len()), Router::default());
+            for (pattern, &id) in patterns.iter().zip(&ids) {
+                router.add(&route(pattern), id).expect(pattern);
+            }
+            Self { patterns: patterns.to_vec(), ids, router }
+        }
+
+        fn find(&self, request: &str) -> String {
+            let (method, path) = request.split_once(' ').expect("a method and a path");
+            match self.router.find(method, path) {
+                Found::Procedure(id, parameters) => {
+                    let at = self.ids.iter().position(|&other| other == id).expect("an id");
+                    let given = parameters.iter().map(|(n, v)| format!(" {n}={v}"));
+                    format!("{}{}", self.patterns[at], given.collect::<String>())
+                }
+                Found::OtherMethods(methods) => format!("405 {}", methods.join(", ")),
+                Found::Nothing => "404".to_owned(),
+                Found::BadPath => "400".to_owned(),
+            }
+        }
+    }
+
+    #[test]
+    fn literals_go_before_names_and_names_before_the_rest() {
+        let table = Table::new(&[
+            "GET /",
+            "GET /hits/top",
+            "GET /hits/:page",
+            "POST /hits/:page",
+            "GET /hits/:page/days/:day",
+            "GET /files/*path",
+            "GET /hits/*other",
+            "PUT /hits/top",
+            "GET /日本/:x",
+        ]);
+        let cases = [
+            ("GET /", "GET /"),
+            ("GET /hits/top", "GET /hits/top"),
+            ("HEAD /hits/top", "GET /hits/top"),
+            ("POST /hits/top", "POST /hits/:page page=top"),
+            ("GET /hits/a%2Fb", "GET /hits/:page page=a/b"),
+            ("GET /hits/t%6Fp", "GET /hits/top"),
+            ("GET /hits/7/days/1", "GET /hits/:page/days/:day page=7 day=1"),
+            ("GET /hits/7/weeks/1", "GET /hits/*other other=7/weeks/1"),
+            ("GET /hits/", "GET /hits/*other other="),
+            ("GET /hits", "404"),
+            ("GET /files/a/b%20c", "GET /files/*path path=a/b c"),
+            ("GET /%E6%97%A5%E6%9C%AC/1", "GET /日本/:x x=1"),
+            ("DELETE /hits/top", "405 GET, HEAD, POST, PUT"),
+            ("DELETE /files/x", "405 GET, HEAD"),
+            ("GET /files/%FF", "400"),
+            ("GET /nothing", "404"),
+            ("GET *", "404"),
+        ];
+        for (request, answer) in cases {
+            assert_eq!(table.find(request), answer, "{request}");
+        }
+        let deep = format!("GET /files{}", "/x".repeat(SEGMENTS_MAX));
+        assert_eq!(table.find(&deep), "404");
+    }
+
+    #[test]
+    fn routes_that_cannot_be_served_are_refused() {
+        let id = ids(1)[0];
+        let mut router = Router::default();
+        router.add(&route("GET /a/:x"), id).expect("the first of its kind");
+        let cases = [
+            ("GET a", RouteError::NoSlash),
+            ("GET /:", RouteError::NoName),
+            ("GET /*", RouteError::NoName),
+            ("GET /*a/b", RouteError::RestNotLast),
+            ("GET /v1/x", RouteError::Reserved("v1")),
+            ("GET /metrics", RouteError::Reserved("metrics")),
+            ("GET /a/:y", RouteError::Taken("GET /a/:y".to_owned())),
+        ];
+        for (pattern, error) in cases {
+            assert_eq!(router.add(&route(pattern), id), Err(error), "{pattern}");
+        }
+        assert_eq!(router.add(&route("POST /a/:y"), id), Ok(()));
+    }
+}
