@@ -147,8 +147,11 @@ impl Collector for Numbers {
         let out = &mut encoder;
         let metrics = &self.metrics;
         gauge(out, "uptime_seconds", "Time since the start", metrics.started.elapsed().as_secs())?;
-        let open = metrics.sum(|w| &w.connections_open);
-        gauge(out, "connections_open", "Connections that are open", open)?;
+        let open =
+            metrics.workers.iter().enumerate().map(|(index, worker)| {
+                ([("worker", index)], worker.connections_open.load(Relaxed))
+            });
+        gauges(out, "connections_open", "Connections that each worker has open", open)?;
         let total = metrics.sum(|w| &w.connections_total);
         counter(out, "connections", "Connections that were taken", total)?;
         let refused = metrics.connections_refused.load(Relaxed);

@@ -312,3 +312,6 @@ impl Writer for GroupWriter {
         Ok(removed)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,8 @@ pub(super) struct HttpError {
     code: Option<String>,
     /// The procedure is broken; it did not say no of its own will.
     is_fault: bool,
-    header: Option<(HeaderName, HeaderValue)>,
+    /// Rare, and large: boxed, so that results which may hold an error stay small.
+    header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
 impl HttpError {
@@ -56,12 +57,13 @@ impl HttpError {
         let message = format!("this path answers {list}");
         let mut error = Self::new(StatusCode::METHOD_NOT_ALLOWED, message);
         // Methods come from files; one that is no header value was refused when it was loaded.
-        error.header = HeaderValue::from_str(&list).ok().map(|list| (header::ALLOW, list));
+        error.header =
+            HeaderValue::from_str(&list).ok().map(|list| Box::new((header::ALLOW, list)));
         error
     }
 
     pub(super) fn with_header(mut self, name: HeaderName, value: &'static str) -> Self {
-        self.header = Some((name, HeaderValue::from_static(value)));
+        self.header = Some(Box::new((name, HeaderValue::from_static(value))));
         self
     }
 
@@ -91,7 +93,7 @@ impl HttpError {
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.extend(self.header);
+        headers.extend(self.header.map(|header| *header));
         response
     }
 }

@@ -71,6 +71,13 @@ impl TestServer {
         Client::connect(self.address())
     }
 
+    /// How many connections each worker has, with the one that asks.
+    pub fn open_connections(&self) -> Vec<usize> {
+        let metrics = self.http("GET /metrics", "", "");
+        let lines = metrics.text().lines().filter(|l| l.starts_with("tokaido_connections_open{"));
+        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse().ok()).collect()
+    }
+
     /// Stops the server and keeps its directory.
     pub fn stop(self) -> TempDir {
         self.server.stop();
