@@ -129,6 +129,9 @@ pub(crate) fn database_statistics(
     databases.into_iter().map(|(id, name)| Ok((name, transaction.statistics(id)?))).collect()
 }
 
+/// Finds a part in a whole.
+type Part<W, P> = fn(&W) -> &P;
+
 /// The numbers of one moment.
 struct Numbers {
     metrics: Arc<Metrics>,
@@ -166,9 +169,9 @@ impl Collector for Numbers {
 
 impl Numbers {
     fn encode_requests(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let protocols: [(&str, fn(&WorkerCounters) -> &RequestCounters); 2] =
+        let protocols: [(&str, Part<WorkerCounters, RequestCounters>); 2] =
             [("resp", |w| &w.resp), ("http", |w| &w.http)];
-        let places: [(&str, fn(&RequestCounters) -> &AtomicU64); 3] =
+        let places: [(&str, Part<RequestCounters, AtomicU64>); 3] =
             [("worker", |r| &r.local), ("writer", |r| &r.writer), ("pool", |r| &r.pool)];
         let requests = protocols.iter().flat_map(|&(protocol, of)| {
             places.iter().map(move |&(place, at)| {

@@ -203,7 +203,7 @@ impl Server {
         };
         let stopping = stopping.clone();
         self.threads.spawn(
-            "tokaido-accept".to_owned(),
+            "tokaido-accept",
             || Ok(()),
             move |()| report(acceptor::run(acceptor, listeners, stopping)),
         )
@@ -218,7 +218,7 @@ impl Server {
             Ok(WriterContext { writer, vm: service.new_vm(&sources)? })
         };
         let run = move |context| writer::run(&queue, context, &metrics);
-        self.threads.spawn("tokaido-writer".to_owned(), prepare, run)?;
+        self.threads.spawn("tokaido-writer", prepare, run)?;
         Ok(handle)
     }
 
@@ -234,7 +234,7 @@ impl Server {
             };
             let queue = queue.clone();
             let run = move |context| pool::run(&queue, context);
-            self.threads.spawn(format!("tokaido-pool-{i}"), prepare, run)?;
+            self.threads.spawn(&format!("tokaido-pool-{i}"), prepare, run)?;
         }
         Ok(handle)
     }
@@ -258,7 +258,7 @@ impl Server {
             Ok(Worker::new(service, writer, pool, counters, snapshot, vm))
         };
         let run = move |worker| report(worker::run(worker, incoming, stopping));
-        self.threads.spawn(format!("tokaido-worker-{index}"), prepare, run)?;
+        self.threads.spawn(&format!("tokaido-worker-{index}"), prepare, run)?;
         Ok(Seat { queue, open: Arc::default() })
     }
 }

@@ -19,7 +19,7 @@ impl Threads {
     /// That of `prepare`, or if the system gives no thread.
     pub(crate) fn spawn<T>(
         &mut self,
-        name: String,
+        name: &str,
         prepare: impl FnOnce() -> Result<T, StartError> + Send + 'static,
         run: impl FnOnce(T) + Send + 'static,
     ) -> Result<(), StartError> {
@@ -34,8 +34,8 @@ impl Threads {
                 let _ = ready.send(Err(error));
             }
         };
-        let failed = |message: String| StartError::Thread { name: name.clone(), message };
-        let spawned = Builder::new().name(name.clone()).spawn(body);
+        let failed = |message: String| StartError::Thread { name: name.to_owned(), message };
+        let spawned = Builder::new().name(name.to_owned()).spawn(body);
         self.0.push(spawned.map_err(|error| failed(error.to_string()))?);
         is_ready.recv().unwrap_or_else(|_| Err(failed("it panicked, see the log".to_owned())))
     }
