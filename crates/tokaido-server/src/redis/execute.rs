@@ -237,7 +237,11 @@ fn dispatch(
             run(call, *snapshot).map(|()| Step::Done)
         }
         (Handler::Read(run), Target::Writer(writer)) => {
-            read(*writer, |tx| run(call, tx)).map(|()| Step::Done)
+            read(*writer, |tx| {
+                call.session.client().note(command, tx.now_ms());
+                run(call, tx)
+            })?;
+            Ok(Step::Done)
         }
         (Handler::Write(_) | Handler::Exec, Target::Snapshot(_)) => Ok(Step::NeedsWriter),
         (Handler::Write(run), Target::Writer(writer)) => {

@@ -27,8 +27,9 @@ pub(super) fn bare(call: &Call<'_, '_>, vm: &Vm) -> Result<Invocation, Failure> 
 }
 
 pub(super) fn fcall(call: &Call<'_, '_>, vm: &Vm) -> Result<Invocation, Failure> {
+    let invocation = prepare(call, vm, call.arg(1), 3)?;
     check_key_count(call)?;
-    prepare(call, vm, call.arg(1), 3)
+    Ok(invocation)
 }
 
 pub(super) fn fcall_ro(call: &Call<'_, '_>, vm: &Vm) -> Result<Invocation, Failure> {
@@ -160,7 +161,10 @@ pub(super) fn list(call: &mut Call<'_, '_>, vm: &Vm) -> Result<(), Failure> {
     let pattern = match call.len() {
         2 => &b"*"[..],
         4 if call.is_word(2, "LIBRARYNAME") => call.arg(3),
-        _ => return Err(Failure::Syntax),
+        _ => {
+            let argument = String::from_utf8_lossy(call.arg(2));
+            return Err(Failure::other(format!("Unknown argument {argument}")));
+        }
     };
     let mut libraries: BTreeMap<&str, Vec<&Procedure>> = BTreeMap::new();
     for procedure in vm.procedures().iter().filter(|procedure| procedure.route.is_none()) {
