@@ -11,9 +11,13 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
+use tokaido_script::Procedure;
 use tokaido_store::{DatabaseError, DatabaseId, Store};
 
-use crate::redis::{Clients, Cursors};
+use crate::{
+    procedures::Procedures,
+    redis::{Clients, Cursors},
+};
 
 /// How many databases have a number. Number 0 is the database `main`, number 7 is `7`.
 pub(crate) const NUMBERED_DATABASES: usize = 16;
@@ -31,6 +35,8 @@ pub struct SharedOptions {
     pub password: Option<String>,
     /// The port that clients connect to, which INFO and CONFIG GET tell.
     pub port: u16,
+    /// The procedures that serve.
+    pub procedures: Vec<Procedure>,
 }
 
 /// Numbers that only grow, except for those of what is open now.
@@ -59,6 +65,7 @@ pub struct Shared {
     run_id: String,
     /// For `/metrics` and INFO.
     pub counters: Counters,
+    pub(crate) procedures: Arc<Procedures>,
     pub(crate) clients: Arc<Clients>,
     pub(crate) cursors: Cursors,
 }
@@ -68,7 +75,8 @@ impl Shared {
     ///
     /// # Errors
     /// If the store cannot have the database `main`.
-    pub fn new(store: Arc<dyn Store>, options: SharedOptions) -> Result<Self, DatabaseError> {
+    pub fn new(store: Arc<dyn Store>, mut options: SharedOptions) -> Result<Self, DatabaseError> {
+        let procedures = Procedures::new(std::mem::take(&mut options.procedures));
         let main = store.database("main")?;
         let started_at_ms = wall_clock_us() / 1000;
         Ok(Self {
@@ -80,6 +88,7 @@ impl Shared {
             started_at_ms,
             run_id: random_id(),
             counters: Counters::default(),
+            procedures: Arc::new(procedures),
             clients: Arc::default(),
             cursors: Cursors::new(started_at_ms),
         })

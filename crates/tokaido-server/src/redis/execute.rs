@@ -26,6 +26,8 @@ pub enum Step {
     Done,
     /// The request must run on the writer. Nothing was written and nothing has changed.
     NeedsWriter,
+    /// The request may take long, and must run where it holds up nobody else. Nothing has changed.
+    NeedsPool,
     /// The reply is written; close the connection once it is sent.
     Close,
 }
@@ -46,6 +48,8 @@ pub struct Context<'c> {
     pub vm: &'c mut Vm,
     /// The data.
     pub target: Target<'c>,
+    /// Whether reads that may take long run here. If not they end in [`Step::NeedsPool`].
+    pub may_take_long: bool,
 }
 
 /// What a request asks for.
@@ -76,9 +80,9 @@ pub fn execute(
     let ran = catch_unwind(AssertUnwindSafe(|| run(session, request, context, reply)));
     let result = ran.unwrap_or_else(|panic| Err(recover(&*panic, context)));
     let step = match result {
-        Ok(Step::NeedsWriter) => {
+        Ok(step @ (Step::NeedsWriter | Step::NeedsPool)) => {
             reply.truncate(start);
-            return Step::NeedsWriter;
+            return step;
         }
         Ok(step) => step,
         Err(failure) => {
@@ -145,7 +149,7 @@ fn run(
         return Ok(Step::Done);
     }
     let mut call = Call { session, shared: context.shared, request, reply };
-    dispatch(wanted, &mut call, context.vm, &mut context.target)
+    dispatch(wanted, &mut call, context)
 }
 
 impl Wanted {
@@ -215,17 +219,17 @@ fn unknown(request: Request<'_>) -> Failure {
 fn dispatch(
     wanted: Wanted,
     call: &mut Call<'_, '_>,
-    vm: &mut Vm,
-    target: &mut Target<'_>,
+    context: &mut Context<'_>,
 ) -> Result<Step, Failure> {
     let command = match wanted {
         Wanted::Command(command) => command,
         Wanted::Procedure => {
-            let invocation = procedures::bare(call, vm)?;
-            return procedures::run(call, vm, target, &invocation);
+            let invocation = procedures::bare(call, context.vm)?;
+            return procedures::run(call, context, &invocation);
         }
     };
-    match (command.handler, target) {
+    let vm = &mut *context.vm;
+    match (command.handler, &mut context.target) {
         (Handler::Container(None), _) => Err(Failure::Syntax),
         (Handler::Container(Some(run)) | Handler::Connection(run), _) => {
             call.session.client().note(command, wall_clock_us() / 1000);
@@ -254,9 +258,9 @@ fn dispatch(
         (Handler::Exec, Target::Writer(writer)) => {
             transactions::exec(call, vm, *writer).map(|()| Step::Done)
         }
-        (Handler::Procedure(prepare), target) => {
+        (Handler::Procedure(prepare), _) => {
             let invocation: Invocation = prepare(call, vm)?;
-            procedures::run(call, vm, target, &invocation)
+            procedures::run(call, context, &invocation)
         }
     }
 }

@@ -8,7 +8,7 @@ use tokaido_wire::resp::{ReplyWriter, Version};
 
 use super::{
     call::Call,
-    execute::{self, Step, Target},
+    execute::{self, Context, Step, Target},
     failure::Failure,
     glob,
 };
@@ -79,11 +79,15 @@ fn prepare(
 /// Runs a procedure in a transaction of its own: where it may, on the snapshot.
 pub(super) fn run(
     call: &mut Call<'_, '_>,
-    vm: &mut Vm,
-    target: &mut Target<'_>,
+    context: &mut Context<'_>,
     invocation: &Invocation,
 ) -> Result<Step, Failure> {
-    match (invocation.mode, target) {
+    let is_short = call.shared.procedures.runs_inline(invocation.id);
+    if invocation.mode == Mode::Read && !is_short && !context.may_take_long {
+        return Ok(Step::NeedsPool);
+    }
+    let vm = &mut *context.vm;
+    match (invocation.mode, &mut context.target) {
         (Mode::Read, Target::Snapshot(snapshot)) => {
             call_in(call, vm, Transaction::Read(*snapshot), invocation)?;
         }
@@ -108,7 +112,11 @@ pub(super) fn call_in(
     invocation: &Invocation,
 ) -> Result<(), Failure> {
     Counters::add(&call.shared.counters.procedure_calls);
-    match vm.call(invocation.id, transaction, &invocation.arguments) {
+    let result = call
+        .shared
+        .procedures
+        .timed(invocation.id, || vm.call(invocation.id, transaction, &invocation.arguments));
+    match result {
         Ok(value) => {
             write_value(call.reply, &value);
             Ok(())

@@ -143,7 +143,8 @@ fn run(server: &mut Server, session: &mut Session, trouble: Trouble, lines: &[&[
         let arguments: Vec<&[u8]> = line.iter().map(|argument| argument.as_bytes()).collect();
         let request = RequestBuf::from_arguments(&arguments);
         let target = Target::Writer(&mut writer);
-        let mut context = Context { shared: &server.shared, vm: &mut server.vm, target };
+        let (shared, vm) = (&*server.shared, &mut server.vm);
+    let mut context = Context { shared, vm, target, may_take_long: true };
         let step = execute(session, request.as_request(), &mut context, &mut reply);
         assert_eq!(step, Step::Done);
     }
@@ -211,7 +212,8 @@ fn a_panic_on_a_snapshot_is_an_error() {
     let mut reply = ReplyWriter::new(&mut out, session.version());
     let request = RequestBuf::from_arguments(&[b"MGET", b"a", b"b"]);
     let target = Target::Snapshot(&mut Panicking);
-    let mut context = Context { shared: &server.shared, vm: &mut server.vm, target };
+    let (shared, vm) = (&*server.shared, &mut server.vm);
+    let mut context = Context { shared, vm, target, may_take_long: true };
     let step = execute(&mut session, request.as_request(), &mut context, &mut reply);
     assert_eq!(step, Step::Done);
     assert!(out.starts_with(b"-ERR internal error: a bug in get"), "{}", out.escape_ascii());

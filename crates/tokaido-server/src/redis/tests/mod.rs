@@ -44,10 +44,12 @@ impl Server {
         let clock = Arc::new(TestClock(AtomicU64::new(START_MS)));
         let options = tree::Options { clock: clock.clone(), ..tree::Options::default() };
         let store: Arc<dyn Store> = Arc::new(tree::open(directory.path(), options).unwrap());
-        let options = SharedOptions { password: password.map(str::to_owned), port: 7379 };
-        let shared = Arc::new(Shared::new(store.clone(), options).unwrap());
         let (vm, errors) = Vm::new(&store, sources, Limits::default()).unwrap();
         assert!(errors.is_empty(), "{errors:?}");
+        let password = password.map(str::to_owned);
+        let procedures = vm.procedures().to_vec();
+        let options = SharedOptions { password, port: 7379, procedures };
+        let shared = Arc::new(Shared::new(store.clone(), options).unwrap());
         let snapshot = store.snapshot().unwrap();
         Self { clock, shared, vm, snapshot, _directory: directory }
     }
@@ -68,7 +70,8 @@ impl Server {
         let mut reply = ReplyWriter::new(&mut out, session.version());
         self.snapshot.renew().unwrap();
         let target = Target::Snapshot(&mut *self.snapshot);
-        let mut context = Context { shared: &self.shared, vm: &mut self.vm, target };
+        let (shared, vm) = (&*self.shared, &mut self.vm);
+        let mut context = Context { shared, vm, target, may_take_long: true };
         let step = execute(session, request, &mut context, &mut reply);
         if step != Step::NeedsWriter {
             return (out, step);
@@ -88,7 +91,8 @@ impl Server {
         reply: &mut ReplyWriter<'_>,
     ) -> Step {
         let target = Target::Writer(writer);
-        let mut context = Context { shared: &self.shared, vm: &mut self.vm, target };
+        let (shared, vm) = (&*self.shared, &mut self.vm);
+        let mut context = Context { shared, vm, target, may_take_long: true };
         execute(session, request, &mut context, reply)
     }
 
