@@ -235,7 +235,11 @@ fn dispatch(
             call.session.client().note(command, wall_clock_us() / 1000);
             run(call)
         }
-        (Handler::Listing(run), _) => run(call, vm).map(|()| Step::Done),
+        (Handler::Read(_), Target::Snapshot(_))
+            if command.flags.has(Flags::LONG) && !context.may_take_long =>
+        {
+            Ok(Step::NeedsPool)
+        }
         (Handler::Read(run), Target::Snapshot(snapshot)) => {
             call.session.client().note(command, snapshot.now_ms());
             run(call, *snapshot).map(|()| Step::Done)

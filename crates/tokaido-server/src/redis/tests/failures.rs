@@ -144,7 +144,7 @@ fn run(server: &mut Server, session: &mut Session, trouble: Trouble, lines: &[&[
         let request = RequestBuf::from_arguments(&arguments);
         let target = Target::Writer(&mut writer);
         let (shared, vm) = (&*server.shared, &mut server.vm);
-    let mut context = Context { shared, vm, target, may_take_long: true };
+        let mut context = Context { shared, vm, target, may_take_long: true };
         let step = execute(session, request.as_request(), &mut context, &mut reply);
         assert_eq!(step, Step::Done);
     }

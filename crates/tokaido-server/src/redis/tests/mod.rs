@@ -15,6 +15,7 @@ use crate::{Shared, SharedOptions};
 
 mod failures;
 mod golden;
+mod procedures;
 mod scanning;
 mod sessions;
 
