@@ -30,8 +30,6 @@ pub(crate) enum Handler {
     Container(Option<ConnectionFn>),
     /// Works on the session and the server.
     Connection(ConnectionFn),
-    /// Tells about the procedures.
-    Listing(fn(&mut Call<'_, '_>, &Vm) -> Result<(), Failure>),
     /// Works on a snapshot, or on the writer's view.
     Read(fn(&mut Call<'_, '_>, &mut dyn ReadTransaction) -> Result<(), Failure>),
     /// Works in a write transaction, which is committed if it succeeds.
@@ -115,7 +113,7 @@ impl Group {
 
 /// Properties that no other column of the table implies.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Flags(u8);
+pub(crate) struct Flags(u16);
 
 impl Flags {
     pub(crate) const NONE: Self = Self(0);
@@ -125,7 +123,7 @@ impl Flags {
     pub(crate) const DENYOOM: Self = Self(1 << 1);
     /// For the operator.
     pub(crate) const ADMIN: Self = Self(1 << 2);
-    /// Takes time in proportion to the data, deletes much of it, or tells about the server.
+    /// Can disturb others, or tells about the server.
     pub(crate) const DANGEROUS: Self = Self(1 << 3);
     /// Runs before a password was given.
     pub(crate) const NO_AUTH: Self = Self(1 << 4);
@@ -135,6 +133,9 @@ impl Flags {
     pub(crate) const MOVABLE_KEYS: Self = Self(1 << 6);
     /// Runs at once, even after MULTI.
     pub(crate) const UNQUEUED: Self = Self(1 << 7);
+
+    /// Takes time in proportion to the data, so it must not run where others wait.
+    pub(crate) const LONG: Self = Self(1 << 8);
 
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -178,9 +179,7 @@ impl Command {
     #[must_use]
     pub fn access(&self) -> Access {
         match self.handler {
-            Handler::Container(_) | Handler::Connection(_) | Handler::Listing(_) => {
-                Access::Connection
-            }
+            Handler::Container(_) | Handler::Connection(_) => Access::Connection,
             Handler::Read(_) => Access::Read,
             Handler::Write(_) | Handler::Exec => Access::Write,
             Handler::Procedure(_) => Access::Procedure,

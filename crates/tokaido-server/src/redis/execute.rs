@@ -235,13 +235,21 @@ fn dispatch(
             call.session.client().note(command, wall_clock_us() / 1000);
             run(call)
         }
-        (Handler::Listing(run), _) => run(call, vm).map(|()| Step::Done),
+        (Handler::Read(_), Target::Snapshot(_))
+            if command.flags.has(Flags::LONG) && !context.may_take_long =>
+        {
+            Ok(Step::NeedsPool)
+        }
         (Handler::Read(run), Target::Snapshot(snapshot)) => {
             call.session.client().note(command, snapshot.now_ms());
             run(call, *snapshot).map(|()| Step::Done)
         }
         (Handler::Read(run), Target::Writer(writer)) => {
-            read(*writer, |tx| run(call, tx)).map(|()| Step::Done)
+            read(*writer, |tx| {
+                call.session.client().note(command, tx.now_ms());
+                run(call, tx)
+            })?;
+            Ok(Step::Done)
         }
         (Handler::Write(_) | Handler::Exec, Target::Snapshot(_)) => Ok(Step::NeedsWriter),
         (Handler::Write(run), Target::Writer(writer)) => {

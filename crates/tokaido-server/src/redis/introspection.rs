@@ -72,7 +72,8 @@ fn describe(reply: &mut ReplyWriter<'_>, command: &Command) {
     for category in categories {
         reply.simple(category);
     }
-    reply.array(0);
+    // Redis has hints for clusters here.
+    reply.set(0);
     describe_keys(reply, command);
     let subcommands = subcommands(command);
     reply.array(subcommands.len());
@@ -86,10 +87,10 @@ fn describe_keys(reply: &mut ReplyWriter<'_>, command: &Command) {
     let KeyPositions { first, last, step } = command.keys;
     let is_counted = command.flags.has(Flags::MOVABLE_KEYS);
     if first == 0 && !is_counted {
-        reply.array(0);
+        reply.set(0);
         return;
     }
-    reply.array(1);
+    reply.set(1);
     reply.map(3);
     reply.bulk(b"flags");
     reply.set(1);

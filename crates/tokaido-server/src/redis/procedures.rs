@@ -27,8 +27,9 @@ pub(super) fn bare(call: &Call<'_, '_>, vm: &Vm) -> Result<Invocation, Failure> 
 }
 
 pub(super) fn fcall(call: &Call<'_, '_>, vm: &Vm) -> Result<Invocation, Failure> {
+    let invocation = prepare(call, vm, call.arg(1), 3)?;
     check_key_count(call)?;
-    prepare(call, vm, call.arg(1), 3)
+    Ok(invocation)
 }
 
 pub(super) fn fcall_ro(call: &Call<'_, '_>, vm: &Vm) -> Result<Invocation, Failure> {
@@ -62,7 +63,7 @@ fn prepare(
     first_argument: usize,
 ) -> Result<Invocation, Failure> {
     let id = vm.find(name).ok_or_else(|| Failure::other("Function not found"))?;
-    let known = vm.procedures().iter().find(|procedure| procedure.name.as_bytes() == name);
+    let known = call.shared.procedures.get(id);
     let procedure = known.ok_or_else(|| Failure::other("Function not found"))?;
     if let Some(route) = &procedure.route {
         return Err(Failure::other(format!(
@@ -164,14 +165,18 @@ fn write_value(reply: &mut ReplyWriter<'_>, value: &Value) {
 }
 
 /// A file of procedures is shown as a library, each procedure as a function.
-pub(super) fn list(call: &mut Call<'_, '_>, vm: &Vm) -> Result<(), Failure> {
+pub(super) fn list(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
     let pattern = match call.len() {
         2 => &b"*"[..],
         4 if call.is_word(2, "LIBRARYNAME") => call.arg(3),
-        _ => return Err(Failure::Syntax),
+        _ => {
+            let argument = String::from_utf8_lossy(call.arg(2));
+            return Err(Failure::other(format!("Unknown argument {argument}")));
+        }
     };
     let mut libraries: BTreeMap<&str, Vec<&Procedure>> = BTreeMap::new();
-    for procedure in vm.procedures().iter().filter(|procedure| procedure.route.is_none()) {
+    let named = call.shared.procedures.list().iter().filter(|procedure| procedure.route.is_none());
+    for procedure in named {
         let library = procedure.name.rsplit_once('.').map_or("", |(library, _)| library);
         if glob::matches(pattern, library.as_bytes()) {
             libraries.entry(library).or_default().push(procedure);
@@ -191,7 +196,7 @@ pub(super) fn list(call: &mut Call<'_, '_>, vm: &Vm) -> Result<(), Failure> {
             write_function(reply, procedure);
         }
     }
-    Ok(())
+    Ok(Step::Done)
 }
 
 fn write_function(reply: &mut ReplyWriter<'_>, procedure: &Procedure) {

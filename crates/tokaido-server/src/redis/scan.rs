@@ -23,7 +23,7 @@ const KEYS_RESULTS_MAX: usize = 1_000_000;
 const COUNT_DEFAULT: usize = 10;
 
 /// Most keys that one SCAN visits, whatever it says.
-const COUNT_MAX: usize = 100_000;
+const COUNT_MAX: usize = 10_000;
 
 /// Where scans stopped, each under a number.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use super::{
 };
 use Group::{Connection as CONNECTION, Generic as GENERIC, Scripting as SCRIPTING};
 use Group::{Server as SERVER, String as STRING, Transactions as TRANSACTIONS};
-use Handler::{Connection, Container, Exec, Listing, Procedure, Read, Write};
+use Handler::{Connection, Container, Exec, Procedure, Read, Write};
 use tokaido_wire::resp::Request;
 
 const fn positions(first: i8, last: i8, step: i8) -> KeyPositions {
@@ -178,7 +178,7 @@ pub static COMMANDS: &[Command] = rows! {
 "function|help" 2 Connection(introspection::help), NO_KEY [] SCRIPTING "7.0.0"
     ""
     "Lists the subcommands.";
-"function|list" -2 Listing(procedures::list), NO_KEY [] SCRIPTING "7.0.0"
+"function|list" -2 Connection(procedures::list), NO_KEY [] SCRIPTING "7.0.0"
     "[LIBRARYNAME library-name-pattern]"
     "Lists the installed procedures, a file of them as a library.";
 "get" 2 Read(strings::get), KEY [FAST] STRING "1.0.0"
@@ -211,7 +211,7 @@ pub static COMMANDS: &[Command] = rows! {
 "info" -1 Read(server::info), NO_KEY [DANGEROUS] SERVER "1.0.0"
     "[section [section ...]]"
     "Tells about the server.";
-"keys" 2 Read(scan::keys), NO_KEY [DANGEROUS] GENERIC "1.0.0"
+"keys" 2 Read(scan::keys), NO_KEY [DANGEROUS LONG] GENERIC "1.0.0"
     "pattern"
     "Gives the keys that match a pattern.";
 "lolwut" -1 Connection(server::lolwut), NO_KEY [FAST] SERVER "5.0.0"

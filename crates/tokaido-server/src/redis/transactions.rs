@@ -177,7 +177,6 @@ fn run_queued(
             Handler::Container(Some(run)) | Handler::Connection(run) => {
                 return run(call).map(drop);
             }
-            Handler::Listing(run) => return run(call, vm),
             Handler::Read(run) => return run(call, tx),
             Handler::Write(run) => return run(call, tx),
             Handler::Procedure(prepare) => prepare(call, vm)?,
