@@ -154,6 +154,9 @@ impl Conversation {
         if self.sent == self.output.len() {
             self.sent = 0;
             self.output.clear();
+        } else if self.sent >= self.output.len() - self.sent {
+            self.output.drain(..self.sent);
+            self.sent = 0;
         }
     }
 

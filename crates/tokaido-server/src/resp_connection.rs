@@ -60,7 +60,8 @@ pub(crate) async fn serve(
         ..Limits::default()
     };
     let conversation = Box::new(Conversation::new(session, limits, first));
-    let connection = Connection { worker, link, input, conversation: Some(conversation) };
+    let conversation = Some(conversation);
+    let connection = Connection { worker, link, input, conversation, answered_some: false };
     if let Err(error) = connection.run().await {
         tracing::debug!(peer = %link.peer, %error, "a connection broke");
     }
@@ -72,6 +73,8 @@ struct Connection<'w> {
     input: OwnedReadHalf,
     /// `None` while it is away, on the writer or in the pool.
     conversation: Option<Box<Conversation>>,
+    /// Requests were answered since input was last waited for.
+    answered_some: bool,
 }
 
 impl Connection<'_> {
@@ -79,14 +82,16 @@ impl Connection<'_> {
         loop {
             let ran = self.run_here()?;
             metrics::add(&self.worker.counters.resp.local, ran.requests as u64);
+            self.answered_some |= ran.requests > 0;
             let ran = match ran.pause {
                 Pause::NeedsWriter => self.run_on_writer().await?,
                 Pause::NeedsPool => self.run_on_pool().await?,
                 _ => ran,
             };
+            self.answered_some |= ran.requests > 0;
             self.send_some()?;
             let ended = match ran.pause {
-                Pause::NeedsInput => self.receive(ran.requests > 0).await?,
+                Pause::NeedsInput => self.receive().await?,
                 Pause::Close => {
                     self.send_all().await?;
                     return Ok(());
@@ -165,8 +170,9 @@ impl Connection<'_> {
     }
 
     /// Receives more input, and sends what is unsent meanwhile. Tells whether the input has ended.
-    async fn receive(&mut self, answered_some: bool) -> Result<bool, End> {
+    async fn receive(&mut self) -> Result<bool, End> {
         let (worker, link) = (self.worker, self.link);
+        let answered_some = std::mem::take(&mut self.answered_some);
         let conversation = self.conversation.as_deref_mut().ok_or(End::Lost)?;
         if !conversation.unsent().is_empty() {
             link.remain_in(Phase::Reply);
