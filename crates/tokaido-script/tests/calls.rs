@@ -198,12 +198,8 @@ fn a_read_procedure_finds_empty_databases_and_makes_none() {
         m.write = tokaido.write(function(tx) tx.nowhere:put('a', 1) end)
         return m",
     );
-    let empty = vec![
-        Value::Boolean(true),
-        Value::Integer(0),
-        Value::Boolean(false),
-        Value::Boolean(true),
-    ];
+    let empty =
+        vec![Value::Boolean(true), Value::Integer(0), Value::Boolean(false), Value::Boolean(true)];
     assert_eq!(bed.call("m.read", &[]).unwrap(), Value::Array(empty));
     assert!(bed.store.databases().is_empty());
     assert!(bed.call("m.bad", &[]).unwrap_err().to_string().contains("bad database name"));
@@ -235,8 +231,7 @@ fn a_read_procedure_cannot_write() {
         ));
         let message = bed.run().unwrap_err().to_string();
         assert_eq!(
-            message,
-            "m.lua:2: m.f is a read procedure; declare it with tokaido.write to write",
+            message, "m.lua:2: m.f is a read procedure; declare it with tokaido.write to write",
             "{write}"
         );
     }

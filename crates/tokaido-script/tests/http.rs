@@ -55,10 +55,9 @@ fn what_a_handler_returns_is_the_body() {
 
 #[test]
 fn headers_keep_their_order_and_may_repeat() {
-    let response = get(
-        "res.headers.b = '1' res.headers.a = '2' res.headers['set-cookie'] = {'x=1', 'y=2'}
-         res.headers.b = '3' return ''",
-    );
+    let response =
+        get("res.headers.b = '1' res.headers.a = '2' res.headers['set-cookie'] = {'x=1', 'y=2'}
+         res.headers.b = '3' return ''");
     let headers: Vec<_> = response
         .headers
         .iter()
@@ -103,11 +102,10 @@ fn a_handler_reads_the_request() {
 
 #[test]
 fn nothing_of_one_request_is_seen_by_the_next() {
-    let mut bed = bed(
-        "local seen = tostring(req.query.a) .. tostring(res.headers['x-a']) .. res.status
+    let mut bed =
+        bed("local seen = tostring(req.query.a) .. tostring(res.headers['x-a']) .. res.status
          if req.query.a then res.headers['x-a'] = 'left' res.status = 500 res:write('left ') end
-         return seen",
-    );
+         return seen");
     let first = HttpRequest { query: "a=1", ..request("GET", "/") };
     assert_eq!(shown(&bed.http("m.f", &first).unwrap()).2, "left 1nil200");
     assert_eq!(shown(&bed.http("m.f", &request("GET", "/")).unwrap()), (200, TEXT, "nilnil200"));
@@ -157,14 +155,23 @@ fn a_handler_writes_in_a_transaction() {
 #[test]
 fn mistakes_of_a_handler_have_a_place() {
     for (body, expected) in [
-        ("return true", "a handler returns a string, a table, or a status and one of them; this is a boolean"),
+        (
+            "return true",
+            "a handler returns a string, a table, or a status and one of them; this is a boolean",
+        ),
         ("return 42", "a status is an integer from 100 to 599, this is 42"),
         ("res.status = 'ok' return ''", "a status is an integer from 100 to 599, this is ok"),
         ("return req.bodi", "m.lua:2: a request has no field 'bodi'"),
         ("req.body = 1", "m.lua:2: a request cannot be changed"),
-        ("res.body = 1", "m.lua:2: a response has no field 'body'; there are status and headers, and what the handler returns is the body"),
+        (
+            "res.body = 1",
+            "m.lua:2: a response has no field 'body'; there are status and headers, and what the handler returns is the body",
+        ),
         ("res.headers['a b'] = '1'", "m.lua:2: \"a b\" is no name of a header"),
-        ("res.headers.a = 'x\\r\\ny: z'", "m.lua:2: the value of the header a has a control character"),
+        (
+            "res.headers.a = 'x\\r\\ny: z'",
+            "m.lua:2: the value of the header a has a control character",
+        ),
         ("res.headers.a = true", "m.lua:2: a header's value is a string, this is a boolean"),
         ("res:write()", "m.lua:2: a value is a string or a number, this one is nil"),
         ("return {print}", "the value has a function at [1], which cannot be passed on"),
@@ -215,5 +222,4 @@ fn a_route_is_taken_once() {
     assert_eq!(bed.errors[0].to_string(), "b.lua:1: GET /x/:two is taken already");
     let names: Vec<_> = bed.vm.procedures().iter().map(|procedure| &*procedure.name).collect();
     assert_eq!(names, ["a.f", "c.f"]);
-
 }

@@ -75,8 +75,7 @@ fn range() -> impl Strategy<Value = Range> {
                 ("to", to),
                 ("before", before),
             ];
-            let bounds =
-                bounds.into_iter().filter_map(|(name, key)| Some((name, key?))).collect();
+            let bounds = bounds.into_iter().filter_map(|(name, key)| Some((name, key?))).collect();
             Range { bounds, reverse, limit }
         })
 }

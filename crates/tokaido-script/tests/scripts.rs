@@ -101,15 +101,17 @@ fn globals_stay_between_runs_and_modules_do_not_see_them() {
     session.run("function twice(n) return 2 * n end count = 20").unwrap();
     assert_eq!(session.run("return twice(count) + 2").unwrap(), [Value::Integer(42)]);
     let after = session.run("return count, arg and #arg, json.encode{1}, tokaido.json.null");
-    assert_eq!(
-        after.unwrap(),
-        [Value::Integer(20), Value::Integer(0), text("[1]"), Value::Nil]
-    );
+    assert_eq!(after.unwrap(), [Value::Integer(20), Value::Integer(0), text("[1]"), Value::Nil]);
     let arguments = [text("x"), text("y")];
     let results = session
         .bed
         .vm
-        .run_script("s.lua", b"return select('#', ...), arg[2], ...", &arguments, &mut *session.writer)
+        .run_script(
+            "s.lua",
+            b"return select('#', ...), arg[2], ...",
+            &arguments,
+            &mut *session.writer,
+        )
         .unwrap();
     assert_eq!(results, [Value::Integer(2), text("y"), text("x"), text("y")]);
 }
@@ -129,8 +131,5 @@ fn a_script_has_no_limits_and_procedures_have_theirs_again() {
     let results = bed.vm.run_script("s.lua", script, &[], &mut *writer).unwrap();
     assert_eq!(results, [Value::Integer(1_000_000)]);
     drop(writer);
-    assert!(matches!(
-        bed.run(),
-        Err(CallError::MemoryLimit { .. } | CallError::TimeLimit { .. })
-    ));
+    assert!(matches!(bed.run(), Err(CallError::MemoryLimit { .. } | CallError::TimeLimit { .. })));
 }
