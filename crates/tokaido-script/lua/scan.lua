@@ -68,7 +68,7 @@ local OPTIONS = {
 local function option_key(range, name)
   local key = range[name]
   if key == nil then return nil end
-  local bytes = text.bytes_of(key, 4)
+  local bytes = text.bytes_of(key, 5)
   if bytes then return bytes end
   error(name .. " is a string or a number, this is " .. text.described(key), 5)
 end
@@ -102,7 +102,7 @@ local function check_options(range)
   for name in pairs(range) do
     if not OPTIONS[name] then
       error("a scan has no option '" .. tostring(name)
-        .. "'; there are prefix, from, after, to, before, reverse, limit", 5)
+        .. "'; there are prefix, from, after, to, before, reverse, limit", 4)
     end
   end
   if range.limit ~= nil then text.number(range.limit, "limit", 4) end
@@ -115,11 +115,11 @@ local function begin(self, range)
   elseif type(range) == "string" or type(range) == "number" then
     range = { prefix = range }
   elseif type(range) ~= "table" then
-    error("a scan takes a prefix or a table, this is " .. text.described(range), 4)
+    error("a scan takes a prefix or a table, this is " .. text.described(range), 3)
   end
   check_options(range)
   if type(self) ~= "table" or type(self.index) ~= "number" then
-    error("call a database's methods with a colon, as in db:scan()", 4)
+    error("call a database's methods with a colon, as in db:scan()", 3)
   end
   local low, low_included, high, high_included = bounds(range)
   if self.index < 0 or high == "" then return nil end
@@ -141,19 +141,14 @@ local function begin(self, range)
   }
 end
 
-local function checked_begin(self, range)
-  local state = begin(self, range)
-  return state
-end
-
 function Database:scan(range)
-  local state = checked_begin(self, range)
+  local state = begin(self, range)
   if state == nil then return no_entry end
   return next_entry, state, nil
 end
 
 function Database:keys(range)
-  local state = checked_begin(self, range)
+  local state = begin(self, range)
   if state == nil then return no_entry end
   return next_key, state, nil
 end

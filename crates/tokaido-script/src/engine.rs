@@ -13,7 +13,7 @@ use crate::{
     },
     convert::{Converter, Unconvertible},
     json,
-    memory::MemoryGuard,
+    memory::{self, MemoryGuard},
     watchdog::Watched,
 };
 
@@ -85,7 +85,7 @@ pub(crate) struct Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         // SAFETY: the state is the guard's, and is closed after this.
-        unsafe { self.memory.remove(self.state) };
+        unsafe { self.memory.remove() };
     }
 }
 
@@ -109,9 +109,9 @@ impl Engine {
         let context = ContextOwner(Box::into_raw(Box::new(Context::new(Arc::clone(store)))));
         let core = run_prelude(&lua, context.0)?;
         let (state, references) = take_references(&lua, &core, context.0)?;
-        lua.set_memory_limit(limits.memory_bytes)?;
+        lua.set_memory_limit(memory::wall_bytes(limits.memory_bytes))?;
         // SAFETY: `drop` takes the guard out before the VM is closed.
-        let memory = unsafe { MemoryGuard::install(state) };
+        let memory = unsafe { MemoryGuard::install(state, limits.memory_bytes) };
         let watched = Watched::new(state, limits.time);
         Ok(Self { watched, lua, memory, context, state, references, core })
     }
@@ -137,20 +137,20 @@ impl Engine {
         limit_bytes: usize,
         body: impl FnOnce(&mut Self) -> T,
     ) -> mlua::Result<T> {
-        self.set_memory_limit(0)?;
+        self.set_memory_limit(usize::MAX, 0)?;
         let result = body(self);
         self.lua.gc_collect()?;
-        self.set_memory_limit(limit_bytes)?;
+        self.set_memory_limit(limit_bytes, memory::wall_bytes(limit_bytes))?;
         Ok(result)
     }
 
-    fn set_memory_limit(&mut self, bytes: usize) -> mlua::Result<()> {
-        // SAFETY: the guard is put back at once; mlua changes the limit only behind its own
-        // allocator.
+    fn set_memory_limit(&mut self, limit_bytes: usize, wall_bytes: usize) -> mlua::Result<()> {
+        // SAFETY: the guard is put back at once; mlua changes its limit only while its own
+        // allocator is in place.
         unsafe {
-            self.memory.remove(self.state);
-            let set = self.lua.set_memory_limit(bytes);
-            self.memory = MemoryGuard::install(self.state);
+            self.memory.remove();
+            let set = self.lua.set_memory_limit(wall_bytes);
+            self.memory = MemoryGuard::install(self.state, limit_bytes);
             set.map(|_| ())
         }
     }
@@ -159,7 +159,9 @@ impl Engine {
     pub(crate) fn timed<T>(&mut self, body: impl FnOnce(&Lua, &Table) -> T) -> (T, bool) {
         let call = self.watched.begin();
         let result = body(&self.lua, &self.core);
-        (result, call.end())
+        let stopped = call.end();
+        self.memory.end_call();
+        (result, stopped)
     }
 
     /// Calls a procedure, and gives its first result.
@@ -242,7 +244,6 @@ impl Engine {
         push: impl FnOnce(References) -> (c_int, c_int),
     ) -> Result<(), Failure> {
         let (state, references) = (self.state, self.references);
-        self.memory.take_refused();
         let call = timed.then(|| self.watched.begin());
         // SAFETY: the state is ours, and no other Lua code runs. Reading from the registry
         // allocates nothing, so nothing raises outside of the protected call.
@@ -256,7 +257,7 @@ impl Engine {
             (base, status)
         };
         let stopped = call.is_some_and(|call| call.end());
-        let refused = self.memory.take_refused();
+        let refused = self.memory.end_call();
         let failure = if stopped {
             Failure::Time
         } else if refused || status == ffi::LUA_ERRMEM {
