@@ -49,7 +49,9 @@ impl EndpointArgs {
             return Ok(Endpoint::Directory(directory.clone()));
         }
         let address = self.connect.as_deref();
-        Ok(Endpoint::Server(Server::new(address, self.password.clone())?))
+        // An empty variable of the environment is how one unsets it.
+        let password = self.password.clone().filter(|password| !password.is_empty());
+        Ok(Endpoint::Server(Server::new(address, password)?))
     }
 }
 

@@ -128,7 +128,9 @@ impl ServeArgs {
         put(&mut config.directory, self.directory);
         put(&mut config.procedures, self.procedures.map(Some));
         put(&mut config.workers, self.workers);
-        put(&mut config.password, self.password.map(|password| Some(Password::from(password))));
+        // As in the file, an empty password is none, and must not count as one.
+        let password = self.password.map(|p| (!p.is_empty()).then(|| Password::from(p)));
+        put(&mut config.password, password);
         put(&mut config.log, self.log);
         let (limits, flags) = (&mut config.limits, self.limits);
         put(&mut limits.connections_max, flags.connections_max);

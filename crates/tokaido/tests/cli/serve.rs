@@ -64,6 +64,8 @@ fn mistakes_in_options_are_named() {
     assert!(ran.fails(2).contains("cannot read the configuration absent.toml"), "{ran:?}");
     let ran = serve(&["--listen=0.0.0.0:0", &directory.store()]);
     assert!(ran.fails(2).contains("without a password"), "{ran:?}");
+    let ran = serve(&["--listen=0.0.0.0:0", "--password=", &directory.store()]);
+    assert!(ran.fails(2).contains("without a password"), "{ran:?}");
     let ran = serve(&["--log=a=b=c", "--listen=127.0.0.1:0", &directory.store()]);
     assert!(ran.fails(2).contains("is no filter"), "{ran:?}");
     let ran = serve(&["--script-ms=0"]);

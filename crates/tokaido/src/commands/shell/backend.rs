@@ -169,7 +169,9 @@ impl Embedded {
             may_take_long: true,
         };
         execute(&mut self.session, request.as_request(), &mut context, &mut reply);
-        self.writer.flush()?;
+        if let Err(error) = self.writer.flush() {
+            return Ok(Reply::Error(format!("ERR {error}")));
+        }
         match ReplyDecoder::new().decode(&bytes) {
             Ok(Some((reply, _))) => Ok(reply),
             // CLIENT REPLY OFF: the command ran and has no reply.

@@ -28,7 +28,8 @@ const HISTORY_LINES_MAX: usize = 10_000;
 const HELP: &str = "\
 The first word decides what a line is:
   GET k              the name of a command, in any case, or of a procedure: runs it
-  local x = 1 + 2    anything else is Lua; the value of an expression is printed
+  n = 1 + 2          anything else is Lua, and so is what begins with a keyword of Lua in
+                     small letters; the value of an expression is printed
   = get              = before an expression: Lua, even if it begins with such a name
   help, exit         this text; leave (as Ctrl-D)
 
@@ -195,8 +196,10 @@ fn converse(session: &mut Session) -> Result<ExitCode, Error> {
             Err(ReadlineError::Eof) => break,
             Err(source) => return Err(Error::Terminal { source }),
         };
-        // Only the history is lost if this fails.
-        let _ = editor.add_history_entry(&text);
+        if !holds_password(&text) {
+            // Only the history is lost if this fails.
+            let _ = editor.add_history_entry(&text);
+        }
         match session.take(&text, &mut out)? {
             Next::Go => {}
             Next::Failed(message) => {
@@ -209,6 +212,11 @@ fn converse(session: &mut Session) -> Result<ExitCode, Error> {
         save_history(&mut editor, path);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a line is one that the history, which is a file, must not keep.
+fn holds_password(text: &str) -> bool {
+    text.split_whitespace().any(|word| word.eq_ignore_ascii_case("auth"))
 }
 
 /// Keeps the history. That a later shell does not know it is no reason to fail in this one.
@@ -251,4 +259,16 @@ fn run_script(session: &mut Session) -> Result<ExitCode, Error> {
         complain(number, "the script ends within a chunk of Lua");
     }
     Ok(if failed { EXIT_FAILED.into() } else { ExitCode::SUCCESS })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_stay_out_of_the_history() {
+        assert!(holds_password("AUTH sesame"));
+        assert!(holds_password("hello 3 auth default sesame"));
+        assert!(!holds_password("SET author me"));
+    }
 }
