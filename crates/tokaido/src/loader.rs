@@ -149,3 +149,45 @@ impl Loader {
         self.overwritten
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows_until_full(value_len: usize) -> usize {
+        let row = Row { key: b"k".to_vec(), value: vec![0; value_len], ..Row::default() };
+        let mut batch = Batch::default();
+        while !batch.is_full() {
+            batch.push(&row);
+        }
+        batch.rows.len()
+    }
+
+    #[test]
+    fn a_batch_is_bounded_in_rows_and_in_bytes() {
+        assert_eq!(rows_until_full(1), BATCH_ROWS_MAX);
+        assert_eq!(rows_until_full(BATCH_BYTES / 4), 4);
+    }
+
+    #[test]
+    fn a_batch_gives_back_its_rows() {
+        let rows = [("a", "1"), ("b", ""), ("c", "333")].map(|(key, value)| Row {
+            key: key.into(),
+            value: value.into(),
+            flags: 7,
+            expires_at_ms: Some(9),
+        });
+        let mut batch = Batch::default();
+        rows.iter().for_each(|row| batch.push(row));
+        let given: Vec<_> = batch
+            .rows()
+            .map(|(key, record)| Row {
+                key: key.to_vec(),
+                value: record.value.to_vec(),
+                flags: record.flags,
+                expires_at_ms: record.expires_at_ms,
+            })
+            .collect();
+        assert_eq!(given, rows);
+    }
+}

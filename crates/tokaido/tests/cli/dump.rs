@@ -53,7 +53,7 @@ fn json_lines_carry_flags_and_expiry() {
 fn a_server_is_dumped_like_its_directory() {
     let directory = Directory::new();
     let rows: String = (0..3_000).map(|i| format!("a*{i:04}\t値 {i}\n")).collect();
-    tokaido_with(["load", &directory.store(), "--db=many", "-"], format!("{rows}b\tother\n")).ok();
+    tokaido_with(["load", &directory.store(), "--db=many", "-"], format!("{rows}ab\tother\n")).ok();
     let expiring = r#"{"key":"soon","value":"v","expires_at_ms":4102444800000}"#;
     tokaido_with(["load", &directory.store(), "--db=many", "-"], expiring).ok();
     let embedded = tokaido(["dump", &directory.store(), "--db=many", "--prefix=a*"]);

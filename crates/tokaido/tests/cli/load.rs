@@ -68,6 +68,16 @@ fn the_real_file_gives_2269_rows_and_72_skipped_lines() {
 }
 
 #[test]
+fn a_server_counts_like_a_directory() {
+    let directory = Directory::new();
+    let server = Server::start(&directory, &[]);
+    let ran = load_companies(&server.connect(), &small_file());
+    assert_eq!(counts(&ran), [13, 7, 6, 1, 6]);
+    assert_eq!(counts(&load_companies(&server.connect(), &small_file())), [13, 7, 0, 7, 6]);
+    assert_eq!(get(&server.connect(), "companies", "(株)青葉機工"), "8,300千円\n");
+}
+
+#[test]
 fn strict_fails_but_stores_what_is_good() {
     let directory = Directory::new();
     let args = ["load", &directory.store(), "--strict", "--key=3", &small_file()];
