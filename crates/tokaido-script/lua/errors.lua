@@ -43,8 +43,15 @@ local function keep(raised)
   return raised
 end
 
+-- Errors of the prelude name the line in the procedure; one that could not, since the procedure's
+-- frame was gone, must not name ours.
+local OWN_POSITION = "^%[tokaido%]:%d+: "
+
 local function message_of(raised)
-  if type(raised) == "string" then return raised end
+  if type(raised) == "string" then
+    if raised:find(OWN_POSITION) then return position(4) .. raised:gsub(OWN_POSITION, "") end
+    return raised
+  end
   if type(raised) == "table" and type(raised.message) == "string" then return raised.message end
   if type(raised) == "table" then
     local ok, text = pcall(tostring, raised)

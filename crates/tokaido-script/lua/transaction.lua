@@ -38,7 +38,7 @@ local function database(self, name, level)
     error("a database has a string as its name, this is " .. core.text.described(name), level)
   end
   local code = open(context, name, #name)
-  if code ~= YES and code ~= NO then fail(level) end
+  if code ~= YES and code ~= NO then fail(level + 1) end
   local index = code == YES and reply.number or UNMADE
   local made = setmetatable({ index = index, name = name }, database_meta)
   if index ~= UNMADE and Transaction[name] == nil then rawset(self, name, made) end

@@ -10,7 +10,7 @@ use crate::{Limits, Source, Sources, Transaction, Value, Vm};
 
 #[path = "../tests/support/store.rs"]
 #[allow(dead_code, unreachable_pub)]
-mod store;
+pub(crate) mod store;
 
 /// Enough for the loop to get hot (56), and for side traces to show up (10 exits each).
 const ITERATIONS: i64 = 4000;

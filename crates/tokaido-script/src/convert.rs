@@ -306,7 +306,7 @@ fn c_len(len: usize) -> c_int {
 }
 
 /// A number is an integer if that loses nothing; -0 is 0.
-fn number(number: f64) -> Value {
+pub(crate) fn number(number: f64) -> Value {
     let exact = EXACT_MAX as f64;
     if number.fract() == 0.0 && (-exact..=exact).contains(&number) {
         Value::Integer(number as i64)

@@ -2,7 +2,7 @@
 
 use std::{ffi::c_int, sync::Arc};
 
-use mlua::{chunk::ChunkMode, Function, LightUserData, Lua, LuaOptions, StdLib, Table, ffi};
+use mlua::{Function, LightUserData, Lua, LuaOptions, StdLib, Table, chunk::ChunkMode, ffi};
 use tokaido_store::Store;
 
 use crate::{
@@ -354,7 +354,10 @@ fn run_prelude(lua: &Lua, context: *mut Context) -> mlua::Result<Table> {
             "json" => {
                 // SAFETY: both keep to the rules of C functions, and are given the context.
                 let (encode, decode) = unsafe {
-                    (lua.create_c_function(json::lua_encode)?, lua.create_c_function(json::lua_decode)?)
+                    (
+                        lua.create_c_function(json::lua_encode)?,
+                        lua.create_c_function(json::lua_decode)?,
+                    )
                 };
                 chunk.call::<()>((&core, encode, decode, address, &object_meta))?;
             }
@@ -389,11 +392,8 @@ fn take_references(
         enter: make_reference(lua, enter)?.1,
         dispatch: of(core, "dispatch")?,
     };
-    let lua_side = LuaSide {
-        converter,
-        runs: of(core, "runs")?,
-        transaction: of(core, "transaction")?,
-    };
+    let lua_side =
+        LuaSide { converter, runs: of(core, "runs")?, transaction: of(core, "transaction")? };
     // SAFETY: nothing runs in the VM now.
     unsafe { (*context).lua_side = lua_side };
     Ok((state, references))

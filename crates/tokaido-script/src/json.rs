@@ -103,7 +103,7 @@ fn from_parsed(parsed: serde_json::Value, depth: usize) -> Result<Value, JsonErr
         serde_json::Value::Bool(boolean) => Value::Boolean(boolean),
         serde_json::Value::Number(number) => match number.as_i64() {
             Some(integer) => Value::Integer(integer),
-            None => Value::Number(number.as_f64().unwrap_or(f64::NAN)),
+            None => convert::number(number.as_f64().unwrap_or(f64::NAN)),
         },
         serde_json::Value::String(text) => Value::String(text.into_bytes()),
         serde_json::Value::Array(items) => Value::Array(

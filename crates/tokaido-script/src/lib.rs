@@ -6,6 +6,8 @@
 
 #![deny(missing_docs)]
 
+#[cfg(test)]
+mod annotations;
 mod bridge;
 #[cfg(test)]
 mod compiled;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use mlua::{chunk::ChunkMode, Function, Table};
+use mlua::{Function, Table, chunk::ChunkMode};
 
 use crate::{LoadError, Mode, Procedure, Route, Source, Sources, VmError, engine::Engine};
 
@@ -68,11 +68,7 @@ fn define(engine: &Engine, source: &Source) -> mlua::Result<Result<(), LoadError
     }
 }
 
-fn compile(
-    engine: &Engine,
-    source: &Source,
-    path: &str,
-) -> mlua::Result<Result<Function, String>> {
+fn compile(engine: &Engine, source: &Source, path: &str) -> mlua::Result<Result<Function, String>> {
     let sandbox: Table = engine.core().get("sandbox")?;
     let environment: Table = sandbox.get::<Function>("environment")?.call(true)?;
     let text = source_text(&source.text);

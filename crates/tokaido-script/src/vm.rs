@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, io::Write as _, sync::Arc, time::Duration};
 
-use mlua::{chunk::ChunkMode, Function, Table};
+use mlua::{Function, Table, chunk::ChunkMode};
 use tokaido_store::{ReadTransaction, Store, WriteTransaction, Writer};
 
 use crate::{

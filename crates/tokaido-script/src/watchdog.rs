@@ -216,9 +216,8 @@ fn watchdog() -> &'static Watchdog {
             asleep: AtomicBool::new(false),
             thread: OnceLock::new(),
         }));
-        let spawned = thread::Builder::new()
-            .name("script-watchdog".to_owned())
-            .spawn(|| watchdog.run());
+        let spawned =
+            thread::Builder::new().name("script-watchdog".to_owned()).spawn(|| watchdog.run());
         match spawned {
             Ok(handle) => {
                 let _ = watchdog.thread.set(handle.thread().clone());

@@ -166,7 +166,11 @@ fn vms_on_other_threads_are_stopped_each_by_itself() {
 #[test]
 fn loading_is_limited_too_and_the_other_files_serve() {
     let good = support::write_body("return 1");
-    let files = [("bad", "while true do end"), ("m", &good), ("user", "local bad = require 'bad' return bad")];
+    let files = [
+        ("bad", "while true do end"),
+        ("m", &good),
+        ("user", "local bad = require 'bad' return bad"),
+    ];
     let mut bed = Bed::with_limits(&files, limits());
     let messages: Vec<_> = bed.errors.iter().map(ToString::to_string).collect();
     assert_eq!(

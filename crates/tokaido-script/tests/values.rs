@@ -26,7 +26,7 @@ fn value() -> impl Strategy<Value = Value> {
         (-EXACT_MAX..=EXACT_MAX).prop_map(Value::Integer),
         any::<f64>()
             .prop_filter("integers have a form of their own", |n| {
-                !n.is_nan() && !(n.fract() == 0.0 && n.abs() <= EXACT_MAX as f64)
+                !(n.is_nan() || n.fract() == 0.0 && n.abs() <= EXACT_MAX as f64)
             })
             .prop_map(Value::Number),
         prop::collection::vec(any::<u8>(), 0..40).prop_map(Value::String),
@@ -50,8 +50,8 @@ fn map_of(mut entries: Vec<(Value, Value)>) -> Value {
     }
     entries.sort_by_key(|(key, _)| order(key));
     entries.dedup_by(|(a, _), (b, _)| a == b);
-    let is_array = !entries.is_empty()
-        && (1..).zip(&entries).all(|(i, (key, _))| *key == Value::Integer(i));
+    let is_array =
+        !entries.is_empty() && (1..).zip(&entries).all(|(i, (key, _))| *key == Value::Integer(i));
     if is_array {
         return Value::Array(entries.into_iter().map(|(_, value)| value).collect());
     }
@@ -155,15 +155,9 @@ fn what_has_no_form_outside_is_named_with_its_place() {
             "the result of m.f has a function at .a[2].b, which cannot be passed on",
         ),
         ("coroutine.create(print)", "the result of m.f has a coroutine, which cannot be passed on"),
-        (
-            "{[{}] = 1}",
-            "the result of m.f has a table as a key, which cannot be passed on",
-        ),
+        ("{[{}] = 1}", "the result of m.f has a table as a key, which cannot be passed on"),
         ("1i", "the result of m.f has a cdata, which cannot be passed on"),
-        (
-            "18446744073709551615ULL",
-            "the result of m.f has a cdata, which cannot be passed on",
-        ),
+        ("18446744073709551615ULL", "the result of m.f has a cdata, which cannot be passed on"),
     ] {
         let mut bed = Bed::body(&format!("local x = {result} return x"));
         let Err(CallError::Value { message }) = bed.run() else { panic!("{result}") };
@@ -192,7 +186,9 @@ fn arguments_that_no_table_can_have_are_refused() {
 
 #[test]
 fn json_of_lua() {
-    let mut bed = Bed::one(&write_body("return tokaido.json.encode(load('local json = ... return ' .. (...))(tokaido.json))"));
+    let mut bed = Bed::one(&write_body(
+        "return tokaido.json.encode(load('local json = ... return ' .. (...))(tokaido.json))",
+    ));
     for (lua, expected) in [
         ("{1, 2, {a = 'x'}}", r#"[1,2,{"a":"x"}]"#),
         ("{}", "[]"),
@@ -203,7 +199,7 @@ fn json_of_lua() {
         ("{1, json.null, 3}", "[1,null,3]"),
         ("nil", "null"),
         ("9007199254740993LL", "9007199254740993"),
-        ("json.decode('[9223372036854775807,1.5,1e300]')", "[9223372036854775807,1.5,1e300]"),
+        ("json.decode('[9223372036854775807,1.5,1e300]')", "[9223372036854775807,1.5,1e+300]"),
         ("{b = 1, a = 2}", r#"{"a":2,"b":1}"#),
         ("{[1] = 1, [3] = 3}", r#"{"1":1,"3":3}"#),
         ("{1, 2, x = 3}", r#"{"1":1,"2":2,"x":3}"#),

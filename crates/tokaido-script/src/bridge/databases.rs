@@ -14,8 +14,8 @@ pub(super) unsafe extern "C" fn open(context: *mut Context, name: *const u8, len
     unsafe {
         native(context, |context| {
             let name = bytes(name, len);
-            let name = std::str::from_utf8(name)
-                .map_err(|_| bad_name(&String::from_utf8_lossy(name)))?;
+            let name =
+                std::str::from_utf8(name).map_err(|_| bad_name(&String::from_utf8_lossy(name)))?;
             // A transaction must be running, or the handle would be taken for a licence to write.
             context.read()?;
             let id = if context.is_writable() {

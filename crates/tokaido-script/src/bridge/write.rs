@@ -192,11 +192,8 @@ pub(super) unsafe extern "C" fn expire(
             let flags = old.flags;
             context.scratch.clear();
             context.scratch.extend_from_slice(old.value);
-            let record = NewRecord {
-                value: &context.scratch,
-                flags,
-                expires_at_ms: expiry(expires_at_ms),
-            };
+            let record =
+                NewRecord { value: &context.scratch, flags, expires_at_ms: expiry(expires_at_ms) };
             transaction.put(id, key, record)?;
             Ok(YES)
         })

@@ -104,7 +104,11 @@ impl Store for MemoryStore {
 
     fn databases(&self) -> Vec<(DatabaseId, String)> {
         let names = self.names();
-        names.iter().enumerate().map(|(i, name)| (DatabaseId::from_index(i), name.clone())).collect()
+        names
+            .iter()
+            .enumerate()
+            .map(|(i, name)| (DatabaseId::from_index(i), name.clone()))
+            .collect()
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
