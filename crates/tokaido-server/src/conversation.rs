@@ -154,6 +154,9 @@ impl Conversation {
         if self.sent == self.output.len() {
             self.sent = 0;
             self.output.clear();
+        } else if self.sent >= self.output.len() - self.sent {
+            self.output.drain(..self.sent);
+            self.sent = 0;
         }
     }
 
@@ -210,5 +213,51 @@ impl Buffers {
         if kept.contains(&buffer.capacity()) && self.0.len() < Self::COUNT_MAX {
             self.0.push(buffer);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokaido_store::{Store, tree};
+
+    use super::*;
+    use crate::{Shared, SharedOptions};
+
+    fn conversation() -> (Conversation, tempfile::TempDir) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = tree::open(directory.path(), tree::Options::default()).expect("a store");
+        let store: Arc<dyn Store> = Arc::new(store);
+        let shared = Arc::new(Shared::new(store, SharedOptions::default()).expect("a database"));
+        let session = Session::new(&shared, "peer", "local");
+        (Conversation::new(session, Limits::default(), Vec::new()), directory)
+    }
+
+    #[test]
+    fn replies_that_are_never_all_taken_do_not_pile_up() {
+        let (mut conversation, _directory) = conversation();
+        for _ in 0..1000 {
+            conversation.output.extend_from_slice(&[b'x'; 100]);
+            conversation.sent(conversation.unsent().len() - 1);
+            assert_eq!(conversation.unsent(), b"x");
+        }
+        assert!(conversation.output.len() < 1000, "{}", conversation.output.len());
+    }
+
+    #[test]
+    fn a_conversation_that_waits_holds_no_buffers() {
+        let (mut conversation, _directory) = conversation();
+        let mut buffers = Buffers::default();
+        conversation.borrow_from(&mut buffers);
+        conversation.input_with_room(1).extend_from_slice(b"half a request");
+        conversation.lend_to(&mut buffers);
+        assert_eq!((conversation.output.capacity(), buffers.0.len()), (0, 1));
+        assert!(conversation.has_input());
+        conversation.taken = conversation.input.len();
+        conversation.lend_to(&mut buffers);
+        assert_eq!((conversation.input.capacity(), buffers.0.len()), (0, 2));
+        conversation.borrow_from(&mut buffers);
+        assert!(buffers.0.is_empty());
     }
 }

@@ -61,7 +61,7 @@ pub(crate) struct Metrics {
     pub(crate) workers: Vec<Arc<WorkerCounters>>,
     /// Connections that were over the limit.
     pub(crate) connections_refused: AtomicU64,
-    /// A sync failed, and the store takes no more writes.
+    /// A sync failed or the writer died, and the store takes no more writes.
     pub(crate) store_refuses_writes: AtomicBool,
     group_seconds: Histogram,
     group_jobs: Histogram,

@@ -60,7 +60,8 @@ pub(crate) async fn serve(
         ..Limits::default()
     };
     let conversation = Box::new(Conversation::new(session, limits, first));
-    let connection = Connection { worker, link, input, conversation: Some(conversation) };
+    let conversation = Some(conversation);
+    let connection = Connection { worker, link, input, conversation, answered_some: false };
     if let Err(error) = connection.run().await {
         tracing::debug!(peer = %link.peer, %error, "a connection broke");
     }
@@ -72,6 +73,8 @@ struct Connection<'w> {
     input: OwnedReadHalf,
     /// `None` while it is away, on the writer or in the pool.
     conversation: Option<Box<Conversation>>,
+    /// Requests were answered since input was last waited for.
+    answered_some: bool,
 }
 
 impl Connection<'_> {
@@ -79,14 +82,16 @@ impl Connection<'_> {
         loop {
             let ran = self.run_here()?;
             metrics::add(&self.worker.counters.resp.local, ran.requests as u64);
+            self.answered_some |= ran.requests > 0;
             let ran = match ran.pause {
                 Pause::NeedsWriter => self.run_on_writer().await?,
                 Pause::NeedsPool => self.run_on_pool().await?,
                 _ => ran,
             };
+            self.answered_some |= ran.requests > 0;
             self.send_some()?;
             let ended = match ran.pause {
-                Pause::NeedsInput => self.receive(ran.requests > 0).await?,
+                Pause::NeedsInput => self.receive().await?,
                 Pause::Close => {
                     self.send_all().await?;
                     return Ok(());
@@ -165,8 +170,9 @@ impl Connection<'_> {
     }
 
     /// Receives more input, and sends what is unsent meanwhile. Tells whether the input has ended.
-    async fn receive(&mut self, answered_some: bool) -> Result<bool, End> {
+    async fn receive(&mut self) -> Result<bool, End> {
         let (worker, link) = (self.worker, self.link);
+        let answered_some = std::mem::take(&mut self.answered_some);
         let conversation = self.conversation.as_deref_mut().ok_or(End::Lost)?;
         if !conversation.unsent().is_empty() {
             link.remain_in(Phase::Reply);
@@ -288,5 +294,51 @@ impl Job for Batch {
         };
         // The worker may have given up on the connection; then nobody waits for the replies.
         let _ = self.answer.send((self.conversation, ran));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokaido_script::{Sources, Vm};
+    use tokaido_store::{Store, tree};
+
+    use super::*;
+    use crate::{SharedOptions, writer::GroupWriter};
+
+    /// What the client gets after a batch whose group ended in `outcome`.
+    fn replies_of(input: &str, outcome: Result<(), CommitError>) -> String {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = tree::open(directory.path(), tree::Options::default()).expect("a store");
+        let store: Arc<dyn Store> = Arc::new(store);
+        let limits = tokaido_script::Limits::default();
+        let (vm, _) = Vm::new(&store, &Sources::default(), limits).expect("a VM");
+        let writer = GroupWriter::new(store.writer().expect("a writer"));
+        let shared = Arc::new(Shared::new(store, SharedOptions::default()).expect("a database"));
+        let session = Session::new(&shared, "peer", "local");
+        let mut conversation =
+            Box::new(Conversation::new(session, Limits::default(), input.into()));
+        // The first request was answered before the writer came into it.
+        let mut context = WriterContext { writer, vm };
+        let target = Target::Writer(&mut context.writer);
+        let on_worker =
+            Context { shared: &shared, vm: &mut context.vm, target, may_take_long: false };
+        conversation.run(on_worker, Slice { requests_max: 1, reply_bytes_max: usize::MAX });
+        let (answer, mut answered) = oneshot::channel();
+        let mut batch = Box::new(Batch { conversation, shared, ran: None, answer });
+        batch.run(&mut context);
+        batch.finish(outcome);
+        let (conversation, ran) = answered.try_recv().expect("it was answered");
+        assert_eq!(ran.pause, Pause::NeedsInput);
+        String::from_utf8(conversation.unsent().to_vec()).expect("text")
+    }
+
+    #[test]
+    fn replies_to_what_was_not_committed_become_errors() {
+        let input = "ECHO first\r\nSET a 1\r\nGET a\r\nCLIENT REPLY SKIP\r\nPING\r\nINCR a\r\n";
+        let first = "$5\r\nfirst\r\n";
+        assert_eq!(replies_of(input, Ok(())), format!("{first}+OK\r\n$1\r\n1\r\n:2\r\n"));
+        let error = CommitError::DiskFull;
+        let line = format!("-ERR {error}\r\n");
+        assert_eq!(replies_of(input, Err(error)), format!("{first}{line}{line}{line}"));
     }
 }

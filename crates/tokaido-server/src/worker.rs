@@ -4,6 +4,7 @@ use std::{
     cell::RefCell,
     io,
     net::SocketAddr,
+    panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
     sync::{
         Arc,
@@ -100,16 +101,21 @@ impl Worker {
     /// that it holds cannot be used again; taking it anew costs no more than renewing it would.
     ///
     /// # Errors
-    /// If no snapshot can be had.
+    /// If no snapshot can be had, or if `work` panics.
     pub(crate) fn read<T>(
         &self,
         work: impl FnOnce(&mut dyn Snapshot, &mut Vm) -> T,
     ) -> Result<T, ReadError> {
         let engine = &mut *self.engine.borrow_mut();
         engine.snapshot.renew()?;
-        let result = work(&mut *engine.snapshot, &mut engine.vm);
+        let work = || work(&mut *engine.snapshot, &mut engine.vm);
+        let result = catch_unwind(AssertUnwindSafe(work));
         engine.snapshot.release();
-        Ok(result)
+        result.map_err(|_| {
+            tracing::error!("a panic in a read; its client gets an error");
+            let message = "an error in the server itself, see its log".to_owned();
+            ReadError::Engine { message }
+        })
     }
 }
 

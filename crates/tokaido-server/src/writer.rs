@@ -139,7 +139,19 @@ pub(crate) struct JobQueue(Receiver<Ticket>);
 
 /// Serves the queue until every handle is gone.
 pub(crate) fn run(queue: &JobQueue, context: WriterContext, metrics: &Metrics) {
+    let _watch = Watch(metrics);
     WriterLoop { queue, context, metrics, jobs: Vec::new(), expiry: Expiry::new() }.run();
+}
+
+/// Lets the world see that the writer is gone, should it panic outside of any job.
+struct Watch<'m>(&'m Metrics);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store_refuses_writes.store(true, Relaxed);
+        }
+    }
 }
 
 struct WriterLoop<'w> {

@@ -15,7 +15,7 @@ use crate::{metrics::database_statistics, worker::Worker};
 pub(super) fn health(worker: &Worker) -> Result<Response<Reply>, HttpError> {
     if worker.service.metrics.store_refuses_writes.load(Relaxed) {
         return Err(HttpError::unavailable(
-            "the store refuses writes since a sync failed; restart the server",
+            "the store takes no writes since an earlier failure, see the log; restart the server",
         ));
     }
     Ok(typed("text/plain", "ok\n".to_owned()))
