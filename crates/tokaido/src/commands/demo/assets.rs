@@ -8,9 +8,21 @@ pub(crate) const STATIONS: &[u8] = include_bytes!("../../../data/stations.tsv");
 /// Where the stations go.
 pub(crate) const DATABASE: &str = "stations";
 
-/// The example procedures of the repository that work on what the demo loads.
-pub(crate) const PROCEDURES: [(&str, &str); 1] =
-    [("stations.lua", include_str!("../../../../../procedures/stations.lua"))];
+/// A file of the repository's `procedures/`, by its name.
+macro_rules! example {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../../../../procedures/", $name)))
+    };
+}
+
+/// The examples of the repository, and what only the demo needs.
+pub(crate) const PROCEDURES: [(&str, &str); 5] = [
+    example!("companies.lua"),
+    example!("hello.lua"),
+    example!("hits.lua"),
+    ("journey.lua", include_str!("../../../data/journey.lua")),
+    example!("stations.lua"),
+];
 
 /// Writes the procedure files as an operator would.
 pub(crate) fn install_procedures(directory: &Path) -> io::Result<()> {
@@ -29,6 +41,17 @@ mod tests {
         let text = std::str::from_utf8(STATIONS).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         lines.map(|line| line.split('\t').collect()).collect()
+    }
+
+    #[test]
+    fn every_example_of_the_repository_comes_along() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../procedures");
+        let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = files.map(|name| name.into_string().unwrap()).collect();
+        names.retain(|name| name.ends_with(".lua"));
+        names.push("journey.lua".to_owned());
+        names.sort_unstable();
+        assert_eq!(names, PROCEDURES.map(|(name, _)| name));
     }
 
     #[test]

@@ -156,12 +156,12 @@ fn load_stations<W: Write>(asker: &mut Asker<W>, client: Client) -> Result<(), E
 fn ask_redis<W: Write>(asker: &mut Asker<W>) -> Result<(), Error> {
     asker.heading("Over the Redis protocol").map_err(Error::Stdout)?;
     asker.redis(&["GET", "53"])?;
-    asker.redis(&["FCALL", "stations.province", "0", "Sagami"])?;
-    asker.redis(&["FCALL", "stations.travel", "0", "1", "53"])?;
+    asker.redis(&["FCALL", "stations.between", "0", "Odawara", "Numazu"])?;
+    asker.redis(&["FCALL", "journey.travel", "0", "1", "53"])?;
     asker.heading("A procedure that fails leaves nothing behind").map_err(Error::Stdout)?;
     asker.redis(&["SELECT", "visits"])?;
     asker.redis(&["GET", "53"])?;
-    asker.redis(&["FCALL", "stations.travel", "0", "50", "60"])?;
+    asker.redis(&["FCALL", "journey.travel", "0", "50", "60"])?;
     asker.redis(&["GET", "53"])?;
     Ok(())
 }
@@ -169,14 +169,14 @@ fn ask_redis<W: Write>(asker: &mut Asker<W>) -> Result<(), Error> {
 fn ask_http<W: Write>(asker: &mut Asker<W>) -> Result<(), Error> {
     asker.heading("Over HTTP, on the same port and the same data").map_err(Error::Stdout)?;
     asker.http("GET", "/v1/db/stations/10", None)?;
-    asker.http("POST", "/v1/call/stations.distance", Some(r#"["Odawara", "Hakone"]"#))?;
+    asker.http("POST", "/v1/call/stations.between", Some(r#"["Odawara", "Hakone"]"#))?;
     asker.http("GET", "/stations/10", None)
 }
 
 /// One call that reads a lot, to show what a procedure's read costs.
 fn walk<W: Write>(asker: &mut Asker<W>) -> Result<(), Error> {
     asker.heading("Next to the data: one call, many reads").map_err(Error::Stdout)?;
-    let (answer, took) = asker.redis(&["FCALL", "stations.walk", "0", WALKS])?;
+    let (answer, took) = asker.redis(&["FCALL", "journey.walk", "0", WALKS])?;
     if let Reply::Integer(reads @ 1..) = answer {
         let each_ns = took.as_nanos() as f64 / reads as f64;
         asker.line(&format!("  = {each_ns:.0} ns a read")).map_err(Error::Stdout)?;
@@ -200,9 +200,9 @@ fn part<W: Write>(asker: &mut Asker<W>, address: SocketAddr, exits: bool) -> io:
     asker.heading(&format!("The server stays up at {address} until Ctrl-C. Try"))?;
     let port = address.port();
     for line in [
-        format!("redis-cli -p {port} FCALL stations.distance 0 Nihonbashi Otsu"),
+        format!("redis-cli -p {port} FCALL stations.between 0 Miya Kuwana"),
         format!("curl http://{address}/stations/01"),
-        format!("curl http://{address}/v1/call/stations.province -d '[\"Suruga\"]'"),
+        format!("curl http://{address}/v1/call/stations.between -d '[\"Seki\", \"Otsu\"]'"),
         format!("tokaido shell --connect {address}"),
     ] {
         let line = asker.style.accent(&line);
