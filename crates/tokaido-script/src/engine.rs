@@ -14,6 +14,7 @@ use crate::{
     convert::{Converter, Unconvertible},
     json,
     memory::{self, MemoryGuard},
+    pattern,
     watchdog::Watched,
 };
 
@@ -360,6 +361,11 @@ fn run_prelude(lua: &Lua, context: *mut Context) -> mlua::Result<Table> {
                     )
                 };
                 chunk.call::<()>((&core, encode, decode, address, &object_meta))?;
+            }
+            "patterns" => {
+                // SAFETY: keeps to the rules of C functions; the prelude passes what it takes.
+                let match_counted = unsafe { lua.create_c_function(pattern::lua_match)? };
+                chunk.call::<()>((&core, match_counted))?;
             }
             _ => chunk.call::<()>(&core)?,
         }
