@@ -194,7 +194,15 @@ impl TreeWriter {
         CommitError::Undetermined { message }
     }
 
-    fn lost(error: &ReadError) -> CommitError {
+    /// Gives the whole group up, since one of its transactions could not be ended.
+    fn lose_group(&mut self, error: &ReadError) -> CommitError {
+        self.kept = self.flushed;
+        let transaction = self.open_transaction();
+        let undone = transaction.undo().and_then(|()| transaction.undo_group());
+        if let Err(error) = undone {
+            // The versions are gone; what could not be read is the catalog as it was before.
+            self.shared.poison(&error.to_string());
+        }
         CommitError::Failed { message: error.to_string() }
     }
 }
@@ -225,7 +233,7 @@ impl Writer for TreeWriter {
         match transaction.keep() {
             Ok(true) => self.kept = number,
             Ok(false) => {}
-            Err(error) => return Err(Self::lost(&error)),
+            Err(error) => return Err(self.lose_group(&error)),
         }
         Ok(self.kept)
     }
@@ -234,7 +242,8 @@ impl Writer for TreeWriter {
         if !std::mem::take(&mut self.is_open) {
             return Ok(());
         }
-        self.open_transaction().undo().map_err(|error| Self::lost(&error))
+        let undone = self.open_transaction().undo();
+        undone.map_err(|error| self.lose_group(&error))
     }
 
     fn flush(&mut self) -> Result<(), CommitError> {
@@ -244,8 +253,9 @@ impl Writer for TreeWriter {
         }
         if let Err(error) = self.log_group() {
             self.kept = self.flushed;
-            let undone = self.open_transaction().undo_group();
-            undone.map_err(|error| Self::lost(&error))?;
+            if let Err(unread) = self.open_transaction().undo_group() {
+                return Err(self.lose_group(&unread));
+            }
             return Err(error);
         }
         self.flushed = self.kept;
