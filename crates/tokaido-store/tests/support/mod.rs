@@ -1,0 +1,69 @@
+//! What the suites need of an engine, so that each runs over every engine that comes.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use tempfile::TempDir;
+use tokaido_store::{
+    Clock, Store,
+    tree::{self, TreeStore},
+};
+
+/// A clock that moves when a test says so.
+pub(crate) struct TestClock(AtomicU64);
+
+impl TestClock {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(1_700_000_000_000)))
+    }
+
+    pub(crate) fn pass(&self, ms: u64) {
+        self.0.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Clock for TestClock {
+    fn now_ms(&self) -> u64 {
+        self.now()
+    }
+}
+
+/// An engine under test.
+pub(crate) trait Engine {
+    fn store(&self) -> Arc<dyn Store>;
+    /// Closes the store and opens it again. No snapshot or writer is left.
+    fn reopen(&mut self);
+}
+
+pub(crate) struct TreeEngine {
+    directory: TempDir,
+    options: tree::Options,
+    store: Option<Arc<TreeStore>>,
+}
+
+impl TreeEngine {
+    pub(crate) fn new(clock: Arc<TestClock>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = tree::Options { clock, size_max: 1 << 30, ..tree::Options::default() };
+        let store = Some(Arc::new(tree::open(directory.path(), options.clone()).unwrap()));
+        Self { directory, options, store }
+    }
+}
+
+impl Engine for TreeEngine {
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone().unwrap()
+    }
+
+    fn reopen(&mut self) {
+        self.store = None;
+        self.store =
+            Some(Arc::new(tree::open(self.directory.path(), self.options.clone()).unwrap()));
+    }
+}
