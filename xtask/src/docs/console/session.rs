@@ -1,6 +1,10 @@
 //! One page's commands in one shell.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    net::{Ipv4Addr, TcpListener},
+    path::Path,
+};
 
 use tempfile::TempDir;
 
@@ -24,9 +28,8 @@ const MARK: &str = "\u{1}command ";
 /// it shows some, a failure may be what is shown.
 pub(super) fn run(page: &Path, steps: &[Step], binary: &Path) -> Outcome<Vec<String>> {
     let directory = TempDir::new().map_err(Failure::of("cannot make a directory"))?;
-    let port = server::free_port()?;
-    let printed = shell(&script(steps, port), directory.path(), binary, port)?;
-    let printed = printed.replace(&port.to_string(), &server::PORT_DEFAULT.to_string());
+    check_port()?;
+    let printed = shell(&script(steps), directory.path(), binary)?;
     let mut parts = printed.split(MARK).skip(1);
     let mut complaints = Vec::new();
     for step in steps {
@@ -51,7 +54,15 @@ pub(super) fn run(page: &Path, steps: &[Step], binary: &Path) -> Outcome<Vec<Str
     Ok(complaints)
 }
 
-fn shell(script: &str, directory: &Path, binary: &Path, port: u16) -> Outcome<String> {
+/// The documents show the port that everyone uses, so it must be ours.
+fn check_port() -> Outcome {
+    let port = server::PORT_DEFAULT;
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map(drop).map_err(Failure::of(format!(
+        "the commands in the documents need port {port}; stop the server that has it"
+    )))
+}
+
+fn shell(script: &str, directory: &Path, binary: &Path) -> Outcome<String> {
     copy_procedures(directory)?;
     let script_path = directory.join(".session");
     fs::write(&script_path, script).map_err(Failure::of("cannot write a session"))?;
@@ -62,8 +73,6 @@ fn shell(script: &str, directory: &Path, binary: &Path, port: u16) -> Outcome<St
     let output = Command::new("timeout", ["--kill-after=5", &limit, "bash", ".session"])
         .directory(directory)
         .variable("PATH", path)
-        .variable("TOKAIDO_LISTEN", format!("127.0.0.1:{port}"))
-        .variable("TOKAIDO_CONNECT", format!("127.0.0.1:{port}"))
         .variable("LC_ALL", "C.UTF-8")
         .prepare()
         .output()
@@ -74,7 +83,7 @@ fn shell(script: &str, directory: &Path, binary: &Path, port: u16) -> Outcome<St
 /// Each command's output is caught in a file of its own, so that the mark before it can say how it
 /// ended, and a server that goes on writing does not write into what the next one prints. A server
 /// that was started with `&` is waited for, as a reader would.
-fn script(steps: &[Step], port: u16) -> String {
+fn script(steps: &[Step]) -> String {
     let mut script = String::from("exec 2>&1\ntrap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n");
     for (index, step) in steps.iter().enumerate() {
         match step {
@@ -82,8 +91,7 @@ fn script(steps: &[Step], port: u16) -> String {
                 script.push_str(&format!("cat > {name} <<'END OF FILE'\n{text}END OF FILE\n"));
             }
             Step::Command { command, .. } => {
-                let command = with_port(command, port);
-                let wait = if command.ends_with('&') { wait_for(port) } else { String::new() };
+                let wait = if command.ends_with('&') { wait_for_server() } else { String::new() };
                 script.push_str(&format!(
                     "{{\n{command}\n}} > .printed.{index} 2>&1\nstatus=$?\n{wait}printf \
                      '{MARK}%s\\n' $status\ncat .printed.{index}\n"
@@ -94,11 +102,8 @@ fn script(steps: &[Step], port: u16) -> String {
     script
 }
 
-fn with_port(command: &str, port: u16) -> String {
-    command.replace(&server::PORT_DEFAULT.to_string(), &port.to_string())
-}
-
-fn wait_for(port: u16) -> String {
+fn wait_for_server() -> String {
+    let port = server::PORT_DEFAULT;
     format!(
         "for _ in $(seq 200); do (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && break; sleep \
          0.05; done\n"
