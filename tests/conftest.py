@@ -7,8 +7,8 @@ from support import PROCEDURES, Server
 @pytest.fixture(scope="session")
 def shared_server(tmp_path_factory):
     """One server for all tests that leave it standing."""
-    directory = tmp_path_factory.mktemp("shared") / "data"
-    with Server(directory, procedures=PROCEDURES) as server:
+    directory = tmp_path_factory.mktemp("shared")
+    with Server(directory / "data", directory / "log", procedures=PROCEDURES) as server:
         yield server
 
 
@@ -22,11 +22,12 @@ def server(shared_server):
 
 @pytest.fixture
 def own_server(tmp_path):
-    """Makes servers on a fresh directory; those that still run are killed after the test."""
+    """Makes servers on directories below the test's own; those that still run are killed after the test."""
     made = []
 
-    def make(name="data", **options):
-        made.append(Server(tmp_path / name, **options))
+    def make(directory="data", **options):
+        log = tmp_path / f"{len(made)}.log"
+        made.append(Server(tmp_path / directory, log, **options))
         return made[-1]
 
     yield make

@@ -41,12 +41,12 @@ def free_port():
 class Server:
     """A running server. `start` may be called again after `stop` or `kill`, on the same data."""
 
-    def __init__(self, directory, procedures=None, port=None, options=()):
+    def __init__(self, directory, log, procedures=None, port=None, options=()):
         self.directory = pathlib.Path(directory)
         self.procedures = procedures
         self.port = port or free_port()
         self.options = list(options)
-        self.log_path = self.directory.parent / f"{self.directory.name}.log"
+        self.log_path = pathlib.Path(log)
         self.process = None
 
     @property

@@ -18,8 +18,8 @@ hits.count_and_fail = tokaido.write(function(tx, page)
   error("refused on purpose")
 end)
 
-hits.page = tokaido.http("GET /hits/:page", function(tx, req, res)
-  res:text(tx.hits:get(req.params.page) or "0")
+hits.page = tokaido.http("GET /hits/:page", function(tx, req)
+  return tx.hits:get(req.params.page) or "0"
 end)
 
 return hits

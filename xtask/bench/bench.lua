@@ -20,8 +20,8 @@ bench.loop = tokaido.write(function(tx)
   return 300000
 end)
 
-bench.hello = tokaido.http("GET /bench/hello", function(_, _, res)
-  res:text("hello, world\n")
+bench.hello = tokaido.http("GET /bench/hello", function()
+  return "hello, world\n"
 end)
 
 local function fib(n)
@@ -31,8 +31,8 @@ local function fib(n)
   return fib(n - 1) + fib(n - 2)
 end
 
-bench.fib = tokaido.http("GET /bench/fib", function(_, _, res)
-  res:text(fib(37) .. "\n")
+bench.fib = tokaido.http("GET /bench/fib", function()
+  return fib(37) .. "\n"
 end)
 
 return bench
