@@ -88,7 +88,7 @@ fn script(steps: &[Step]) -> String {
     for (index, step) in steps.iter().enumerate() {
         match step {
             Step::File { name, text } => {
-                script.push_str(&format!("cat > {name} <<'END OF FILE'\n{text}END OF FILE\n"));
+                script.push_str(&format!("mkdir -p \"$(dirname {name})\"\ncat > {name} <<'END OF FILE'\n{text}END OF FILE\n"));
             }
             Step::Command { command, .. } => {
                 let wait = if command.ends_with('&') { wait_for_server() } else { String::new() };
