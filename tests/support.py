@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import signal
 import socket
 import subprocess
@@ -19,10 +18,8 @@ STOP_SECONDS_MAX = 30
 
 
 def binary():
-    """The program under test; `cargo xtask test` says which."""
-    found = os.environ.get("TOKAIDO_BINARY") or shutil.which("tokaido")
-    assert found, "TOKAIDO_BINARY is not set; run `cargo xtask test python`"
-    return found
+    """The program under test; `cargo xtask test` says which, else it is the one built last."""
+    return os.environ.get("TOKAIDO_BINARY") or str(ROOT / "target" / "debug" / "tokaido")
 
 
 def tokaido(*arguments, **options):
@@ -90,6 +87,13 @@ class Server:
 
     def log(self):
         return self.log_path.read_text(errors="replace")
+
+    def wait_for_log(self, *texts):
+        """Waits until all of them stand in the log: what is logged at the start comes after listening."""
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while not all(text in self.log() for text in texts):
+            assert time.monotonic() < deadline, f"not all of {texts} are logged: {self.log()}"
+            time.sleep(0.02)
 
     def is_alive(self):
         return self.process.poll() is None and self.redis().ping()

@@ -35,7 +35,6 @@ def talk(server):
     [
         b"*3\r\n$x\r\n",
         b"*1000000000\r\n",
-        b"*-5\r\n$4\r\nPING\r\n",
         b"*1\r\n$99999999999999999999\r\n",
         b"*1\r\n:4\r\nPING\r\n",
         b"*1\r\n$4\r\nPINGxx",
@@ -52,10 +51,10 @@ def test_what_stood_before_the_broken_frame_is_answered(talk):
     assert talk(b"PING\r\nSET k v\r\n*1\r\n$x\r\n").startswith(b"+PONG\r\n+OK\r\n-ERR Protocol error")
 
 
-@pytest.mark.parametrize("length", [1, 5, 13, 21, 28])
+@pytest.mark.parametrize("length", [1, 5, 13, 21, 26])
 def test_a_request_that_is_cut_off_does_nothing(talk, server, length):
     whole = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n"
-    assert talk(whole[:length]) == b"" or length < 4
+    assert talk(whole[:length]) == b""
     assert server.redis().exists("k") == 0
 
 
@@ -89,14 +88,19 @@ def test_a_key_over_the_limit_is_refused_and_the_connection_goes_on(talk):
 @pytest.mark.parametrize(
     "request_",
     [
-        b"GET / HTTP/9.9\r\n\r\n",
         b"GET /healthz HTTP/1.1\r\nbad header\r\n\r\n",
         b"PUT /v1/db/main/k HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-        b"GET /" + b"x" * (1 << 20) + b" HTTP/1.1\r\nHost: x\r\n\r\n",
         b"PUT /v1/db/main/k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET /" + b"x" * 60_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 100_000 + b"\r\n",
     ],
 )
 def test_broken_http_is_refused(talk, server, request_):
     reply = talk(request_)
-    assert reply == b"" or reply.startswith((b"HTTP/1.1 4", b"HTTP/1.1 5")), reply[:100]
+    assert reply == b"" or reply.startswith(b"HTTP/1.1 4"), reply[:100]
     assert server.redis().exists("k") == 0
+
+
+def test_what_is_neither_protocol_gets_an_error_that_a_person_can_read(talk):
+    for request in (b"GET / HTTP/9.9\r\n\r\n", b"GET /" + b"x" * (1 << 20) + b" HTTP/1.1\r\n\r\n"):
+        assert talk(request).startswith(b"-ERR ")

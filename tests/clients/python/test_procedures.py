@@ -44,9 +44,11 @@ def test_an_error_names_file_and_line_and_leaves_nothing(client):
     assert client.fcall("hits.get", 1, "/x") == b"1"
 
 
-def test_a_procedure_that_is_not_there_is_named(client):
-    with pytest.raises(redis.ResponseError, match="hits.nothing"):
+def test_a_procedure_that_is_not_there_is_an_error(client):
+    with pytest.raises(redis.ResponseError, match="not found"):
         client.fcall("hits.nothing", 0)
+    with pytest.raises(redis.ResponseError, match="unknown command 'hits.nothing'"):
+        client.execute_command("hits.nothing")
 
 
 @pytest.mark.parametrize("name", ["runaway.spin", "runaway.spin_protected", "runaway.hoard"])
