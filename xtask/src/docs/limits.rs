@@ -91,15 +91,32 @@ fn readable(expression: &str) -> Option<String> {
     Some(grouped(value))
 }
 
-/// Integers, `a << b` and `a * b`.
+/// Integers, `<<`, `+`, `*` and parentheses.
 fn evaluate(expression: &str) -> Option<u64> {
-    if let Some((a, b)) = expression.split_once("<<") {
+    let expression = expression.trim();
+    // From the operator that binds least, as Rust has it.
+    if let Some((a, b)) = split_outside(expression, "<<") {
         return Some(evaluate(a)? << evaluate(b)?);
     }
-    if let Some((a, b)) = expression.split_once('*') {
+    if let Some((a, b)) = split_outside(expression, "+") {
+        return evaluate(a)?.checked_add(evaluate(b)?);
+    }
+    if let Some((a, b)) = split_outside(expression, "*") {
         return evaluate(a)?.checked_mul(evaluate(b)?);
     }
-    expression.trim().replace('_', "").parse().ok()
+    if let Some(inside) = expression.strip_prefix('(') {
+        return evaluate(inside.strip_suffix(')')?);
+    }
+    expression.replace('_', "").parse().ok()
+}
+
+/// What stands before and behind the last `operator` that is in no parentheses.
+fn split_outside<'e>(expression: &'e str, operator: &str) -> Option<(&'e str, &'e str)> {
+    let (at, _) = expression.rmatch_indices(operator).find(|(at, _)| {
+        let before = &expression[..*at];
+        before.matches('(').count() == before.matches(')').count()
+    })?;
+    Some((&expression[..at], &expression[at + operator.len()..]))
 }
 
 /// Links to items are for rustdoc.
@@ -148,6 +165,8 @@ mod tests {
         assert_eq!(readable("1_000_000"), "1,000,000");
         assert_eq!(readable("64 << 20"), "67,108,864 (64 Mi)");
         assert_eq!(readable("4 * 1_024"), "4,096");
+        assert_eq!(readable("(1 << 10) + (1 << 4) * 2"), "1,056");
+        assert_eq!(evaluate("(1 << 10"), None);
         assert_eq!(readable("Duration::from_secs(10)"), "10 s");
     }
 }
