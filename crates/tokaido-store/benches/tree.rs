@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use tokaido_store::{
-    DatabaseId, Direction, NewRecord, ReadTransaction, ScanRange, Scanner, Snapshot, Store,
-    WriteTransaction, Writer, transact, tree,
+    DatabaseId, Direction, NewRecord, ScanRange, Scanner, Snapshot, Store, WriteTransaction,
+    Writer, transact, tree,
 };
 
 const KEYS: usize = 100_000;

@@ -6,7 +6,7 @@ use super::{
     catalog::Names,
     edit::Edit,
     layout::{self, DatabaseEntry},
-    lmdb::{Dbi, LmdbError, WriteTxn},
+    lmdb::{Dbi, LmdbError, Step, WriteTxn},
     store::Shared,
 };
 
@@ -91,11 +91,26 @@ impl Group {
             return Ok(());
         }
         self.note(index);
-        let number = self.take_free()?;
+        self.databases[index].statistics = DatabaseStatistics::default();
+        if self.dropped.len() + self.dropped_here.len() >= layout::DROPPED_TREES_MAX {
+            return self.remove_all(index);
+        }
         self.dropped_here.extend(entry.tree);
-        self.databases[index] =
-            DatabaseEntry { tree: Some(number), statistics: DatabaseStatistics::default() };
+        self.databases[index].tree = Some(self.take_free()?);
         Ok(())
+    }
+
+    /// Removes the records of a database one by one: when a group clears so often that no tree is
+    /// left to give.
+    fn remove_all(&mut self, index: usize) -> Result<(), WriteError> {
+        let Some(dbi) = self.tree(index) else { return Ok(()) };
+        loop {
+            let first = self.edit.txn.step(dbi, Step::First);
+            let first = Self::guard(&mut self.broken, first)?.map(|(key, _)| key.to_vec());
+            let Some(key) = first else { return Ok(()) };
+            let removed = self.edit.remove(dbi, &key).map(|_| ());
+            Self::guard(&mut self.broken, removed)?;
+        }
     }
 
     fn take_free(&mut self) -> Result<u32, WriteError> {
@@ -103,6 +118,7 @@ impl Group {
             self.taken_here.push(number);
             return Ok(number);
         }
+        assert!(self.trees.len() < layout::TREES_MAX, "`clear` keeps a tree for each database");
         let number = self.trees.len() as u32;
         let created = self.edit.txn.create_database(&layout::tree_name(number));
         self.trees.push(Self::guard(&mut self.broken, created)?);

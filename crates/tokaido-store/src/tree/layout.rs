@@ -15,7 +15,7 @@
 //!
 //! All numbers are little-endian, except where they are part of a key and must sort.
 
-use crate::DatabaseStatistics;
+use crate::{DatabaseStatistics, limits};
 
 /// The version of all this. A store with another one is not opened.
 pub(super) const FORMAT_VERSION: u32 = 1;
@@ -25,6 +25,12 @@ pub(super) const EXPIRY: &str = "expiry";
 pub(super) const FORMAT_KEY: &[u8] = b"format";
 pub(super) const COMMIT_KEY: &[u8] = b"commit";
 pub(super) const DATABASE_PREFIX: &[u8] = b"database";
+
+/// Most trees that one group of transactions takes from their databases by clearing them.
+pub(super) const DROPPED_TREES_MAX: usize = limits::DATABASES_MAX;
+
+/// Most trees: one for each database, and those that a group drops.
+pub(super) const TREES_MAX: usize = limits::DATABASES_MAX + DROPPED_TREES_MAX;
 
 /// The name of tree `number`.
 pub(super) fn tree_name(number: u32) -> String {
@@ -128,7 +134,7 @@ mod tests {
 
     #[test]
     fn expiry_entries_sort_by_time_and_fit_lmdb() {
-        let long = [b'k'; crate::limits::KEY_LEN_MAX];
+        let long = [b'k'; limits::KEY_LEN_MAX];
         let entry = expiry_key(1 << 40, 3, &long);
         assert!(entry.len() <= super::super::lmdb::LMDB_KEY_LEN_MAX);
         assert_eq!(parse_expiry_key(&entry), Some((1 << 40, 3, &long[..EXPIRY_KEY_PART_LEN])));

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crate::{OpenError, ReadError, limits};
+use crate::{OpenError, ReadError};
 
 use super::{
     catalog::{self, Names, Trees},
@@ -19,9 +19,6 @@ use super::{
 
 /// The file that the process which has the store keeps locked.
 const LOCK_FILE: &str = "tokaido.lock";
-
-/// Trees beyond those of the databases: for `clear`, which needs one in place of another.
-const SPARE_TREES_MAX: usize = limits::DATABASES_MAX;
 
 /// Opens the store in `directory`, and makes both if they are not there.
 ///
@@ -90,7 +87,8 @@ impl Opening<'_> {
     }
 
     fn environment(&self, options: &Options) -> Result<Environment, OpenError> {
-        let databases_max = 2 + limits::DATABASES_MAX + SPARE_TREES_MAX;
+        // The trees, `meta`, `expiry`, and room for the look at the name after the last tree.
+        let databases_max = layout::TREES_MAX + 3;
         let options = EnvironmentOptions {
             map_size: options.size_max,
             readers_max: options.snapshots_max,

@@ -1,12 +1,10 @@
 //! The engines against a model: random operations, transactions that are kept and taken back,
 //! snapshots, groups and reopenings must do what a `BTreeMap` does.
 
-mod support;
-
 use std::{collections::BTreeMap, ops::Bound};
 
+use crate::support::{Engine, TestClock, TreeEngine};
 use proptest::prelude::*;
-use support::{Engine, TestClock, TreeEngine};
 use tokaido_store::{
     Condition, DatabaseId, DatabaseStatistics, Direction, NewRecord, ReadTransaction, Snapshot,
     WriteOperations, WriteTransaction, Writer,

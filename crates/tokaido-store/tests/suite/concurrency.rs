@@ -1,0 +1,94 @@
+//! Readers beside the writer: each view is of one commit, also while databases get other trees.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use crate::support::{Engine, TestClock, TreeEngine};
+use tokaido_store::{NewRecord, ReadError, Snapshot, Store, WriteError, transact};
+
+const COMMITS: u64 = 1500;
+
+/// The number under `n`, and nothing else, must be the same in every database.
+fn check_view(
+    snapshot: &mut dyn Snapshot,
+    ids: &[tokaido_store::DatabaseId],
+) -> Result<Option<u64>, ReadError> {
+    let mut numbers = Vec::new();
+    for id in ids {
+        let number = snapshot.get(*id, b"n")?.map(|r| tokaido_store::parse_integer(r.value));
+        numbers.push(number.map(|n| n.expect("a number") as u64));
+        let records = snapshot.statistics(*id)?.records;
+        assert_eq!(records, u64::from(number.is_some()), "a view with leftovers");
+    }
+    assert!(numbers.windows(2).all(|pair| pair[0] == pair[1]), "a torn view: {numbers:?}");
+    Ok(numbers[0])
+}
+
+/// Every commit clears three databases and writes to them anew, so that trees change hands.
+fn write(store: &dyn Store, ids: &[tokaido_store::DatabaseId]) {
+    let mut writer = store.writer().unwrap();
+    for n in 1..=COMMITS {
+        transact(&mut *writer, |tx| {
+            for id in ids {
+                tx.clear(*id)?;
+                tx.put(*id, b"n", NewRecord::of(n.to_string().as_bytes()))?;
+            }
+            Ok::<_, WriteError>(())
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn every_view_is_of_one_commit() {
+    let engine = TreeEngine::new(TestClock::new());
+    let store = engine.store();
+    let ids = ["a", "b", "c"].map(|name| store.database(name).unwrap());
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut snapshot = store.snapshot().unwrap();
+                let mut last = None;
+                while !is_done.load(Ordering::Relaxed) {
+                    let seen = check_view(&mut *snapshot, &ids).unwrap();
+                    assert!(seen >= last, "time went back from {last:?} to {seen:?}");
+                    last = seen;
+                    snapshot.renew().unwrap();
+                }
+            });
+        }
+        scope.spawn(|| {
+            write(&*store, &ids);
+            is_done.store(true, Ordering::Relaxed);
+        });
+    });
+    let mut snapshot = store.snapshot().unwrap();
+    assert_eq!(check_view(&mut *snapshot, &ids).unwrap(), Some(COMMITS));
+}
+
+#[test]
+fn a_snapshot_stays_while_the_writer_goes_on() {
+    let engine = TreeEngine::new(TestClock::new());
+    let store = engine.store();
+    let main = store.database("main").unwrap();
+    let mut writer = store.writer().unwrap();
+    let put = |n: u32| {
+        move |tx: &mut dyn tokaido_store::WriteTransaction| {
+            tx.put(main, b"n", NewRecord::of(n.to_string().as_bytes()))
+        }
+    };
+    transact(&mut *writer, put(1)).unwrap();
+    let mut old = store.snapshot().unwrap();
+    for n in 2..50 {
+        transact(&mut *writer, put(n)).unwrap();
+    }
+    assert_eq!(old.get(main, b"n").unwrap().unwrap().value, b"1");
+    old.renew().unwrap();
+    assert_eq!(old.get(main, b"n").unwrap().unwrap().value, b"49");
+    old.release();
+    transact(&mut *writer, put(50)).unwrap();
+    assert_eq!(old.get(main, b"n").unwrap().unwrap().value, b"50");
+}

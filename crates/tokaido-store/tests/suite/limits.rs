@@ -1,0 +1,135 @@
+//! What the store refuses, and that it goes on afterwards.
+
+use std::sync::Arc;
+
+use crate::support::{Engine, TestClock, TreeEngine};
+use tokaido_store::{
+    DatabaseError, NewRecord, OpenError, ReadError, Store, TransactError, WriteError, limits,
+    transact, tree,
+};
+
+#[test]
+fn keys_and_values_over_their_limits_are_refused() {
+    let engine = TreeEngine::new(TestClock::new());
+    let store = engine.store();
+    let main = store.database("main").unwrap();
+    let mut writer = store.writer().unwrap();
+    let longest = vec![b'k'; limits::KEY_LEN_MAX];
+    transact(&mut *writer, |tx| tx.put(main, &longest, NewRecord::of(b"v"))).unwrap();
+    for key in [&b""[..], &[&longest[..], b"k"].concat()] {
+        let result = transact(&mut *writer, |tx| tx.put(main, key, NewRecord::of(b"v")));
+        let is_refused = matches!(
+            result,
+            Err(TransactError::Body(WriteError::Read(ReadError::KeyLength { len }))) if len == key.len()
+        );
+        assert!(is_refused, "{} bytes", key.len());
+    }
+    let largest = vec![b'v'; limits::VALUE_LEN_MAX];
+    transact(&mut *writer, |tx| tx.put(main, b"k", NewRecord::of(&largest))).unwrap();
+    let larger = [&largest[..], b"v"].concat();
+    let result = transact(&mut *writer, |tx| tx.put(main, b"k", NewRecord::of(&larger)));
+    assert!(matches!(result, Err(TransactError::Body(WriteError::ValueLength { .. }))));
+    let mut snapshot = store.snapshot().unwrap();
+    assert_eq!(snapshot.get(main, b"k").unwrap().unwrap().value.len(), limits::VALUE_LEN_MAX);
+    assert_eq!(snapshot.get(main, &longest).unwrap().unwrap().value, b"v");
+}
+
+#[test]
+fn a_transaction_that_writes_too_much_leaves_nothing() {
+    let engine = TreeEngine::new(TestClock::new());
+    let store = engine.store();
+    let main = store.database("main").unwrap();
+    let mut writer = store.writer().unwrap();
+    let value = vec![b'v'; 1 << 20];
+    let megabytes = limits::TRANSACTION_BYTES_MAX >> 20;
+    let result = transact(&mut *writer, |tx| {
+        (0..=megabytes)
+            .try_for_each(|n| tx.put(main, n.to_string().as_bytes(), NewRecord::of(&value)))
+    });
+    assert!(matches!(result, Err(TransactError::Body(WriteError::TransactionTooLarge))));
+    let mut snapshot = store.snapshot().unwrap();
+    assert_eq!(snapshot.statistics(main).unwrap().records, 0);
+}
+
+#[test]
+fn there_is_one_writer() {
+    let engine = TreeEngine::new(TestClock::new());
+    let store = engine.store();
+    let writer = store.writer().unwrap();
+    assert!(matches!(store.writer(), Err(WriteError::WriterBusy)));
+    drop(writer);
+    assert!(store.writer().is_ok());
+}
+
+#[test]
+fn names_are_checked_and_counted() {
+    let engine = TreeEngine::new(TestClock::new());
+    let store = engine.store();
+    assert!(matches!(store.database("a b"), Err(DatabaseError::BadName { .. })));
+    for n in 0..limits::DATABASES_MAX {
+        store.database(&n.to_string()).unwrap();
+    }
+    assert_eq!(store.database("one-more"), Err(DatabaseError::TooMany));
+    assert!(store.find_database("7").is_some());
+    assert_eq!(store.find_database("one-more"), None);
+    assert_eq!(store.databases().len(), limits::DATABASES_MAX);
+}
+
+#[test]
+fn every_database_can_be_written_and_cleared_in_one_transaction() {
+    let mut engine = TreeEngine::new(TestClock::new());
+    {
+        let store = engine.store();
+        let mut writer = store.writer().unwrap();
+        transact(&mut *writer, |tx| {
+            for n in 0..limits::DATABASES_MAX {
+                let id = store.database(&n.to_string()).unwrap();
+                for _ in 0..3 {
+                    tx.put(id, b"k", NewRecord::of(b"v"))?;
+                    tx.clear(id)?;
+                }
+                tx.put(id, b"k", NewRecord::of(n.to_string().as_bytes()))?;
+            }
+            Ok::<_, WriteError>(())
+        })
+        .unwrap();
+    }
+    engine.reopen();
+    let store = engine.store();
+    let mut snapshot = store.snapshot().unwrap();
+    for (id, name) in store.databases() {
+        assert_eq!(snapshot.get(id, b"k").unwrap().unwrap().value, name.as_bytes());
+    }
+}
+
+#[test]
+fn a_directory_belongs_to_one_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = tree::open(directory.path(), tree::Options::default()).unwrap();
+    let second = tree::open(directory.path(), tree::Options::default());
+    assert!(matches!(second, Err(OpenError::Locked { .. })));
+    drop(first);
+    assert!(tree::open(directory.path(), tree::Options::default()).is_ok());
+}
+
+#[test]
+fn what_is_no_store_is_not_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("data.mdb"), vec![b'x'; 1 << 16]).unwrap();
+    let opened = tree::open(directory.path(), tree::Options::default());
+    assert!(matches!(opened, Err(OpenError::Damaged { .. })));
+    let file = directory.path().join("data.mdb/below-a-file");
+    assert!(matches!(tree::open(&file, tree::Options::default()), Err(OpenError::Io { .. })));
+}
+
+#[test]
+fn a_snapshot_outlives_its_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Store> =
+        Arc::new(tree::open(directory.path(), tree::Options::default()).unwrap());
+    let main = store.database("main").unwrap();
+    transact(&mut *store.writer().unwrap(), |tx| tx.put(main, b"k", NewRecord::of(b"v"))).unwrap();
+    let mut snapshot = store.snapshot().unwrap();
+    drop(store);
+    assert_eq!(snapshot.get(main, b"k").unwrap().unwrap().value, b"v");
+}

@@ -1,0 +1,6 @@
+//! The suites that every engine must pass.
+
+mod concurrency;
+mod limits;
+mod model;
+mod support;

@@ -1,0 +1,324 @@
+//! Replies of a server, in the version of the protocol that the client asked for.
+
+pub(super) const CRLF: &[u8] = b"\r\n";
+
+/// The most that a type byte, a number of 64 bits and CRLF take.
+const HEADER_LEN_MAX: usize = 1 + 20 + 2;
+
+/// A version of the protocol. A connection begins with version 2 and may change by `HELLO`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// Knows strings, errors, integers, arrays and null.
+    Resp2,
+    /// Also knows maps, sets, doubles, booleans, big numbers, verbatim strings and pushes.
+    Resp3,
+}
+
+/// Appends replies to a vector of bytes. What version 2 does not know is written as the nearest
+/// that it knows, in the way Redis does.
+///
+/// An aggregate is its length followed by so many replies (a map: twice as many).
+#[derive(Debug)]
+pub struct ReplyWriter<'o> {
+    out: &'o mut Vec<u8>,
+    start: usize,
+    version: Version,
+}
+
+impl<'o> ReplyWriter<'o> {
+    /// A writer that appends to `out`.
+    #[must_use]
+    pub fn new(out: &'o mut Vec<u8>, version: Version) -> Self {
+        let start = out.len();
+        Self { out, start, version }
+    }
+
+    /// The version in which replies are written.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Changes the version for the replies that follow.
+    pub fn set_version(&mut self, version: Version) {
+        self.version = version;
+    }
+
+    /// How many bytes this writer has written (not what was in the vector before).
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.out.len() - self.start
+    }
+
+    /// Whether this writer has written nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes back what was written since [`len`](Self::len) was `len`, so that a half-written
+    /// reply can be replaced by an error. Does nothing if less was written.
+    pub fn truncate(&mut self, len: usize) {
+        self.out.truncate(self.start.saturating_add(len));
+    }
+
+    /// A status. Line ends in it are replaced by spaces.
+    pub fn simple(&mut self, text: &str) {
+        self.line(b'+', text);
+    }
+
+    /// `OK`.
+    #[inline]
+    pub fn ok(&mut self) {
+        self.out.extend_from_slice(b"+OK\r\n");
+    }
+
+    /// An error: a code in capitals and a message, such as `ERR unknown command`. Line ends in it
+    /// are replaced by spaces.
+    pub fn error(&mut self, text: &str) {
+        self.line(b'-', text);
+    }
+
+    /// An integer.
+    #[inline]
+    pub fn integer(&mut self, value: i64) {
+        let mut digits = itoa::Buffer::new();
+        write_header(self.out, b':', digits.format(value));
+    }
+
+    /// A byte string.
+    #[inline]
+    pub fn bulk(&mut self, bytes: &[u8]) {
+        self.out.reserve(HEADER_LEN_MAX + bytes.len() + CRLF.len());
+        write_length(self.out, b'$', bytes.len());
+        self.out.extend_from_slice(bytes);
+        self.out.extend_from_slice(CRLF);
+    }
+
+    /// A byte string, or null for `None`.
+    #[inline]
+    pub fn bulk_or_null(&mut self, bytes: Option<&[u8]>) {
+        match bytes {
+            Some(bytes) => self.bulk(bytes),
+            None => self.null(),
+        }
+    }
+
+    /// Null where a string could stand.
+    #[inline]
+    pub fn null(&mut self) {
+        self.out.extend_from_slice(match self.version {
+            Version::Resp2 => b"$-1\r\n",
+            Version::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// Null where an array could stand: version 2 tells the two apart.
+    pub fn null_array(&mut self) {
+        self.out.extend_from_slice(match self.version {
+            Version::Resp2 => b"*-1\r\n",
+            Version::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// The head of an array; `len` replies follow.
+    #[inline]
+    pub fn array(&mut self, len: usize) {
+        write_length(self.out, b'*', len);
+    }
+
+    /// The head of a map; `len` times two replies follow, key and value. Version 2: a flat array.
+    pub fn map(&mut self, len: usize) {
+        match self.version {
+            Version::Resp2 => write_length(self.out, b'*', len.saturating_mul(2)),
+            Version::Resp3 => write_length(self.out, b'%', len),
+        }
+    }
+
+    /// The head of a set; `len` replies follow. Version 2: an array.
+    pub fn set(&mut self, len: usize) {
+        write_length(self.out, self.resp3_or(b'~', b'*'), len);
+    }
+
+    /// The head of a push, which comes without having been asked for; `len` replies follow.
+    /// Version 2: an array.
+    pub fn push(&mut self, len: usize) {
+        write_length(self.out, self.resp3_or(b'>', b'*'), len);
+    }
+
+    /// A floating-point number, in the shortest form that reads back the same. Version 2: a byte
+    /// string.
+    pub fn double(&mut self, value: f64) {
+        let mut digits = ryu::Buffer::new();
+        let text = if value.is_nan() {
+            "nan"
+        } else if value.is_infinite() {
+            if value > 0.0 { "inf" } else { "-inf" }
+        } else {
+            let text = digits.format_finite(value);
+            text.strip_suffix(".0").unwrap_or(text)
+        };
+        self.line_or_bulk(b',', text);
+    }
+
+    /// True or false. Version 2: the integer 1 or 0.
+    pub fn boolean(&mut self, value: bool) {
+        self.out.extend_from_slice(match (self.version, value) {
+            (Version::Resp2, true) => b":1\r\n",
+            (Version::Resp2, false) => b":0\r\n",
+            (Version::Resp3, true) => b"#t\r\n",
+            (Version::Resp3, false) => b"#f\r\n",
+        });
+    }
+
+    /// An integer of any size, in decimal digits. Version 2: a byte string.
+    pub fn big_number(&mut self, digits: &str) {
+        self.line_or_bulk(b'(', digits);
+    }
+
+    /// A text for humans with its format, three bytes such as `txt` or `mkd`. Version 2: a byte
+    /// string without the format.
+    pub fn verbatim(&mut self, format: &str, text: &str) {
+        debug_assert_eq!(format.len(), 3, "the protocol has three bytes for the format");
+        match self.version {
+            Version::Resp2 => self.bulk(text.as_bytes()),
+            Version::Resp3 => {
+                write_length(self.out, b'=', format.len() + 1 + text.len());
+                self.out.extend_from_slice(format.as_bytes());
+                self.out.push(b':');
+                self.out.extend_from_slice(text.as_bytes());
+                self.out.extend_from_slice(CRLF);
+            }
+        }
+    }
+
+    fn resp3_or(&self, resp3: u8, resp2: u8) -> u8 {
+        match self.version {
+            Version::Resp2 => resp2,
+            Version::Resp3 => resp3,
+        }
+    }
+
+    fn line_or_bulk(&mut self, kind: u8, text: &str) {
+        match self.version {
+            Version::Resp2 => self.bulk(text.as_bytes()),
+            Version::Resp3 => self.line(kind, text),
+        }
+    }
+
+    /// A line end within the text would let whoever chose the text write replies of their own.
+    fn line(&mut self, kind: u8, text: &str) {
+        self.out.push(kind);
+        let start = self.out.len();
+        self.out.extend_from_slice(text.as_bytes());
+        for byte in &mut self.out[start..] {
+            if matches!(byte, b'\r' | b'\n') {
+                *byte = b' ';
+            }
+        }
+        self.out.extend_from_slice(CRLF);
+    }
+}
+
+/// A type byte, a length and CRLF.
+#[inline]
+pub(super) fn write_length(out: &mut Vec<u8>, kind: u8, len: usize) {
+    if len < 10 {
+        // Most lengths of small requests and replies are one digit.
+        out.extend_from_slice(&[kind, b'0' + len as u8, b'\r', b'\n']);
+    } else {
+        let mut digits = itoa::Buffer::new();
+        write_header(out, kind, digits.format(len));
+    }
+}
+
+#[inline]
+fn write_header(out: &mut Vec<u8>, kind: u8, digits: &str) {
+    out.reserve(HEADER_LEN_MAX);
+    out.push(kind);
+    out.extend_from_slice(digits.as_bytes());
+    out.extend_from_slice(CRLF);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Write = fn(&mut ReplyWriter<'_>);
+
+    /// Every reply in both versions, as a table for the golden file.
+    #[test]
+    fn replies_in_both_versions() {
+        let replies: &[(&str, Write)] = &[
+            ("ok", |w| w.ok()),
+            ("simple", |w| w.simple("PONG")),
+            ("simple with a line end", |w| w.simple("a\r\nb")),
+            ("error", |w| w.error("ERR unknown command")),
+            ("error with a line end", |w| w.error("ERR a\r\n+OK\nb")),
+            ("integer 0", |w| w.integer(0)),
+            ("integer least", |w| w.integer(i64::MIN)),
+            ("integer most", |w| w.integer(i64::MAX)),
+            ("bulk", |w| w.bulk(b"value")),
+            ("bulk empty", |w| w.bulk(b"")),
+            ("bulk binary", |w| w.bulk(b"\r\n\0\xff")),
+            ("bulk of 10", |w| w.bulk(b"0123456789")),
+            ("bulk or null: some", |w| w.bulk_or_null(Some(b"v"))),
+            ("bulk or null: none", |w| w.bulk_or_null(None)),
+            ("null", |w| w.null()),
+            ("null array", |w| w.null_array()),
+            ("array of 0", |w| w.array(0)),
+            ("array of 12", |w| w.array(12)),
+            ("map of 2", |w| w.map(2)),
+            ("set of 3", |w| w.set(3)),
+            ("push of 4", |w| w.push(4)),
+            ("double 3", |w| w.double(3.0)),
+            ("double 0.1", |w| w.double(0.1)),
+            ("double -0", |w| w.double(-0.0)),
+            ("double 1e300", |w| w.double(1e300)),
+            ("double inf", |w| w.double(f64::INFINITY)),
+            ("double -inf", |w| w.double(f64::NEG_INFINITY)),
+            ("double nan", |w| w.double(f64::NAN)),
+            ("boolean true", |w| w.boolean(true)),
+            ("boolean false", |w| w.boolean(false)),
+            ("big number", |w| w.big_number("-12345678901234567890")),
+            ("big number with a line end", |w| w.big_number("1\r\n2")),
+            ("verbatim", |w| w.verbatim("txt", "a\nb")),
+        ];
+        let mut table = String::new();
+        for (name, write) in replies {
+            let [resp2, resp3] = [Version::Resp2, Version::Resp3].map(|version| {
+                let mut out = Vec::new();
+                write(&mut ReplyWriter::new(&mut out, version));
+                out.escape_ascii().to_string()
+            });
+            table.push_str(&format!("{name:28}{resp2:34}{resp3}\n"));
+        }
+        insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn a_half_written_reply_can_be_replaced() {
+        let mut out = b"+earlier\r\n".to_vec();
+        let mut replies = ReplyWriter::new(&mut out, Version::Resp3);
+        assert!(replies.is_empty());
+        replies.ok();
+        let before = replies.len();
+        replies.array(2);
+        replies.bulk(b"one");
+        replies.truncate(before);
+        replies.error("ERR no two");
+        replies.truncate(1000);
+        assert_eq!(out, b"+earlier\r\n+OK\r\n-ERR no two\r\n");
+    }
+
+    #[test]
+    fn the_version_can_change_between_replies() {
+        let mut out = Vec::new();
+        let mut replies = ReplyWriter::new(&mut out, Version::Resp2);
+        replies.null();
+        replies.set_version(Version::Resp3);
+        assert_eq!(replies.version(), Version::Resp3);
+        replies.null();
+        assert_eq!(out, b"$-1\r\n_\r\n");
+    }
+}
