@@ -56,8 +56,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts `tokaido serve` with the procedures in `procedures`, from the root.
-    pub(crate) fn start(binary: &Path, procedures: &str) -> Outcome<Self> {
+    /// Starts `tokaido serve` with the procedures in `procedures`, from the root, and more options.
+    pub(crate) fn start(binary: &Path, procedures: &str, options: &[&str]) -> Outcome<Self> {
         let port = free_port()?;
         Self::run(port, |directory| {
             let listen = format!("127.0.0.1:{port}");
@@ -68,6 +68,7 @@ impl Server {
                 .argument(data)
                 .argument("--procedures")
                 .argument(procedures)
+                .arguments(options)
         })
     }
 

@@ -128,7 +128,7 @@ fn go() -> Outcome<Ready> {
 }
 
 fn against_a_server(tests: &Command) -> Outcome<Ready> {
-    let server = Server::start(&server::binary()?, PROCEDURES)?;
+    let server = Server::start(&server::binary()?, PROCEDURES, &[])?;
     tests.clone().variable("TOKAIDO_ADDRESS", format!("127.0.0.1:{}", server.port())).run()?;
     Ok(Ready::Yes)
 }

@@ -50,7 +50,8 @@ impl Peer {
     pub(super) fn start(self, tokaido: &Path) -> Outcome<Server> {
         let port = server::free_port()?;
         match self {
-            Self::Tokaido => Server::start(tokaido, "xtask/bench"),
+            // No call is to be stopped, however busy the machine is.
+            Self::Tokaido => Server::start(tokaido, "xtask/bench", &["--script-ms", "60000"]),
             Self::Redis => redis(port, &["--appendonly", "no"]),
             Self::RedisSynced => redis(port, &["--appendonly", "yes", "--appendfsync", "always"]),
             Self::Nginx => nginx(port),
