@@ -1,8 +1,8 @@
 //! One page's commands in one shell.
 
 use std::{
-    fs,
-    net::{Ipv4Addr, TcpListener},
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
     path::Path,
 };
 
@@ -20,6 +20,9 @@ use super::{Step, expected};
 /// Longest that the commands of one page may take together.
 const SESSION_SECONDS_MAX: u32 = 120;
 
+/// Where a session finds its programs first.
+const PROGRAMS: &str = ".programs";
+
 /// Stands in the output before what each command prints. Nothing that a document shows has it.
 const MARK: &str = "\u{1}command ";
 
@@ -28,8 +31,10 @@ const MARK: &str = "\u{1}command ";
 /// it shows some, a failure may be what is shown.
 pub(super) fn run(page: &Path, steps: &[Step], binary: &Path) -> Outcome<Vec<String>> {
     let directory = TempDir::new().map_err(Failure::of("cannot make a directory"))?;
-    check_port()?;
-    let printed = shell(&script(steps), directory.path(), binary)?;
+    let port = server::free_port()?;
+    write_stand_in(directory.path(), binary, port)?;
+    let printed = shell(&script(steps, port), directory.path())?;
+    let printed = printed.replace(&port.to_string(), &server::PORT_DEFAULT.to_string());
     let mut parts = printed.split(MARK).skip(1);
     let mut complaints = Vec::new();
     for step in steps {
@@ -55,20 +60,35 @@ pub(super) fn run(page: &Path, steps: &[Step], binary: &Path) -> Outcome<Vec<Str
     Ok(complaints)
 }
 
-/// The documents show the port that everyone uses, so it must be ours.
-fn check_port() -> Outcome {
-    let port = server::PORT_DEFAULT;
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map(drop).map_err(Failure::of(format!(
-        "the commands in the documents need port {port}; stop the server that has it"
-    )))
+/// The documents show the port that a server listens on unless told otherwise, which somebody may
+/// be using. So a session has a port of its own: the number is replaced in what is run, put back in
+/// what is printed, and this stand-in for `tokaido` gives it where a document relies on the default.
+fn write_stand_in(directory: &Path, binary: &Path, port: u16) -> Outcome {
+    let text = format!(
+        "#!/bin/bash\n\
+         case \"$1 $* \" in\n\
+         *' --listen '*) ;;\n\
+         'serve '*) set -- \"$@\" --listen 127.0.0.1:{port} ;;\n\
+         *' --dir '*|*' --connect '*) ;;\n\
+         'load '*|'dump '*|'get '*|'call '*) set -- \"$@\" --connect 127.0.0.1:{port} ;;\n\
+         esac\n\
+         exec '{}' \"$@\"\n",
+        binary.display()
+    );
+    let programs = directory.join(PROGRAMS);
+    let path = programs.join("tokaido");
+    fs::create_dir(&programs)
+        .and_then(|()| fs::write(&path, text))
+        .and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o755)))
+        .map_err(Failure::of("cannot write a stand-in for tokaido"))
 }
 
-fn shell(script: &str, directory: &Path, binary: &Path) -> Outcome<String> {
+fn shell(script: &str, directory: &Path) -> Outcome<String> {
     copy_procedures(directory)?;
     let script_path = directory.join(".session");
     fs::write(&script_path, script).map_err(Failure::of("cannot write a session"))?;
     let limit = SESSION_SECONDS_MAX.to_string();
-    let mut path = binary.parent().map(|p| p.as_os_str().to_owned()).unwrap_or_default();
+    let mut path = directory.join(PROGRAMS).into_os_string();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());
     let output = Command::new("timeout", ["--kill-after=5", &limit, "bash", ".session"])
@@ -84,7 +104,7 @@ fn shell(script: &str, directory: &Path, binary: &Path) -> Outcome<String> {
 /// Each command's output is caught in a file of its own, so that the mark before it can say how it
 /// ended, and a server that goes on writing does not write into what the next one prints. A server
 /// that was started with `&` is waited for, as a reader would.
-fn script(steps: &[Step]) -> String {
+fn script(steps: &[Step], port: u16) -> String {
     let mut script = String::from("exec 2>&1\ntrap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n");
     for (index, step) in steps.iter().enumerate() {
         match step {
@@ -92,7 +112,8 @@ fn script(steps: &[Step]) -> String {
                 script.push_str(&format!("mkdir -p \"$(dirname {name})\"\ncat > {name} <<'END OF FILE'\n{text}END OF FILE\n"));
             }
             Step::Command { command, .. } => {
-                let wait = if command.ends_with('&') { wait_for_server() } else { String::new() };
+                let command = command.replace(&server::PORT_DEFAULT.to_string(), &port.to_string());
+                let wait = if command.ends_with('&') { wait_for(port) } else { String::new() };
                 script.push_str(&format!(
                     "{{\n{command}\n}} > .printed.{index} 2>&1\nstatus=$?\n{wait}printf \
                      '{MARK}%s\\n' $status\ncat .printed.{index}\n"
@@ -103,8 +124,7 @@ fn script(steps: &[Step]) -> String {
     script
 }
 
-fn wait_for_server() -> String {
-    let port = server::PORT_DEFAULT;
+fn wait_for(port: u16) -> String {
     format!(
         "for _ in $(seq 200); do (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && break; sleep \
          0.05; done\n"
