@@ -66,7 +66,7 @@ pub(super) fn run(page: &Path, steps: &[Step], binary: &Path) -> Outcome<Vec<Str
 fn write_stand_in(directory: &Path, binary: &Path, port: u16) -> Outcome {
     let text = format!(
         "#!/bin/bash\n\
-         case \"$1 $* \" in\n\
+         case \"$* \" in\n\
          *' --listen '*) ;;\n\
          'serve '*) set -- \"$@\" --listen 127.0.0.1:{port} ;;\n\
          *' --dir '*|*' --connect '*) ;;\n\
