@@ -47,7 +47,7 @@ class Writer(threading.Thread):
             self.attempted += 1
         self.maybe_put.update(sent)
         pipe.fcall("hits.count", 1, f"page:{self.number}")
-        *_, _ = pipe.execute()
+        pipe.execute()
         self.counted += size
         self.put.update(sent)
 

@@ -1,13 +1,11 @@
 //! `cargo xtask test`: every test there is, a suite after another, and what each said at the end.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use crate::{
     dependencies, docs,
     failure::{Failure, Outcome},
+    files,
     process::Command,
     server::{self, Server},
     setup::{self, Ready},
@@ -90,16 +88,24 @@ fn rust() -> Outcome<Ready> {
 
 fn documents() -> Outcome<Ready> {
     docs::check()?;
-    if let missing @ Ready::No(_) = setup::program("redis-cli", "redis-tools")? {
+    if let missing @ Ready::No(_) = programs()? {
         return Ok(missing);
     }
     docs::run_commands()?;
     Ok(Ready::Yes)
 }
 
+/// What the documents and the black-box tests call by name.
+fn programs() -> Outcome<Ready> {
+    if let missing @ Ready::No(_) = setup::program("redis-cli", "redis-tools")? {
+        return Ok(missing);
+    }
+    setup::program("curl", "curl")
+}
+
 /// redis-py, redis-cli, HTTP, and all that takes the server down. They start servers themselves.
 fn python() -> Outcome<Ready> {
-    for missing in [setup::program("redis-cli", "redis-tools")?, setup::python_environment()?] {
+    for missing in [programs()?, setup::python_environment()?] {
         if let Ready::No(_) = missing {
             return Ok(missing);
         }
@@ -115,7 +121,7 @@ fn node() -> Outcome<Ready> {
     if let missing @ Ready::No(_) = setup::node_modules(NODE)? {
         return Ok(missing);
     }
-    against_a_server(&Command::new("node", ["--test"]).directory(root_of(NODE)))
+    against_a_server(&Command::new("node", ["--test"]).directory(files::root().join(NODE)))
 }
 
 fn go() -> Outcome<Ready> {
@@ -123,7 +129,7 @@ fn go() -> Outcome<Ready> {
         return Ok(missing);
     }
     against_a_server(
-        &Command::new("go", ["test", "-count=1", "-v", "./..."]).directory(root_of(GO)),
+        &Command::new("go", ["test", "-count=1", "-v", "./..."]).directory(files::root().join(GO)),
     )
 }
 
@@ -131,10 +137,6 @@ fn against_a_server(tests: &Command) -> Outcome<Ready> {
     let server = Server::start(&server::binary()?, PROCEDURES, &[])?;
     tests.clone().variable("TOKAIDO_ADDRESS", format!("127.0.0.1:{}", server.port())).run()?;
     Ok(Ready::Yes)
-}
-
-fn root_of(suite: &str) -> std::path::PathBuf {
-    Path::new(crate::files::root()).join(suite)
 }
 
 #[cfg(test)]
