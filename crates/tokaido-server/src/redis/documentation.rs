@@ -50,8 +50,12 @@ the call remains in the data.
 - `KEYS` and `SCAN` give keys in their order as bytes, and a pattern that starts with plain text
   visits only keys that start with it. The cursor of a `SCAN` is forgotten when 4,096 newer ones
   exist; it can then not be used any more, and says so.
+- `MEMORY USAGE` counts key, value and header as they are stored, not Redis's structures.
 - `RANDOMKEY` does not choose each key with the same probability.
 - `INCRBYFLOAT` counts with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
+- `HELLO` is refused between `MULTI` and `EXEC`, and `CLIENT TRACKING ON` everywhere. `CONFIG` only
+  reads.
+- A session that has not given the password is told nothing but that, even for unknown commands.
 - All values are strings: there are no lists, hashes, sets, or streams.
 ";
 

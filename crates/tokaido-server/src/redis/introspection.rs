@@ -9,6 +9,7 @@ use super::{
     execute::Step,
     failure::Failure,
     glob,
+    syntax::{self, Argument},
     table::{self, COMMANDS},
 };
 
@@ -135,19 +136,58 @@ pub(super) fn docs(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
 
 fn document(reply: &mut ReplyWriter<'_>, command: &Command) {
     let subcommands = subcommands(command);
+    let arguments = syntax::parse(command.syntax);
     reply.bulk(command.name.as_bytes());
-    reply.map(3 + usize::from(!subcommands.is_empty()));
+    reply.map(3 + usize::from(!arguments.is_empty()) + usize::from(!subcommands.is_empty()));
     for (field, value) in
         [("summary", command.summary), ("since", command.since), ("group", command.group.name())]
     {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
     }
+    if !arguments.is_empty() {
+        reply.bulk(b"arguments");
+        document_arguments(reply, &arguments);
+    }
     if !subcommands.is_empty() {
         reply.bulk(b"subcommands");
         reply.map(subcommands.len());
         for command in subcommands {
             document(reply, command);
+        }
+    }
+}
+
+fn document_arguments(reply: &mut ReplyWriter<'_>, arguments: &[Argument]) {
+    reply.array(arguments.len());
+    for argument in arguments {
+        let Argument { name, kind, token, is_optional, is_repeated, parts } = argument;
+        let flags: Vec<_> = [(is_optional, "optional"), (is_repeated, "multiple")]
+            .into_iter()
+            .filter_map(|(is_set, flag)| is_set.then_some(flag))
+            .collect();
+        let has = [token.is_some(), !flags.is_empty(), !parts.is_empty()];
+        reply.map(3 + has.into_iter().filter(|has| *has).count());
+        for (field, value) in [("name", name.as_str()), ("type", kind.name())] {
+            reply.bulk(field.as_bytes());
+            reply.bulk(value.as_bytes());
+        }
+        if let Some(token) = token {
+            reply.bulk(b"token");
+            reply.bulk(token.as_bytes());
+        }
+        reply.bulk(b"display_text");
+        reply.bulk(name.as_bytes());
+        if !flags.is_empty() {
+            reply.bulk(b"flags");
+            reply.array(flags.len());
+            for flag in flags {
+                reply.simple(flag);
+            }
+        }
+        if !parts.is_empty() {
+            reply.bulk(b"arguments");
+            document_arguments(reply, parts);
         }
     }
 }

@@ -25,6 +25,7 @@ mod server;
 mod session;
 mod set;
 mod strings;
+mod syntax;
 mod table;
 mod transactions;
 
