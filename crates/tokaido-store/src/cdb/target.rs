@@ -92,11 +92,16 @@ fn create_beside(path: &Path) -> io::Result<(File, TempPath)> {
     builder.tempfile_in(directory_of(path)).map(tempfile::NamedTempFile::into_parts)
 }
 
-/// Creates a file of this name, and not what a link of this name leads to.
+/// Creates a file of this name, and not what a link of this name leads to. What is there is removed
+/// if it is a file or a link, but not, say, a device.
 fn create_anew(path: &Path) -> io::Result<(File, TempPath)> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_file() || metadata.is_symlink() => fs::remove_file(path)?,
+        Ok(_) => {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there, and no file"));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
     }
     let mut options = File::options();
     options.read(true).write(true).create_new(true).mode(PERMISSIONS_DEFAULT);

@@ -181,7 +181,7 @@ impl Writer {
     /// Appends a record, for which there is room in the finished file.
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<u32, MakeError> {
         let end = self.output.len() + format::record_len(key.len(), value.len());
-        let is_full = end > FILE_LEN_MAX;
+        let is_full = end > self.len_max;
         let are_gaps_large = self.gaps.len() > GAPS_LEN_MAX.max(self.output.len() / 2);
         if is_full || are_gaps_large {
             self.guard(|w| w.gaps.close(&mut w.entries, &mut w.output))?;
