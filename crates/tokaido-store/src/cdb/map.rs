@@ -7,15 +7,6 @@
 
 use std::{fs::File, io, os::fd::AsRawFd, ptr, ptr::NonNull, slice};
 
-/// Files up to this length (2 MiB) are entered into the page table at once, which is cheaper than
-/// the page faults of a few look-ups.
-const POPULATE_LEN_MAX: usize = 2 << 20;
-
-#[cfg(target_os = "linux")]
-const POPULATE: libc::c_int = libc::MAP_POPULATE;
-#[cfg(not(target_os = "linux"))]
-const POPULATE: libc::c_int = 0;
-
 /// The mapped bytes. The file may be closed, renamed or removed meanwhile.
 #[derive(Debug)]
 pub(super) struct Map {
@@ -31,12 +22,10 @@ unsafe impl Sync for Map {}
 impl Map {
     /// Maps the first `len` bytes of `file`, which has at least as many.
     pub(super) fn new(file: &File, len: usize) -> io::Result<Self> {
-        let populate = if len <= POPULATE_LEN_MAX { POPULATE } else { 0 };
-        let flags = libc::MAP_SHARED | populate;
         // SAFETY: the system chooses the address, so nothing that is in use is mapped over; the
         // descriptor is open; a length that it does not like is answered with an error.
         let start = unsafe {
-            libc::mmap(ptr::null_mut(), len, libc::PROT_READ, flags, file.as_raw_fd(), 0)
+            libc::mmap(ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0)
         };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
