@@ -8,8 +8,8 @@
 //! speed of a shared machine drifts.
 //!
 //! Each side reads the file that it wrote. The bytes are the same, but a file that was written at
-//! once lies in the page cache in larger pieces than one written in pieces of 4 KiB, so that mapping
-//! it costs less: most of the lead in "open and get one" is from there.
+//! once lies in the page cache in larger pieces than one written in pieces of 4 KiB, so that
+//! mapping it costs less: the lead in "open and get one" is from there.
 
 use std::{
     fs,
@@ -27,8 +27,7 @@ const PASSES: usize = 100;
 const OPENINGS: usize = 10_000;
 const ROUNDS: usize = 15;
 
-/// The next number that `rows` and the peer look up differs from the last by this, which is no
-/// divisor of the number of rows.
+/// Rows between one that is looked up and the next, on both sides.
 const STEP: usize = 7_919;
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;

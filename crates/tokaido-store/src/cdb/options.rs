@@ -47,8 +47,8 @@ pub enum Duplicates {
     Refuse,
     /// It is added, and the earlier record is taken out of the file (`cdb -r`).
     Replace,
-    /// It is added, and the earlier record is overwritten with zeros: a scan of the file still finds
-    /// it, with an empty key (`cdb -0`).
+    /// It is added, and the earlier record is overwritten with zeros: a scan of the file still
+    /// finds it, with an empty key (`cdb -0`).
     ZeroFill,
     /// It is left out (`cdb -u`).
     KeepFirst,

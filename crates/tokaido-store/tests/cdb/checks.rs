@@ -1,5 +1,5 @@
-//! What must hold for any bytes whatever, taken as a cdb file. Made for a fuzzer too: the tests call
-//! it with damaged files.
+//! What must hold for any bytes whatever, taken as a cdb file. Made for a fuzzer too: the tests
+//! call it with damaged files.
 
 use tokaido_store::cdb::{Damaged, View};
 

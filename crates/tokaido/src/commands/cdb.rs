@@ -62,13 +62,13 @@ struct MakeArgs {
     /// Text to read; - is standard input, which is also read if there is none
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// The inputs have a key and a value on each line, with spaces or tabs between; # begins a comment
+    /// Read a key and a value from each line, with spaces or tabs between; # begins a comment
     #[arg(short, long)]
     map: bool,
     /// Build the file here, in the file system of FILE; - is in FILE itself [default: a new name]
     #[arg(short, long, value_name = "TMP")]
     temporary: Option<PathBuf>,
-    /// Permissions of the file, as an octal number that begins with 0 [default: 0666 less the umask]
+    /// Permissions of the file, octal and with a 0 in front [default: 0666 less the umask]
     #[arg(short, long, value_name = "PERMS", value_parser = parse_permissions)]
     permissions: Option<u32>,
     /// Report keys that come again
