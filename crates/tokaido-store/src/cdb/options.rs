@@ -17,7 +17,8 @@ pub struct Options {
     /// Whether [`Writer::finish`](super::Writer::finish) waits until the file, and its name, are on
     /// disk. Without it, a power failure soon after may leave an empty file.
     pub sync: bool,
-    /// Most bytes of the file, with its hash tables. More than [`FILE_LEN_MAX`] counts as that.
+    /// Most bytes of the file, with its hash tables. More than [`FILE_LEN_MAX`] counts as that, and
+    /// less than a file without records has (2048) as this.
     pub len_max: u64,
 }
 

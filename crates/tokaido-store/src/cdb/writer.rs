@@ -72,7 +72,7 @@ impl Writer {
             output: Output::new(file),
             target,
             duplicates: options.duplicates,
-            len_max: options.len_max.min(FILE_LEN_MAX),
+            len_max: options.len_max.clamp(HEADER_LEN as u64, FILE_LEN_MAX),
             entries: Vec::new(),
             index: Index::default(),
             gaps: Gaps::default(),

@@ -34,6 +34,17 @@ fn a_record_that_does_not_fit_is_refused_and_the_others_are_kept() {
 }
 
 #[test]
+fn a_file_without_records_is_always_allowed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.cdb");
+    let limited = Options { len_max: 0, ..options(Duplicates::Keep) };
+    let mut writer = Writer::create(&path, &limited).unwrap();
+    assert!(matches!(writer.put(b"", b"").unwrap_err(), MakeError::TooLarge { .. }));
+    writer.finish().unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().len(), 2048);
+}
+
+#[test]
 fn replacing_needs_room_for_what_stays_only() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.cdb");
