@@ -147,8 +147,15 @@ fn a_reader_knows_when_its_file_was_replaced() {
     assert_eq!(reopened.get(b"key").unwrap(), Some(&b"new"[..]));
     assert!(!reopened.is_stale().unwrap());
 
-    let touched = SystemTime::now() - Duration::from_secs(60);
-    File::options().write(true).open(&path).unwrap().set_modified(touched).unwrap();
+    let touch = |time| {
+        File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    };
+    let an_hour_ago = SystemTime::now() - Duration::from_secs(3600);
+    touch(an_hour_ago);
+    assert!(reopened.is_stale().unwrap());
+    let reopened = reopened.reopen().unwrap();
+    assert!(!reopened.is_stale().unwrap());
+    touch(an_hour_ago + Duration::from_millis(1));
     assert!(reopened.is_stale().unwrap());
 
     fs::remove_file(&path).unwrap();
@@ -156,6 +163,15 @@ fn a_reader_knows_when_its_file_was_replaced() {
     assert!(matches!(reopened.reopen(), Err(OpenError::Io { .. })));
     assert_eq!(reopened.get(b"key").unwrap(), Some(&b"new"[..]));
     assert_eq!(reader.get(b"key").unwrap(), Some(&b"old"[..]));
+}
+
+/// Ends the readers, also if the writer panics.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A writer replaces the file again and again, while readers exchange theirs: each sees one version
@@ -192,13 +208,13 @@ fn a_served_file_is_exchanged_at_once() {
                 }
             });
         }
+        let _done = Done(&is_done);
         for version in 1..=VERSIONS {
             publish(version);
             let reader = Arc::clone(&served.read().unwrap());
             assert!(reader.is_stale().unwrap());
             *served.write().unwrap() = Arc::new(reader.reopen().unwrap());
         }
-        is_done.store(true, Ordering::Relaxed);
     });
     let last = served.read().unwrap();
     assert_eq!(last.get(b"7").unwrap(), Some(VERSIONS.to_string().as_bytes()));

@@ -25,13 +25,18 @@ fn pairs() -> impl Strategy<Value = Vec<Pair>> {
     let key = prop_oneof![
         8 => prop::collection::vec(b'a'..b'd', 0..3),
         2 => prop::collection::vec(any::<u8>(), 0..6),
-        1 => (b'x'..=b'z', 4090..4100usize).prop_map(|(byte, len)| vec![byte; len]),
+        1 => (b'x'..=b'z', 4090..4100usize).prop_map(|(byte, len)| long_key(byte, len)),
     ];
     let value = prop_oneof![
         16 => prop::collection::vec(any::<u8>(), 0..12),
         1 => (any::<u8>(), (250 << 10)..(262usize << 10)).prop_map(|(byte, len)| vec![byte; len]),
     ];
     prop::collection::vec((key, value), 0..40)
+}
+
+/// A key that does not repeat itself.
+fn long_key(byte: u8, len: usize) -> Vec<u8> {
+    (0..len).map(|at| byte ^ (at / 64) as u8).collect()
 }
 
 fn check(pairs: &[Pair], duplicates: Duplicates) {
@@ -78,6 +83,15 @@ proptest! {
 fn a_file_may_have_no_records() {
     for duplicates in ALL {
         check(&[], duplicates);
+    }
+}
+
+#[test]
+fn long_keys_are_compared_to_the_end() {
+    let keys = [4095, 4096, 4097, 9000].map(|len| long_key(b'k', len));
+    let pairs: Vec<Pair> = keys.iter().chain(&keys).map(|key| pair(key, "value")).collect();
+    for duplicates in ALL {
+        check(&pairs, duplicates);
     }
 }
 
