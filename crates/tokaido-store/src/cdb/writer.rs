@@ -186,6 +186,8 @@ impl Writer {
         if is_full || are_gaps_large {
             self.guard(|w| w.gaps.close(&mut w.entries, &mut w.output))?;
         }
+        // So does the position fit into 32 bits.
+        debug_assert!(self.output.len() < self.len_max);
         let position = self.output.len() as u32;
         self.guard(|w| {
             let lengths = format::encode_pair(key.len() as u32, value.len() as u32);

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use tokaido_store::cdb::{Duplicates, FILE_LEN_MAX, MakeError, Options, Reader, Writer};
+use tokaido_store::cdb::{Duplicates, FILE_LEN_MAX, MakeError, Options, Reader, Temporary, Writer};
 
 use crate::support::options;
 
@@ -60,6 +60,26 @@ fn replacing_needs_room_for_what_stays_only() {
     assert_eq!(reader.get(b"one").unwrap(), Some(&b"v0099"[..]));
     assert_eq!(reader.get(b"two").unwrap(), Some(&b"w0099"[..]));
     assert_eq!(fs::metadata(&path).unwrap().len(), limited.len_max);
+}
+
+#[test]
+fn replacing_does_not_make_the_temporary_file_longer_than_the_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, temporary) = (directory.path().join("a.cdb"), directory.path().join("t"));
+    let options = Options {
+        len_max: 3 << 20,
+        temporary: Temporary::At(temporary.clone()),
+        ..options(Duplicates::Replace)
+    };
+    let mut writer = Writer::create(&path, &options).unwrap();
+    for round in 0..20u8 {
+        for key in [b"one", b"two"] {
+            writer.put(key, &vec![round; 1 << 20]).unwrap();
+            assert!(fs::metadata(&temporary).unwrap().len() <= options.len_max);
+        }
+    }
+    writer.finish().unwrap();
+    assert_eq!(Reader::open(&path).unwrap().get(b"two").unwrap().unwrap()[7], 19);
 }
 
 #[test]
