@@ -8,7 +8,7 @@
 -- companies have no market. Some companies tell no income ("-千円"); they do not count.
 --
 --   redis-cli FCALL companies.top 0 10
---   curl http://127.0.0.1:7400/companies/markets
+--   curl http://127.0.0.1:7653/companies/markets
 
 local tokaido = require "tokaido"
 

@@ -1,7 +1,7 @@
 -- The smallest procedures: a page, and something to compute.
 --
---   curl http://127.0.0.1:7400/hello
---   curl http://127.0.0.1:7400/fib/30
+--   curl http://127.0.0.1:7653/hello
+--   curl http://127.0.0.1:7653/fib/30
 
 local tokaido = require "tokaido"
 

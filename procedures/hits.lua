@@ -2,8 +2,8 @@
 --
 --   redis-cli FCALL hits.count 1 /index
 --   redis-cli FCALL hits.top 0 / 10
---   curl -X POST http://127.0.0.1:7400/hits/index
---   curl http://127.0.0.1:7400/hits/index
+--   curl -X POST http://127.0.0.1:7653/hits/index
+--   curl http://127.0.0.1:7653/hits/index
 
 local tokaido = require "tokaido"
 

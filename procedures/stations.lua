@@ -8,7 +8,7 @@
 -- database, by number.
 --
 --   redis-cli FCALL stations.between 0 Hakone Mishima
---   curl http://127.0.0.1:7400/stations/10
+--   curl http://127.0.0.1:7653/stations/10
 
 local tokaido = require "tokaido"
 

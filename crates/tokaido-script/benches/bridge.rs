@@ -3,7 +3,7 @@
 
 use std::{hint::black_box, ops::Bound, sync::Arc, time::Duration};
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use tokaido_script::{
     HttpRequest, HttpResponse, Limits, ProcedureId, Source, Sources, Transaction, Value, Vm,
 };
@@ -16,10 +16,16 @@ const PROCEDURES: &str = r#"
 local tokaido = require "tokaido"
 local bench = {}
 
+bench.read = tokaido.read(function(tx, n)
+  local db, key = tx.main, "key"
+  for i = 1, n do db:get(key) end
+end)
+
 bench.empty = tokaido.write(function(tx) end)
 
 bench.get = tokaido.write(function(tx, n)
   local db, key = tx.main, "key"
+  db:put(key, "value")
   for i = 1, n do db:get(key) end
 end)
 
@@ -190,6 +196,30 @@ fn calls(c: &mut Criterion) {
     });
 }
 
+/// The same operations without Lua: what the engine's share is.
+fn order_from_rust(group: &mut criterion::BenchmarkGroup<'_, WallTime>, store: &dyn Store) {
+    let main = store.database("main").unwrap();
+    let mut writer = store.writer().unwrap();
+    group.throughput(Throughput::Elements(300_000));
+    group.bench_function("the same as bench.order, from Rust", |b| {
+        b.iter(|| {
+            let transaction = writer.begin().unwrap();
+            for i in 1..=100_000 {
+                let key = i.to_string();
+                transaction.put(main, key.as_bytes(), NewRecord::of(key.as_bytes())).unwrap();
+            }
+            for i in 1..=100_000 {
+                black_box(transaction.get(main, i.to_string().as_bytes()).unwrap());
+            }
+            for i in 1..=100_000 {
+                transaction.delete(main, i.to_string().as_bytes()).unwrap();
+            }
+            writer.commit().unwrap();
+            writer.flush().unwrap();
+        });
+    });
+}
+
 fn engine(c: &mut Criterion) {
     let mut bed = Bed::new();
     let mut group = c.benchmark_group("tree");
@@ -212,6 +242,7 @@ fn engine(c: &mut Criterion) {
             });
         });
     }
+    order_from_rust(&mut group, &*bed.store);
     let filled = bed.store.database("filled").unwrap();
     let mut writer = bed.store.writer().unwrap();
     tokaido_store::transact::<_, WriteError>(&mut *writer, |tx| {
@@ -222,13 +253,13 @@ fn engine(c: &mut Criterion) {
     .unwrap();
     drop(writer);
     let scan = bed.id("bench.scan");
-    let get = bed.id("bench.get");
+    let get = bed.id("bench.read");
     let mut snapshot = bed.store.snapshot().unwrap();
     group.throughput(Throughput::Elements(100_000));
     group.bench_function("bench.scan on a snapshot", |b| {
         b.iter(|| bed.vm.call(scan, Transaction::Read(&mut *snapshot), &[]).unwrap());
     });
-    group.bench_function("bench.get on a snapshot", |b| {
+    group.bench_function("bench.read on a snapshot", |b| {
         let arguments = [Value::Integer(100_000)];
         b.iter(|| bed.vm.call(get, Transaction::Read(&mut *snapshot), &arguments).unwrap());
     });

@@ -6,6 +6,8 @@ local core = ...
 local debug = core.libraries.debug
 local traceback, getinfo = debug.traceback, debug.getinfo
 local type, tostring, pcall, getmetatable = type, tostring, pcall, getmetatable
+-- LuaJIT's own, not the bounded ones of patterns.lua: this runs when the stack is all but full.
+local find, gmatch, gsub = string.find, string.gmatch, string.gsub
 
 -- The source of every file of the prelude.
 local PRELUDE = "[tokaido]"
@@ -24,10 +26,10 @@ end
 
 local function user_traceback(level)
   local lines = {}
-  for line in traceback("", level):gmatch "[^\n]+" do
-    line = line:gsub("^%s+", "")
-    local noise = line == "stack traceback:" or line:find(PRELUDE, 1, true) == 1
-      or line:find("[C]:", 1, true) == 1 or line:find("[builtin#", 1, true) == 1
+  for line in gmatch(traceback("", level), "[^\n]+") do
+    line = gsub(line, "^%s+", "")
+    local noise = line == "stack traceback:" or find(line, PRELUDE, 1, true) == 1
+      or find(line, "[C]:", 1, true) == 1 or find(line, "[builtin#", 1, true) == 1
     if not noise then lines[#lines + 1] = line end
   end
   return table.concat(lines, "\n")
@@ -49,7 +51,7 @@ local OWN_POSITION = "^%[tokaido%]:%d+: "
 
 local function message_of(raised)
   if type(raised) == "string" then
-    if raised:find(OWN_POSITION) then return position(4) .. raised:gsub(OWN_POSITION, "") end
+    if find(raised, OWN_POSITION) then return position(4) .. gsub(raised, OWN_POSITION, "") end
     return raised
   end
   if type(raised) == "table" and type(raised.message) == "string" then return raised.message end

@@ -14,6 +14,7 @@ use crate::{
     convert::{Converter, Unconvertible},
     json,
     memory::{self, MemoryGuard},
+    pattern,
     watchdog::Watched,
 };
 
@@ -275,27 +276,44 @@ impl Engine {
     }
 }
 
-/// What `on_error` of the prelude made of an error; a string where that failed itself.
+/// What `on_error` of the prelude makes of an error.
+#[derive(Default)]
+struct Report {
+    message: String,
+    traceback: String,
+    code: Option<String>,
+    status: Option<u16>,
+    refused: bool,
+}
+
+impl Report {
+    fn set(&mut self, name: &[u8], value: Value) {
+        match (name, value) {
+            (b"message", Value::String(text)) => self.message = lossy(&text),
+            (b"traceback", Value::String(text)) => self.traceback = lossy(&text),
+            (b"code", Value::String(text)) => self.code = Some(lossy(&text)),
+            (b"status", Value::Integer(status)) => self.status = u16::try_from(status).ok(),
+            (b"refused", Value::Boolean(refused)) => self.refused = refused,
+            _ => {}
+        }
+    }
+}
+
+/// Reads a report; where `on_error` failed itself, LuaJIT leaves a string.
 fn failure_of(raised: Result<Value, Unconvertible>) -> Failure {
-    let mut failure = (String::new(), String::new(), None, None, false);
+    let mut report = Report::default();
     match raised {
         Ok(Value::Map(fields)) => {
             for (name, value) in fields {
-                let Value::String(name) = name else { continue };
-                match (&name[..], value) {
-                    (b"message", Value::String(text)) => failure.0 = lossy(&text),
-                    (b"traceback", Value::String(text)) => failure.1 = lossy(&text),
-                    (b"code", Value::String(text)) => failure.2 = Some(lossy(&text)),
-                    (b"status", Value::Integer(status)) => failure.3 = u16::try_from(status).ok(),
-                    (b"refused", Value::Boolean(true)) => failure.4 = true,
-                    _ => {}
+                if let Value::String(name) = name {
+                    report.set(&name, value);
                 }
             }
         }
-        Ok(Value::String(text)) => failure.0 = lossy(&text),
-        _ => failure.0 = "an error without a message".to_owned(),
+        Ok(Value::String(text)) => report.message = lossy(&text),
+        _ => report.message = "an error without a message".to_owned(),
     }
-    let (message, traceback, code, status, refused) = failure;
+    let Report { message, traceback, code, status, refused } = report;
     if refused {
         Failure::Refused { message, code, status }
     } else {
@@ -360,6 +378,11 @@ fn run_prelude(lua: &Lua, context: *mut Context) -> mlua::Result<Table> {
                     )
                 };
                 chunk.call::<()>((&core, encode, decode, address, &object_meta))?;
+            }
+            "patterns" => {
+                // SAFETY: keeps to the rules of C functions; the prelude passes what it takes.
+                let match_counted = unsafe { lua.create_c_function(pattern::lua_match)? };
+                chunk.call::<()>((&core, match_counted))?;
             }
             _ => chunk.call::<()>(&core)?,
         }

@@ -17,6 +17,7 @@ mod http;
 pub mod json;
 mod load;
 mod memory;
+mod pattern;
 mod percent;
 mod procedure;
 mod source;

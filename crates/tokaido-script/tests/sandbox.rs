@@ -2,8 +2,10 @@
 
 mod support;
 
+use std::time::Duration;
+
 use support::{Bed, text, write_body};
-use tokaido_script::{CallError, Value};
+use tokaido_script::{CallError, Limits, Value};
 
 /// Each expression must be nil or raise: there is no way by it.
 const OUT_OF_REACH: &[&str] = &[
@@ -161,8 +163,12 @@ fn accidents_are_errors_with_a_place() {
             "string.rep would make 1000000000000 bytes; at most 67108864 are allowed",
         ),
         (
-            "('x'):rep(2e7):find(('x'):rep(100))",
-            "string.find: a pattern of 100 bytes over a string of 20000000 could take too long; take the string apart first",
+            "local s = (','):rep(5000):match('^(.-),(.-),(.-),(.-)x$')",
+            "string.match: the pattern backtracks too much on this string; make it more exact, or take the string apart first",
+        ),
+        (
+            "local s = (','):rep(5000):gsub('.-.-.-.-.-x', '')",
+            "string.gsub: the pattern backtracks too much on this string; make it more exact, or take the string apart first",
         ),
         ("error()", "error without a message"),
         ("error({})", "error with a table that has no message"),
@@ -170,7 +176,9 @@ fn accidents_are_errors_with_a_place() {
         ("error(true)", "true"),
         ("local x = nil; return x.y", "attempt to index local 'x' (a nil value)"),
     ] {
-        let mut bed = Bed::one(&write_body(body));
+        // The time limit is not what ends any of them.
+        let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
+        let mut bed = Bed::with_limits(&[("m", &write_body(body))], limits);
         let Err(CallError::Raised { message, .. }) = bed.run() else { panic!("{body}") };
         assert_eq!(message, format!("m.lua:2: {expected}"), "{body}");
     }
@@ -196,4 +204,40 @@ fn an_accident_stays_in_its_file() {
     // The strings' own methods stay, too, in the spoiler itself.
     assert!(matches!(bed.call("a.f", &[]), Ok(Value::Boolean(false))));
     assert!(bed.errors.is_empty(), "{:?}", bed.errors);
+}
+
+/// What a long subject sends to the matcher that counts gives what LuaJIT's gives on a short one.
+#[test]
+fn long_strings_are_matched_as_short_ones_are() {
+    let mut bed = Bed::body(
+        r##"
+        local long = ("key=value; "):rep(3000)
+        local short = "key=value; "
+        assert(long:find("(%w+)=(%w+)") == 1 and select("#", long:find("(%w+)=(%w+)")) == 4)
+        assert(select(2, long:find("=(%w+)", 12)) == 20)
+        assert(select("#", long:find("%w+=%w+")) == 2)
+        assert(long:find("x(%w*)$") == nil and long:match("()=") == 4)
+        assert(long:match("%s*(%w+)=", -11) == "key" and long:match("k", 1e9) == nil)
+        local n = 0
+        for k, v in long:gmatch("(%w+)=(%w+)") do assert(k == "key" and v == "value") n = n + 1 end
+        assert(n == 3000)
+        n = 0 for word in long:gmatch("%a*") do n = n + 1 end
+        local m = 0 for word in short:gmatch("%a*") do m = m + 1 end
+        assert(n == (m - 1) * 3000 + 1, n .. " " .. m)
+        for _, by in ipairs{"<%1>", "%0%0", "%%", ""} do
+          local a, count = long:gsub("(%w+)=", by)
+          local b = short:gsub("(%w+)=", by)
+          assert(a == b:rep(3000) and count == 3000)
+        end
+        assert(long:gsub("%w*", "-") == (short:gsub("%w*", "-")):sub(1, -2):rep(3000) .. "-")
+        assert(long:gsub("(%w+)=(%w+)", function(k, v) return v .. k end):sub(1, 8) == "valuekey")
+        assert(long:gsub("(%w+)=", {key = 7}, 2):sub(1, 17) == "7value; 7value; k")
+        assert(long:gsub("^(%w+)=", "") == long:sub(5))
+        return "same"
+        "##,
+    );
+    match bed.run() {
+        Ok(result) => assert_eq!(result, text("same")),
+        Err(error) => panic!("{error}"),
+    }
 }

@@ -174,20 +174,16 @@ impl Connection<'_> {
         let (worker, link) = (self.worker, self.link);
         let answered_some = std::mem::take(&mut self.answered_some);
         let conversation = self.conversation.as_deref_mut().ok_or(End::Lost)?;
-        if !conversation.unsent().is_empty() {
-            link.remain_in(Phase::Reply);
-        } else if !conversation.has_input() {
-            link.enter(Phase::Idle);
-        } else if answered_some {
-            link.enter(Phase::Request);
-        } else {
-            link.remain_in(Phase::Request);
+        let phase = phase_of(conversation);
+        if answered_some && phase != Phase::Reply {
+            link.enter(phase);
         }
         if link.is_stopping() && answered_some {
             return Ok(true);
         }
         conversation.lend_to(&mut worker.buffers.borrow_mut());
         loop {
+            link.remain_in(phase_of(conversation));
             let unsent = conversation.unsent().len();
             tokio::select! {
                 biased;
@@ -245,6 +241,17 @@ impl Connection<'_> {
             send_some(link, conversation)?;
         }
         Ok(())
+    }
+}
+
+/// What a conversation waits for when it needs input.
+fn phase_of(conversation: &Conversation) -> Phase {
+    if !conversation.unsent().is_empty() {
+        Phase::Reply
+    } else if conversation.has_input() {
+        Phase::Request
+    } else {
+        Phase::Idle
     }
 }
 

@@ -146,6 +146,7 @@ impl Server {
     /// Clients that do not take their replies are given `limits.stop_ms`.
     pub fn stop(self) {
         drop(self);
+        tracing::info!("stopped");
     }
 
     /// Waits for SIGTERM or SIGINT, and stops.

@@ -300,9 +300,13 @@ impl Writer for GroupWriter {
     }
 
     fn commit(&mut self) -> Result<CommitNumber, CommitError> {
-        let number = self.inner.commit()?;
-        self.dirty = true;
-        Ok(number)
+        let result = self.inner.commit();
+        match &result {
+            Ok(_) => self.dirty = true,
+            Err(CommitError::Conflict) => {}
+            Err(error) => self.lost = Some(error.clone()),
+        }
+        result
     }
 
     fn rollback(&mut self) -> Result<(), CommitError> {
@@ -319,9 +323,17 @@ impl Writer for GroupWriter {
     }
 
     fn remove_expired(&mut self, limit: usize) -> Result<usize, WriteError> {
-        let removed = self.inner.remove_expired(limit)?;
-        self.dirty |= removed > 0;
-        Ok(removed)
+        let result = self.inner.remove_expired(limit);
+        match &result {
+            // Entries of the expiry index may have gone without a record.
+            Ok(_) => self.dirty = true,
+            // It may have been the commit that failed, and taken the group with it.
+            Err(error) if self.dirty => {
+                self.lost = Some(CommitError::Failed { message: error.to_string() });
+            }
+            Err(_) => {}
+        }
+        result
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::thread;
+use std::{thread, time::Duration};
 
 use common::{Client, TestServer, encode};
 
@@ -179,6 +179,18 @@ fn a_client_that_takes_no_replies_is_given_up() {
     // The only connection that is open in the end is the one that asks.
     assert!((0..10_000).any(|_| server.open_connections().iter().sum::<usize>() == 1));
     assert!(client.read_to_end().len() < 100 << 20);
+}
+
+#[test]
+fn a_client_that_took_its_replies_late_may_rest_afterwards() {
+    let server = TestServer::start_with(|config| config.limits.reply_ms = 1000);
+    let mut client = server.connect();
+    let value = "v".repeat(1 << 20);
+    client.ask(&["SET", "k", &value], "+OK\r\n");
+    client.send(encode(&["GET", "k"]).repeat(12));
+    client.expect(format!("$1048576\r\n{value}\r\n").repeat(12));
+    thread::sleep(Duration::from_millis(1600));
+    client.ask(&["PING"], "+PONG\r\n");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::{fs, net::TcpListener};
+use std::{fs, net::TcpListener, thread};
 
 use common::{Client, TestServer, config, encode};
 use tokaido_server::{Server, StartError};
@@ -18,7 +18,8 @@ fn what_was_answered_is_there_after_a_restart() {
 
 #[test]
 fn a_stop_answers_what_has_come() {
-    let server = TestServer::start();
+    // The limit is longer than any test waits: only ending the connections can end the stop.
+    let server = TestServer::start_with(|config| config.limits.stop_ms = 60_000);
     let address = server.address();
     let mut idle = server.connect();
     idle.ask(&["PING"], "+PONG\r\n");
@@ -31,11 +32,12 @@ fn a_stop_answers_what_has_come() {
     let requests: Vec<u8> = (0..2000).flat_map(|_| encode(&["INCR", "n"])).collect();
     busy.send(&requests);
     busy.expect(":1\r\n");
-    let directory = server.stop();
+    let stopping = thread::spawn(|| server.stop());
     let answered = busy.text_to_end();
     let last = answered.lines().last().map_or(1, |l| l[1..].parse().expect("a number"));
     assert_eq!(answered.lines().count(), last - 1);
     assert_eq!((idle.text_to_end(), http.text_to_end()), (String::new(), String::new()));
+    let directory = stopping.join().expect("it stops");
     assert!(std::net::TcpStream::connect(address).is_err());
 
     let again = Server::start(config(directory.path())).expect("it starts again");

@@ -11,6 +11,7 @@ use super::*;
 #[derive(Clone, Default)]
 struct Failures {
     flush: Arc<Mutex<Option<CommitError>>>,
+    commit: Arc<Mutex<Option<CommitError>>>,
     rollback: Arc<Mutex<Option<CommitError>>>,
     flushes: Arc<Mutex<usize>>,
 }
@@ -46,7 +47,11 @@ impl Writer for FailingWriter {
         self.inner().transaction()
     }
     fn commit(&mut self) -> Result<CommitNumber, CommitError> {
-        self.inner().commit()
+        let failure = lock(&self.failures.commit.clone()).take();
+        match failure {
+            Some(error) => self.fail(error).and(Ok(0)),
+            None => self.inner().commit(),
+        }
     }
     fn rollback(&mut self) -> Result<(), CommitError> {
         match lock(&self.failures.rollback.clone()).take() {
@@ -194,6 +199,23 @@ fn a_sync_of_unknown_outcome_is_remembered() {
     let (answers, _, bed) = bed.run();
     assert_eq!(answers, [error.to_string()]);
     assert!(bed.metrics.store_refuses_writes.load(Relaxed));
+}
+
+#[test]
+fn a_commit_that_fails_takes_the_group_with_it() {
+    let bed = Bed::new();
+    bed.put("a");
+    let failures = bed.failures.clone();
+    bed.submit(move |context| {
+        *lock(&failures.commit) = Some(CommitError::Failed { message: "as told".to_owned() });
+        context.writer.begin().map_err(|e| e.to_string())?;
+        context.writer.commit().map(drop).map_err(|e| e.to_string())
+    });
+    bed.put("c");
+    let (answers, keys, _) = bed.run();
+    assert!(answers[0].contains("as told"), "{answers:?}");
+    assert!(answers[1].contains("as told"), "{answers:?}");
+    assert_eq!((answers[2].as_str(), keys), ("durable", vec!["c".to_owned()]));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Transactions: reads of both kinds, writes of one.
 
 use std::{
+    cell::UnsafeCell,
     ops::{Deref, DerefMut},
     ptr, slice,
 };
@@ -14,7 +15,7 @@ use super::{
 };
 
 /// What both kinds of transaction can do.
-pub(in crate::tree) struct Txn {
+pub(in crate::tree::base) struct Txn {
     raw: *mut ffi::MDB_txn,
     cursors: Cursors,
 }
@@ -24,7 +25,7 @@ type Found<'t> = (&'t [u8], &'t [u8]);
 
 /// How the scan cursor moves.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tree) enum Step<'k> {
+pub(in crate::tree::base) enum Step<'k> {
     /// To the first entry.
     First,
     /// To the last entry.
@@ -59,7 +60,7 @@ unsafe fn bytes<'t>(val: &ffi::MDB_val) -> &'t [u8] {
 
 impl Txn {
     /// The value under `key`.
-    pub(in crate::tree) fn find(
+    pub(in crate::tree::base) fn find(
         &mut self,
         dbi: Dbi,
         key: &[u8],
@@ -74,7 +75,7 @@ impl Txn {
     }
 
     /// Moves the scan cursor of `dbi` and gives the entry it comes to.
-    pub(in crate::tree) fn step(
+    pub(in crate::tree::base) fn step(
         &mut self,
         dbi: Dbi,
         step: Step<'_>,
@@ -98,37 +99,6 @@ impl Txn {
         }
     }
 
-    /// Moves the scan cursor of `dbi` by `first`, then by `then` as long as `skip` says so of the
-    /// entry that it comes to.
-    pub(in crate::tree) fn walk<E: From<LmdbError>>(
-        &mut self,
-        dbi: Dbi,
-        first: Step<'_>,
-        then: Step<'_>,
-        mut skip: impl FnMut(&[u8], &[u8]) -> Result<bool, E>,
-    ) -> Result<Option<Found<'_>>, E> {
-        let mut step = first;
-        loop {
-            // The borrow of what a step gives ends before the next one, which the borrow checker
-            // cannot see through the return; so it is kept as two raw slices.
-            let (key, data) = match self.step(dbi, step)? {
-                None => return Ok(None),
-                Some((key, data)) => (ptr::from_ref(key), ptr::from_ref(data)),
-            };
-            // SAFETY: nothing has moved or written since the step; `skip` has no access to `self`.
-            let (key, data) = unsafe { (&*key, &*data) };
-            if !skip(key, data)? {
-                return Ok(Some((key, data)));
-            }
-            step = then;
-        }
-    }
-
-    /// Whether the scan cursor of `dbi` stands on an entry, so that it can step on from it.
-    pub(in crate::tree) fn is_settled(&self, dbi: Dbi) -> bool {
-        self.cursors.is_settled(dbi)
-    }
-
     /// Opens a named database; without `create` it may be missing.
     fn open_database(&mut self, name: &str, create: bool) -> Result<Option<Dbi>, LmdbError> {
         let name = std::ffi::CString::new(name).map_err(|_| LmdbError(libc::EINVAL))?;
@@ -138,22 +108,18 @@ impl Txn {
         let code = unsafe { ffi::mdb_dbi_open(self.raw, name.as_ptr(), flags, &raw mut dbi) };
         Ok(found(code)?.then_some(dbi))
     }
-
-    /// Whether this transaction can use `dbi`: one opened after it began it cannot.
-    pub(in crate::tree) fn knows(&self, dbi: Dbi) -> bool {
-        let mut flags = 0;
-        // SAFETY: the transaction is live; LMDB checks the number.
-        unsafe { ffi::mdb_dbi_flags(self.raw, dbi, &raw mut flags) == ffi::MDB_SUCCESS }
-    }
 }
 
 /// A read transaction, which can be moved to a newer snapshot.
-pub(in crate::tree) struct ReadTxn {
-    txn: Txn,
+///
+/// Its pages do not change, so what a call gives stays valid when the next one moves a cursor:
+/// reading takes `&self`, and only letting go of the snapshot takes `&mut self`.
+pub(in crate::tree::base) struct ReadTxn {
+    txn: UnsafeCell<Txn>,
 }
 
 // SAFETY: the environment is opened with NOTLS, so a read transaction and its cursors belong to
-// the handle and not to a thread; `&mut self` everywhere keeps its use to one at a time.
+// the handle and not to a thread. It is not `Sync`, so one thread at a time uses it.
 unsafe impl Send for ReadTxn {}
 
 impl ReadTxn {
@@ -165,53 +131,78 @@ impl ReadTxn {
         check(unsafe {
             ffi::mdb_txn_begin(environment, ptr::null_mut(), ffi::MDB_RDONLY, &raw mut raw)
         })?;
-        Ok(Self { txn: Txn { raw, cursors: Cursors::default() } })
+        Ok(Self { txn: UnsafeCell::new(Txn { raw, cursors: Cursors::default() }) })
     }
 
     /// Lets go of the snapshot, but keeps the handle. Only [`renew`](Self::renew) may follow.
-    pub(in crate::tree) fn reset(&mut self) {
-        self.txn.cursors.outdate();
+    pub(in crate::tree::base) fn reset(&mut self) {
+        let txn = self.txn.get_mut();
+        txn.cursors.outdate();
         // SAFETY: the handle is live, and no slice of the snapshot is borrowed any more.
-        unsafe { ffi::mdb_txn_reset(self.txn.raw) }
+        unsafe { ffi::mdb_txn_reset(txn.raw) }
     }
 
     /// Takes the newest snapshot, after [`reset`](Self::reset).
-    pub(in crate::tree) fn renew(&mut self) -> Result<(), LmdbError> {
+    pub(in crate::tree::base) fn renew(&mut self) -> Result<(), LmdbError> {
         // SAFETY: the handle is live and reset.
-        check(unsafe { ffi::mdb_txn_renew(self.txn.raw) })
+        check(unsafe { ffi::mdb_txn_renew(self.txn.get_mut().raw) })
     }
-}
 
-impl Deref for ReadTxn {
-    type Target = Txn;
-    fn deref(&self) -> &Txn {
-        &self.txn
+    /// As [`Txn::find`].
+    pub(in crate::tree::base) fn find(
+        &self,
+        dbi: Dbi,
+        key: &[u8],
+    ) -> Result<Option<&[u8]>, LmdbError> {
+        // SAFETY: the mutable borrow ends with the call, since what it gives is part of the map
+        // and not of the `Txn`.
+        unsafe { (*self.txn.get()).find(dbi, key) }
     }
-}
 
-impl DerefMut for ReadTxn {
-    fn deref_mut(&mut self) -> &mut Txn {
-        &mut self.txn
+    /// As [`Txn::step`].
+    pub(in crate::tree::base) fn step(
+        &self,
+        dbi: Dbi,
+        step: Step<'_>,
+    ) -> Result<Option<Found<'_>>, LmdbError> {
+        // SAFETY: as in `find`.
+        unsafe { (*self.txn.get()).step(dbi, step) }
+    }
+
+    /// Whether the scan cursor of `dbi` stands on an entry, so that it can step on from it.
+    pub(in crate::tree::base) fn is_settled(&self, dbi: Dbi) -> bool {
+        // SAFETY: as in `find`.
+        unsafe { (*self.txn.get()).cursors.is_settled(dbi) }
+    }
+
+    /// Whether this transaction can use `dbi`: one opened after it began it cannot.
+    pub(in crate::tree::base) fn knows(&self, dbi: Dbi) -> bool {
+        let mut flags = 0;
+        // SAFETY: the transaction is live; LMDB checks the number.
+        unsafe {
+            ffi::mdb_dbi_flags((*self.txn.get()).raw, dbi, &raw mut flags) == ffi::MDB_SUCCESS
+        }
     }
 }
 
 impl Drop for ReadTxn {
     fn drop(&mut self) {
+        let txn = self.txn.get_mut();
         // SAFETY: the handle is live, reset or not; its cursors go before it.
         unsafe {
-            self.txn.cursors.close();
-            ffi::mdb_txn_abort(self.txn.raw);
+            txn.cursors.close();
+            ffi::mdb_txn_abort(txn.raw);
         }
     }
 }
 
 /// The write transaction. It belongs to the thread that began it, as the raw pointer sees to.
-pub(in crate::tree) struct WriteTxn {
+pub(in crate::tree::base) struct WriteTxn {
     txn: Txn,
 }
 
 /// What [`WriteTxn::insert`] found.
-pub(in crate::tree) enum Insert<'t> {
+pub(in crate::tree::base) enum Insert<'t> {
     /// Nothing; here is room for the value, all of which must be filled.
     Vacant(&'t mut [u8]),
     /// This value.
@@ -231,7 +222,7 @@ impl WriteTxn {
     /// Makes room for a value of `len` bytes under `key`, if nothing is there. One search serves
     /// both answers, and leaves the point cursor at the entry for
     /// [`overwrite`](Self::overwrite) and [`remove`](Self::remove).
-    pub(in crate::tree) fn insert(
+    pub(in crate::tree::base) fn insert(
         &mut self,
         dbi: Dbi,
         key: &[u8],
@@ -255,7 +246,7 @@ impl WriteTxn {
     }
 
     /// Makes room for another value at the entry that `insert` or `find` has just found.
-    pub(in crate::tree) fn overwrite(
+    pub(in crate::tree::base) fn overwrite(
         &mut self,
         dbi: Dbi,
         key: &[u8],
@@ -274,7 +265,7 @@ impl WriteTxn {
     }
 
     /// Removes the entry that `insert` or `find` has just found.
-    pub(in crate::tree) fn remove(&mut self, dbi: Dbi) -> Result<(), LmdbError> {
+    pub(in crate::tree::base) fn remove(&mut self, dbi: Dbi) -> Result<(), LmdbError> {
         // SAFETY: the transaction is live; the point cursor stands on the entry.
         unsafe {
             let cursor = self.txn.cursors.get(self.txn.raw, dbi, Role::Point)?;
@@ -285,7 +276,7 @@ impl WriteTxn {
     }
 
     /// Removes every entry of a database.
-    pub(in crate::tree) fn clear(&mut self, dbi: Dbi) -> Result<(), LmdbError> {
+    pub(in crate::tree::base) fn clear(&mut self, dbi: Dbi) -> Result<(), LmdbError> {
         // SAFETY: the transaction is live; LMDB unsets the cursors that stand in the database.
         check(unsafe { ffi::mdb_drop(self.txn.raw, dbi, 0) })?;
         self.txn.cursors.settle(dbi, false);
@@ -293,17 +284,20 @@ impl WriteTxn {
     }
 
     /// Opens a named database, if it is there.
-    pub(in crate::tree) fn find_database(&mut self, name: &str) -> Result<Option<Dbi>, LmdbError> {
+    pub(in crate::tree::base) fn find_database(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<Dbi>, LmdbError> {
         self.txn.open_database(name, false)
     }
 
     /// Opens a named database, and creates it if it is not there.
-    pub(in crate::tree) fn create_database(&mut self, name: &str) -> Result<Dbi, LmdbError> {
+    pub(in crate::tree::base) fn create_database(&mut self, name: &str) -> Result<Dbi, LmdbError> {
         self.txn.open_database(name, true)?.ok_or(LmdbError(ffi::MDB_NOTFOUND))
     }
 
     /// Commits, and syncs.
-    pub(in crate::tree) fn commit(mut self) -> Result<(), LmdbError> {
+    pub(in crate::tree::base) fn commit(mut self) -> Result<(), LmdbError> {
         let raw = self.txn.raw;
         let mut cursors = std::mem::take(&mut self.txn.cursors);
         std::mem::forget(self);

@@ -10,8 +10,8 @@ mod error;
 mod transaction;
 
 pub(super) use environment::{Environment, EnvironmentOptions};
-pub(super) use error::{LmdbError, Severity};
-pub(super) use transaction::{Insert, ReadTxn, Step, Txn, WriteTxn};
+pub(in crate::tree) use error::LmdbError;
+pub(super) use transaction::{Insert, ReadTxn, Step, WriteTxn};
 
 /// A named database of LMDB, as the environment numbers it.
 pub(super) type Dbi = lmdb_master_sys::MDB_dbi;

@@ -7,7 +7,7 @@ use lmdb_master_sys as ffi;
 use super::{LmdbError, ReadTxn, WriteTxn, error::check};
 
 /// How to open an environment.
-pub(in crate::tree) struct EnvironmentOptions {
+pub(in crate::tree::base) struct EnvironmentOptions {
     /// Bytes of address space for the file.
     pub map_size: usize,
     /// Most read transactions at one time.
@@ -18,7 +18,7 @@ pub(in crate::tree) struct EnvironmentOptions {
 
 /// An open environment. Transactions borrow nothing from it; whoever makes them keeps it alive
 /// (the engine shares it by `Arc` with its snapshots and its writer).
-pub(in crate::tree) struct Environment {
+pub(in crate::tree::base) struct Environment {
     raw: *mut ffi::MDB_env,
 }
 
@@ -30,7 +30,7 @@ unsafe impl Sync for Environment {}
 impl Environment {
     /// Opens, or creates, the environment whose files are `data.mdb` and `lock.mdb` in
     /// `directory`.
-    pub(in crate::tree) fn open(
+    pub(in crate::tree::base) fn open(
         directory: &Path,
         options: &EnvironmentOptions,
     ) -> Result<Self, LmdbError> {
@@ -57,13 +57,13 @@ impl Environment {
     }
 
     /// Begins a read transaction of what is committed now.
-    pub(in crate::tree) fn read(&self) -> Result<ReadTxn, LmdbError> {
+    pub(in crate::tree::base) fn read(&self) -> Result<ReadTxn, LmdbError> {
         // SAFETY: the handle is open.
         unsafe { ReadTxn::begin(self.raw) }
     }
 
     /// Begins the write transaction. There is one at a time: another thread's is waited for.
-    pub(in crate::tree) fn write(&self) -> Result<WriteTxn, LmdbError> {
+    pub(in crate::tree::base) fn write(&self) -> Result<WriteTxn, LmdbError> {
         // SAFETY: the handle is open.
         unsafe { WriteTxn::begin(self.raw) }
     }

@@ -8,28 +8,7 @@ use lmdb_master_sys as ffi;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tree) struct LmdbError(pub(super) libc::c_int);
 
-/// What a failed commit means for the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tree) enum Severity {
-    /// There is no room; nothing was committed, and more room cures it.
-    Full,
-    /// This transaction is lost, the next one may succeed.
-    Transaction,
-    /// It is unknown what the disk holds.
-    Unknown,
-}
-
 impl LmdbError {
-    pub(in crate::tree) fn severity(self) -> Severity {
-        match self.0 {
-            libc::ENOSPC | libc::EDQUOT | libc::EFBIG | ffi::MDB_MAP_FULL => Severity::Full,
-            libc::ENOMEM | ffi::MDB_TXN_FULL | ffi::MDB_BAD_TXN | ffi::MDB_BAD_VALSIZE => {
-                Severity::Transaction
-            }
-            _ => Severity::Unknown,
-        }
-    }
-
     /// The system's error number, if it is one.
     pub(in crate::tree) fn system(self) -> Option<i32> {
         (self.0 > 0).then_some(self.0)

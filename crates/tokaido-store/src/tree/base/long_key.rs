@@ -10,7 +10,7 @@
 //! ```
 //! Buckets are rewritten whole; they are meant for the few keys that are that long.
 
-use crate::{ReadError, limits};
+use crate::ReadError;
 
 use super::lmdb::LMDB_KEY_LEN_MAX;
 
@@ -109,7 +109,6 @@ pub(super) fn replace(
 }
 
 fn push(out: &mut Vec<u8>, key: &[u8], record: &[u8]) {
-    debug_assert!(key.len() <= limits::KEY_LEN_MAX);
     out.extend_from_slice(&(key.len() as u32).to_le_bytes());
     out.extend_from_slice(&(record.len() as u32).to_le_bytes());
     out.extend_from_slice(key);
