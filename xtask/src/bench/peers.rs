@@ -27,7 +27,7 @@ impl Peer {
     /// How a table names it, with its sync mode.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Tokaido => "Tokaido, every write synced",
+            Self::Tokaido => "Tokaido, 1 worker, every write synced",
             Self::Redis => "Redis, nothing on disk",
             Self::RedisSynced => "Redis, appendfsync always",
             Self::Nginx => "nginx with Lua, 1 worker",
@@ -50,8 +50,12 @@ impl Peer {
     pub(super) fn start(self, tokaido: &Path) -> Outcome<Server> {
         let port = server::free_port()?;
         match self {
+            // One worker, as each peer has one: the client needs the other core of a small machine.
             // No call is to be stopped, however busy the machine is.
-            Self::Tokaido => Server::start(tokaido, "xtask/bench", &["--script-ms", "60000"]),
+            Self::Tokaido => {
+                let options = ["--workers", "1", "--script-ms", "60000"];
+                Server::start(tokaido, "xtask/bench", &options)
+            }
             Self::Redis => redis(port, &["--appendonly", "no"]),
             Self::RedisSynced => redis(port, &["--appendonly", "yes", "--appendfsync", "always"]),
             Self::Nginx => nginx(port),
