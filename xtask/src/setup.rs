@@ -21,6 +21,8 @@ const INSTALLED: &str = ".venv/requirements.txt";
 /// Whether something is there, or why not.
 pub(crate) enum Ready {
     Yes,
+    /// Some of it cannot be had on this machine; the rest was done without.
+    Partly(String),
     /// It cannot be had on this machine.
     No(String),
 }
