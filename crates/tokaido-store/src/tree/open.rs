@@ -29,7 +29,7 @@ const LOCK_FILE: &str = "tokaido.lock";
 /// Opens the store in `directory`, and makes both if they are not there.
 ///
 /// The time it takes does not depend on what the store holds, but on the log since the last
-/// checkpoint, which is no longer than [`Options::memtable_bytes`].
+/// checkpoint, which [`Options::memtable_bytes`] bounds.
 ///
 /// # Errors
 /// See [`OpenError`].

@@ -25,7 +25,8 @@ pub struct Options {
     /// When a commit is made durable.
     pub sync: SyncMode,
     /// Bytes of memory after which the memtable is frozen and a checkpoint begins. While it runs
-    /// there are two; a writer that fills the second waits. The log grows to about the same.
+    /// there are two; a writer that fills the second waits. A single group of transactions may
+    /// exceed the limit. The log grows to about the same, so opening reads at most twice of it.
     pub memtable_bytes: usize,
     /// Most bytes that the base may grow to. It costs address space, not memory or disk, so the
     /// default (1 TiB) is far above what a machine holds.

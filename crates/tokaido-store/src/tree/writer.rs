@@ -48,9 +48,6 @@ pub(super) struct TreeWriter {
     _not_send: PhantomData<*mut ()>,
 }
 
-/// A full memtable may be exceeded this many times before writers wait for the checkpoint.
-const MEMTABLES_MAX: usize = 2;
-
 impl TreeWriter {
     /// `tables_version` was read before the view was taken.
     pub(super) fn new(
@@ -81,7 +78,7 @@ impl TreeWriter {
     }
 
     /// Between two groups: follows a checkpoint that has ended, and begins one if the memtable is
-    /// full. Waits for the one under way when there is no more room.
+    /// full. Waits for the one under way, if there is one, since then both are full.
     fn keep_house(&mut self) -> Result<(), WriteError> {
         let limit = self.shared.options.memtable_bytes;
         loop {
@@ -97,9 +94,6 @@ impl TreeWriter {
             }
             if transaction.view.tables.frozen.is_none() {
                 return self.freeze();
-            }
-            if bytes < limit.saturating_mul(MEMTABLES_MAX) {
-                return Ok(());
             }
             self.shared.signal.wait_for_checkpoint()?;
         }

@@ -212,6 +212,34 @@ fn damage_in_the_middle_is_not_taken_for_a_torn_end() {
     }
 }
 
+/// A segment was synced before the next one was begun, so its end cannot be torn either.
+#[test]
+fn a_damaged_end_of_an_older_segment_is_not_cut_off() {
+    let directory = fast_directory();
+    let disk = Disk::default();
+    let mut random = Random::new(2);
+    let mut ledger = vec![[0; ACCOUNTS]];
+    for _ in 0..2 {
+        let store = tree::open(directory.path(), options(&disk, SyncMode::Always)).unwrap();
+        run(&store, &disk, &mut ledger, &mut random, 3);
+    }
+    let moment = disk.take_moments().pop().unwrap();
+    let mut image = moment.image(Fate::Everything, &mut |_| 0);
+    let segment = image.get_mut(&1).unwrap();
+    let last = segment.iter().rposition(|byte| *byte != 0).unwrap();
+    segment[last] ^= 1;
+    let damaged = Disk::of(image);
+    for _ in 0..2 {
+        let opened = tree::open(directory.path(), options(&damaged, SyncMode::Always));
+        match opened.map(drop) {
+            Err(OpenError::Damaged { what, .. }) => {
+                assert!(what.contains("log segment 1"), "{what}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 /// Every call to the disk fails in turn, in each way: the answer is an error, reads go on, and
 /// what was acknowledged stays.
 #[test]

@@ -9,7 +9,7 @@ use crate::{DatabaseStatistics, limits};
 
 use super::{
     format::{self, TreeEntry},
-    lmdb::{Dbi, Environment, EnvironmentOptions, Insert, LmdbError, WriteTxn},
+    lmdb::{Dbi, Environment, EnvironmentOptions, Insert, LmdbError, MAIN_DBI, Step, WriteTxn},
 };
 
 /// Slots: each database has a tree, there are two internal trees, and while a checkpoint replaces
@@ -68,6 +68,10 @@ impl Base {
             },
         )?;
         let mut txn = environment.write()?;
+        let is_new = txn.find_database(format::BASE)?.is_none();
+        if is_new && txn.step(MAIN_DBI, Step::First)?.is_some() {
+            return Err(BaseOpenError::Damaged("data.mdb is an LMDB file, but not a store's"));
+        }
         let directory = txn.create_database(format::BASE)?;
         let store = match number::<4>(&mut txn, directory, format::FORMAT_KEY)? {
             Some(version) if u32::from_le_bytes(version) != format::FORMAT_VERSION => {
@@ -114,7 +118,6 @@ pub(super) fn read_trees(
     txn: &mut WriteTxn,
     directory: Dbi,
 ) -> Result<Vec<(u32, TreeEntry)>, BaseOpenError> {
-    use super::lmdb::Step;
     let mut trees = Vec::new();
     let mut found = txn.step(directory, Step::AtOrAfter(format::TREE_PREFIX))?;
     while let Some((key, value)) = found {

@@ -50,6 +50,7 @@ pub(in crate::tree) fn recover(
         next_segment: segments.last().map_or(1, |last| last + 1),
         bytes: 0,
     };
+    let mut tear = None;
     for number in segments {
         let bytes = storage.read(number)?;
         match check_header(&bytes, number, store) {
@@ -61,16 +62,30 @@ pub(in crate::tree) fn recover(
                 return Err(damaged(number, 0, "its header is not what it should be"));
             }
         }
-        let end = read_segment(number, &bytes, &mut recovered, &mut apply)?;
-        let is_torn = bytes[end..].iter().any(|byte| *byte != 0);
-        if is_torn {
-            check_tear(number, &bytes, end, recovered.last_sequence)?;
-            let file = storage.open(number)?;
-            file.truncate(end as u64)?;
-            file.sync()?;
+        // Each segment was synced before frames were written to the next.
+        if let Some(Tear { segment, at }) = tear
+            && holds_frame(&bytes)
+        {
+            return Err(damaged(segment, at, "synced transactions are lost at this place"));
+        }
+        let at = read_segment(number, &bytes, &mut recovered, &mut apply)?;
+        if bytes[at..].iter().any(|byte| *byte != 0) {
+            check_tear(number, &bytes, at, recovered.last_sequence)?;
+            tear = Some(Tear { segment: number, at });
         }
     }
+    if let Some(Tear { segment, at }) = tear {
+        let file = storage.open(segment)?;
+        file.truncate(at as u64)?;
+        file.sync()?;
+    }
     Ok(recovered)
+}
+
+/// Where frames end and something else begins.
+struct Tear {
+    segment: u64,
+    at: usize,
 }
 
 /// Reads frames until there is none; gives the offset at which they end.
