@@ -160,7 +160,7 @@ impl Opening<'_> {
         let read = || {
             let mut base = BaseView::new(Arc::clone(base))?;
             base.renew()?;
-            read_catalog(&View { tables: Arc::clone(tables), base, sequence: u64::MAX })
+            read_catalog(&View::new(Arc::clone(tables), base, u64::MAX))
         };
         read().map_err(|error: ReadError| self.damaged(&error))
     }

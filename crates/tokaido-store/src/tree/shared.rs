@@ -144,7 +144,7 @@ impl Shared {
     pub(super) fn view(&self, sequence: u64) -> Result<View, ReadError> {
         let mut base = BaseView::new(Arc::clone(&self.base))?;
         let (tables, _) = self.renew(&mut base)?;
-        Ok(View { tables, base, sequence })
+        Ok(View::new(tables, base, sequence))
     }
 
     /// Brings a view of the base to the newest checkpoint. Gives the tables that belong to it, and

@@ -56,7 +56,7 @@ impl TreeSnapshot {
             None => BaseView::new(Arc::clone(&self.shared.base))?,
         };
         let (tables, sequence) = self.shared.renew(&mut base)?;
-        self.view = Some(View { tables, base, sequence });
+        self.view = Some(View::new(tables, base, sequence));
         self.read_trees()
     }
 
@@ -66,7 +66,7 @@ impl TreeSnapshot {
         if self.trees_read_at.is_none_or(|read_at| read_at < changed) {
             self.trees_read_at = None;
             self.trees = TreeMap::read(view)?;
-            self.trees_read_at = Some(view.sequence);
+            self.trees_read_at = Some(view.sequence());
         }
         Ok(())
     }
@@ -137,7 +137,8 @@ impl Snapshot for TreeSnapshot {
     }
 
     fn release(&mut self) {
-        if let Some(View { mut base, .. }) = self.view.take() {
+        if let Some(view) = self.view.take() {
+            let mut base = view.into_base();
             base.release();
             self.spare = Some(base);
         }

@@ -1,6 +1,6 @@
 //! The memtable, the frozen one and the base, read as one.
 
-use std::{ops::Bound, sync::Arc};
+use std::{cell::RefCell, ops::Bound, ptr::NonNull, sync::Arc};
 
 use crate::{Direction, ReadError, limits};
 
@@ -18,7 +18,73 @@ pub(super) struct View {
     pub(super) tables: Arc<Tables>,
     pub(super) base: BaseView,
     /// Versions above this one are not seen.
-    pub(super) sequence: u64,
+    sequence: u64,
+    /// Where the last search in each of the tables ended.
+    hints: [RefCell<Hint>; 2],
+}
+
+/// Where a scan of one table has come to.
+#[derive(Default)]
+struct Hint {
+    tree: u32,
+    direction: Option<Direction>,
+    /// The node is the nearest beyond this key.
+    key: Vec<u8>,
+    node: Option<NonNull<Node>>,
+}
+
+// SAFETY: a view keeps the tables of its hints, whose nodes may be used by any thread.
+unsafe impl Send for Hint {}
+
+/// What a hint says of the nearest node beyond a key.
+enum Answer {
+    /// It is this one, or there is none.
+    At(Option<NonNull<Node>>),
+    /// It is the next after this one.
+    Behind(NonNull<Node>),
+    Unknown,
+}
+
+impl Hint {
+    fn answer(&self, tree: u32, key: &[u8], direction: Direction) -> Answer {
+        let is_beyond = |a: &[u8], b: &[u8]| match direction {
+            Direction::Forward => a > b,
+            Direction::Backward => a < b,
+        };
+        let is_of_scan = self.tree == tree && self.direction == Some(direction);
+        if !is_of_scan || is_beyond(&self.key, key) {
+            return Answer::Unknown;
+        }
+        let Some(node) = self.node else { return Answer::At(None) };
+        // SAFETY: as of `Send`.
+        let found = unsafe { node.as_ref() }.key();
+        match found == key {
+            true => Answer::Behind(node),
+            false if is_beyond(found, key) => Answer::At(Some(node)),
+            false => Answer::Unknown,
+        }
+    }
+
+    fn remember(
+        &mut self,
+        tree: u32,
+        key: &[u8],
+        direction: Direction,
+        node: Option<NonNull<Node>>,
+    ) {
+        self.tree = tree;
+        self.direction = Some(direction);
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.node = node;
+    }
+}
+
+fn beside(node: &Node, direction: Direction) -> Option<&Node> {
+    match direction {
+        Direction::Forward => node.next(),
+        Direction::Backward => node.back(),
+    }
 }
 
 /// Refuses a key that no record can have.
@@ -30,6 +96,19 @@ pub(super) fn check_key(key: &[u8]) -> Result<(), ReadError> {
 }
 
 impl View {
+    pub(super) fn new(tables: Arc<Tables>, base: BaseView, sequence: u64) -> Self {
+        Self { tables, base, sequence, hints: Default::default() }
+    }
+
+    /// The view without its tables: what is left to make the next one of.
+    pub(super) fn into_base(self) -> BaseView {
+        self.base
+    }
+
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
     /// The stored record under `key`, expired or not.
     #[inline]
     pub(super) fn find(&self, tree: u32, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
@@ -58,8 +137,10 @@ impl View {
             Direction::Forward => a < b,
             Direction::Backward => a > b,
         };
-        let mut nodes = self.tables.each().map(|table| self.node(table, tree, from, direction));
-        let mut newer = [nodes.next().flatten(), nodes.next().flatten()];
+        let mut newer = [None, None];
+        for (i, (table, at)) in self.tables.each().zip(&mut newer).enumerate() {
+            *at = self.hinted(i, table, tree, from, direction);
+        }
         let mut base = self.base.seek(tree, from, direction)?;
         loop {
             // The nearest key; of those who have it, the newest layer speaks.
@@ -93,6 +174,44 @@ impl View {
         }
     }
 
+    /// As [`node`](Self::node), without a search if the scan goes on from the last one.
+    fn hinted<'v>(
+        &'v self,
+        i: usize,
+        table: &'v Memtable,
+        tree: u32,
+        from: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Option<(&'v [u8], Seen<'v>)> {
+        // In the table that its own writer writes to, a node may come between.
+        let is_fixed = self.sequence != u64::MAX || i > 0;
+        let Bound::Excluded(key) = from else {
+            return self.node(table, tree, from, direction);
+        };
+        if !is_fixed {
+            return self.node(table, tree, from, direction);
+        }
+        let mut hint = self.hints[i].borrow_mut();
+        let found = match hint.answer(tree, key, direction) {
+            Answer::At(node) => {
+                // SAFETY: the node is of a table that this view keeps.
+                return node.and_then(|node| self.see(unsafe { node.as_ref() }));
+            }
+            Answer::Behind(node) => {
+                // SAFETY: as above.
+                let node = unsafe { node.as_ref() };
+                self.first_seen(beside(node, direction), tree, direction)
+            }
+            Answer::Unknown => self.first_node(table, tree, from, direction),
+        };
+        hint.remember(tree, key, direction, found.map(NonNull::from));
+        found.and_then(|node| self.see(node))
+    }
+
+    fn see<'v>(&self, node: &'v Node) -> Option<(&'v [u8], Seen<'v>)> {
+        Some((node.key(), node.see(self.sequence)?))
+    }
+
     /// The nearest node of one table that this view sees, and what it sees there.
     fn node<'v>(
         &self,
@@ -101,7 +220,18 @@ impl View {
         from: Bound<&[u8]>,
         direction: Direction,
     ) -> Option<(&'v [u8], Seen<'v>)> {
-        let mut node = match (direction, from) {
+        self.first_node(table, tree, from, direction).and_then(|node| self.see(node))
+    }
+
+    /// The nearest node of one table that this view sees.
+    fn first_node<'v>(
+        &self,
+        table: &'v Memtable,
+        tree: u32,
+        from: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Option<&'v Node> {
+        let node = match (direction, from) {
             (Direction::Forward, Bound::Unbounded) => table.after(tree, &[], true),
             (Direction::Forward, Bound::Included(key)) => table.after(tree, key, true),
             (Direction::Forward, Bound::Excluded(key)) => table.after(tree, key, false),
@@ -109,17 +239,23 @@ impl View {
             (Direction::Backward, Bound::Included(key)) => table.before(tree, key, true),
             (Direction::Backward, Bound::Excluded(key)) => table.before(tree, key, false),
         };
-        while let Some(found) = node {
-            if let Some(seen) = found.see(self.sequence) {
-                return Some((found.key(), seen));
-            }
-            let next = match direction {
-                Direction::Forward => Node::next(found),
-                Direction::Backward => Node::back(found),
-            };
-            node = next.filter(|next| next.tree() == tree);
+        self.first_seen(node, tree, direction)
+    }
+
+    /// This node of a tree or the first one beside it that the view sees.
+    fn first_seen<'v>(
+        &self,
+        node: Option<&'v Node>,
+        tree: u32,
+        direction: Direction,
+    ) -> Option<&'v Node> {
+        let mut node = node.filter(|node| node.tree() == tree);
+        while let Some(found) = node
+            && found.see(self.sequence).is_none()
+        {
+            node = beside(found, direction).filter(|next| next.tree() == tree);
         }
-        None
+        node
     }
 
     /// Whether nothing below the active memtable holds a tree.

@@ -19,6 +19,8 @@ pub(in crate::tree) struct BaseView {
     txn: ReadTxn,
     base: Arc<Base>,
     is_held: bool,
+    /// The commit of LMDB that `trees` and `sequence` were read at.
+    read_at: Option<usize>,
     /// The trees that have a slot in this view.
     trees: Vec<(u32, Dbi)>,
     /// The last transaction that this view holds.
@@ -37,7 +39,7 @@ impl BaseView {
     pub(in crate::tree) fn new(base: Arc<Base>) -> Result<Self, ReadError> {
         let mut txn = base.environment.read()?;
         txn.reset();
-        Ok(Self { txn, base, is_held: false, trees: Vec::new(), sequence: 0 })
+        Ok(Self { txn, base, is_held: false, read_at: None, trees: Vec::new(), sequence: 0 })
     }
 
     /// Takes the newest view.
@@ -49,7 +51,13 @@ impl BaseView {
             self.release();
             self.txn.renew()?;
             self.is_held = true;
+            let id = self.txn.id();
+            if self.read_at == Some(id) {
+                return Ok(());
+            }
+            self.read_at = None;
             if self.read_trees()? {
+                self.read_at = Some(id);
                 return Ok(());
             }
             std::thread::yield_now();

@@ -148,6 +148,12 @@ impl ReadTxn {
         check(unsafe { ffi::mdb_txn_renew(self.txn.get_mut().raw) })
     }
 
+    /// Which commit the snapshot is of.
+    pub(in crate::tree::base) fn id(&self) -> usize {
+        // SAFETY: the handle is live.
+        unsafe { ffi::mdb_txn_id((*self.txn.get()).raw) as usize }
+    }
+
     /// As [`Txn::find`].
     pub(in crate::tree::base) fn find(
         &self,
