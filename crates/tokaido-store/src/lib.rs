@@ -22,6 +22,7 @@
 
 #![deny(missing_docs)]
 
+pub mod cache;
 mod clock;
 mod database;
 mod error;

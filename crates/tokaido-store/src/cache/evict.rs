@@ -1,0 +1,204 @@
+//! Who must go when a shard is full: S3-FIFO, with queues of segments in place of linked lists.
+//!
+//! Newcomers go into the *window*, a twentieth of the memory. When its oldest segment is drained,
+//! those that were used meanwhile move to the *main* queue, and the others go, remembered for a
+//! while in the [`Ghost`](super::ghost::Ghost): a newcomer that is remembered goes into the main
+//! queue at once. When the oldest segment of the main queue is drained, those that were used since
+//! it was written are written again at the end. So a scan passes through the window and disturbs
+//! nothing else, and a hit costs two bits in the record's header.
+//!
+//! *Invariant*: `bytes() <= shard_bytes` at all times. `make_room` stops below the budget by what
+//! a drain may allocate on top, which is one segment.
+
+use super::{
+    ghost::Ghost,
+    record::{self, View},
+    segment::{Drained, Queue},
+    shard::{Now, Shard, hash_of},
+};
+
+/// The window's part of the shard. Measured: docs/cache.md.
+const WINDOW_PART: usize = 20;
+/// When this part of the memory in use is dead records, segments are compacted before living
+/// records are evicted.
+const DEAD_PART: usize = 4;
+/// A drain of the main queue lets go of at least a quarter of the living bytes, however much they
+/// were used: it bounds the work for each segment that is gained.
+const KEPT: (usize, usize) = (3, 4);
+
+impl Shard {
+    /// Evicts until a record can be written to `queue`, and an entry be added to the index.
+    pub(super) fn make_room(&mut self, queue: Queue, footprint: usize, now: &mut Now<'_>) {
+        loop {
+            let wanted = self.segments.wanted(queue, footprint);
+            let is_full = self.index.is_full();
+            if wanted == 0 && !is_full {
+                return;
+            }
+            let growth = if is_full { self.growth_bytes() } else { 0 };
+            let taken = self.bytes() + self.segments.reserve();
+            if taken + wanted + growth <= self.layout.shard_bytes {
+                if is_full {
+                    self.grow_index();
+                }
+                return;
+            }
+            self.evict(now);
+        }
+    }
+
+    fn growth_bytes(&self) -> usize {
+        let (buckets, bytes) = self.index.growth();
+        bytes + Ghost::bytes_for(buckets)
+    }
+
+    fn grow_index(&mut self) {
+        let (buckets, _) = self.index.growth();
+        let (segments, hasher) = (&self.segments, &self.hasher);
+        self.index.grow(|location| hash_of(hasher, segments.view(location).key()));
+        self.ghost.grow(buckets);
+    }
+
+    /// One step: drains a segment. Each step but a compaction moves records on towards their end,
+    /// and a compaction leaves fewer dead bytes, so steps gain memory in the end.
+    fn evict(&mut self, now: &mut Now<'_>) {
+        let used = self.segments.live() + self.segments.dead();
+        if self.segments.dead() > used / DEAD_PART
+            && let Some(number) = self.segments.most_dead(2 * DEAD_PART)
+        {
+            return self.compact(number, now);
+        }
+        let window_bytes = self.segments.queue_bytes(Queue::Window);
+        let main = self.segments.oldest(Queue::Main);
+        let window = self.segments.oldest(Queue::Window);
+        match (window, main) {
+            (Some(number), None) => self.drain_window(number, now),
+            (Some(number), _) if window_bytes > self.layout.shard_bytes / WINDOW_PART => {
+                self.drain_window(number, now);
+            }
+            (_, Some(number)) => self.drain_main(number, now),
+            (None, None) => self.drop_index(),
+        }
+    }
+
+    /// With no record left, what fills the shard is an index for more records than it can hold.
+    fn drop_index(&mut self) {
+        assert_eq!(self.index.len(), 0, "records lie in segments");
+        self.clear();
+    }
+
+    fn drain_window(&mut self, number: u32, now: &mut Now<'_>) {
+        let drained = self.segments.detach(number);
+        self.drain(drained, now, |view| match view.visits() {
+            0 => Fate::Evict { is_remembered: true },
+            _ => Fate::Keep { queue: Queue::Main, visits: 0 },
+        });
+    }
+
+    fn drain_main(&mut self, number: u32, now: &mut Now<'_>) {
+        let drained = self.segments.detach(number);
+        let mut quota = Quota::new(&drained);
+        self.drain(drained, now, |view| {
+            if quota.keeps(view) {
+                Fate::Keep { queue: Queue::Main, visits: view.visits() - 1 }
+            } else {
+                Fate::Evict { is_remembered: false }
+            }
+        });
+    }
+
+    /// Writes the living records of a segment together again.
+    fn compact(&mut self, number: u32, now: &mut Now<'_>) {
+        let drained = self.segments.detach(number);
+        let queue = drained.queue;
+        self.drain(drained, now, |view| Fate::Keep { queue, visits: view.visits() });
+    }
+
+    /// Goes through a segment that was taken out of its queue.
+    fn drain(
+        &mut self,
+        drained: Drained,
+        now: &mut Now<'_>,
+        mut fate_of: impl FnMut(&View<'_>) -> Fate,
+    ) {
+        let mut moved_whole = None;
+        for (from, view) in drained.records() {
+            let hash = hash_of(&self.hasher, view.key());
+            if now.has_passed(view.expires_at_ms()) {
+                self.index.remove(hash, from);
+                self.counters.expired += 1;
+                continue;
+            }
+            match fate_of(&view) {
+                Fate::Evict { is_remembered } => {
+                    self.index.remove(hash, from);
+                    self.counters.evicted += 1;
+                    if is_remembered {
+                        self.ghost.remember(hash);
+                    }
+                }
+                Fate::Keep { queue, visits } if drained.is_one_record() => {
+                    moved_whole = Some((queue, visits));
+                }
+                Fate::Keep { queue, visits } => {
+                    let footprint = view.footprint();
+                    let to = self.segments.append(queue, footprint);
+                    let bytes = &mut self.segments.at_mut(to)[..footprint];
+                    bytes.copy_from_slice(drained.record_bytes(from, footprint));
+                    record::set_visits(bytes, visits);
+                    self.index.relocate(hash, from, to);
+                }
+            }
+        }
+        match moved_whole {
+            None => self.segments.release(drained),
+            Some((queue, visits)) => {
+                // The segment keeps its number, so the index is right about where the record is.
+                let location = self.segments.attach(queue, drained);
+                record::set_visits(self.segments.at_mut(location), visits);
+            }
+        }
+    }
+}
+
+/// What a drain does with a record.
+enum Fate {
+    Keep { queue: Queue, visits: u8 },
+    Evict { is_remembered: bool },
+}
+
+/// How much of a segment of the main queue is kept: the most used records, and nothing unused.
+struct Quota {
+    /// Records with more visits are kept; those with as many are kept while there is room; those
+    /// with fewer go.
+    visits: u8,
+    /// Room for those with as many, in bytes.
+    room: usize,
+}
+
+impl Quota {
+    fn new(drained: &Drained) -> Self {
+        let mut bytes = [0; record::VISITS_MAX as usize + 1];
+        for (_, view) in drained.records() {
+            bytes[usize::from(view.visits())] += view.footprint();
+        }
+        let living: usize = bytes.iter().sum();
+        let mut room = if drained.is_one_record() { living } else { living * KEPT.0 / KEPT.1 };
+        for visits in (1..=record::VISITS_MAX).rev() {
+            match room.checked_sub(bytes[usize::from(visits)]) {
+                Some(rest) => room = rest,
+                None => return Self { visits, room },
+            }
+        }
+        Self { visits: 0, room: 0 }
+    }
+
+    fn keeps(&mut self, view: &View<'_>) -> bool {
+        if view.visits() != self.visits {
+            return view.visits() > self.visits;
+        }
+        let rest = self.room.checked_sub(view.footprint());
+        self.room = rest.unwrap_or(self.room);
+        rest.is_some()
+    }
+}
