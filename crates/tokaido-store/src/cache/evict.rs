@@ -7,8 +7,9 @@
 //! it was written are written again at the end. So a scan passes through the window and disturbs
 //! nothing else, and a hit costs two bits in the record's header.
 //!
-//! *Invariant*: `bytes() <= shard_bytes` at all times. `make_room` stops below the budget by what
-//! a drain may allocate on top, which is one segment.
+//! *Invariant*: `bytes() <= shard_bytes` at all times. `make_room` leaves free of the budget what a
+//! drain may take on top, which is one segment: what it drains is given back only afterwards. Between
+//! drains the spare segment lies in that reserve, so it must not be counted as room for more.
 
 use super::{
     ghost::Ghost,
@@ -30,14 +31,15 @@ impl Shard {
     /// Evicts until a record can be written to `queue`, and an entry be added to the index.
     pub(super) fn make_room(&mut self, queue: Queue, footprint: usize, now: &mut Now<'_>) {
         loop {
-            let wanted = self.segments.wanted(queue, footprint);
             let is_full = self.index.is_full();
-            if wanted == 0 && !is_full {
+            let has_room = self.segments.has_room(queue, footprint);
+            if has_room && !is_full {
                 return;
             }
-            let growth = if is_full { self.growth_bytes() } else { 0 };
-            let taken = self.bytes() + self.segments.reserve();
-            if taken + wanted + growth <= self.layout.shard_bytes {
+            let segment = if has_room { 0 } else { self.segments.wanted(footprint) };
+            let growth = self.growth_bytes();
+            let in_use = self.bytes() - self.segments.spare_bytes();
+            if in_use + segment + growth + self.segments.reserve() <= self.layout.shard_bytes {
                 if is_full {
                     self.grow_index();
                 }
@@ -47,21 +49,26 @@ impl Shard {
         }
     }
 
+    /// What the index takes if it must grow now, and the ghost, which grows after it, when a drain
+    /// first needs it: in a cache that never fills up it takes nothing.
     fn growth_bytes(&self) -> usize {
-        let (buckets, bytes) = self.index.growth();
-        bytes + Ghost::bytes_for(buckets)
+        let (buckets, index_bytes) = match self.index.is_full() {
+            true => self.index.growth(),
+            false => (self.index.buckets(), 0),
+        };
+        let ghost_bytes = if self.ghost.sets() == buckets { 0 } else { Ghost::bytes_for(buckets) };
+        index_bytes + ghost_bytes
     }
 
     fn grow_index(&mut self) {
-        let (buckets, _) = self.index.growth();
         let (segments, hasher) = (&self.segments, &self.hasher);
         self.index.grow(|location| hash_of(hasher, segments.view(location).key()));
-        self.ghost.grow(buckets);
     }
 
     /// One step: drains a segment. Each step but a compaction moves records on towards their end,
     /// and a compaction leaves fewer dead bytes, so steps gain memory in the end.
     fn evict(&mut self, now: &mut Now<'_>) {
+        self.ghost.grow(self.index.buckets());
         let used = self.segments.live() + self.segments.dead();
         if self.segments.dead() > used / DEAD_PART
             && let Some(number) = self.segments.most_dead(2 * DEAD_PART)

@@ -32,9 +32,17 @@ impl Ghost {
         if sets == 0 { 0 } else { allocated(sets * ENTRIES * size_of::<u32>()) }
     }
 
-    /// Grows to `sets` sets, a power of two. What was remembered is remembered in each of the
+    /// Sets allocated.
+    pub(super) fn sets(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// Grows to `sets` sets, a power of two or none. What was remembered is remembered in each of the
     /// sets that its own has become.
     pub(super) fn grow(&mut self, sets: usize) {
+        if sets <= self.sets.len() {
+            return;
+        }
         let (old, old_now, old_per_tick) = (self.sets.len(), self.now(), self.evictions_per_tick());
         self.sets.reserve_exact(sets - old);
         if old == 0 {

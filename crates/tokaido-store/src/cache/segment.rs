@@ -151,36 +151,36 @@ impl Segments {
             .max_by_key(dead)
     }
 
-    /// Bytes that must be allocated before a record can be written: none if the queue's open
-    /// segment or the spare has room for it.
-    pub(super) fn wanted(&self, queue: Queue, footprint: usize) -> usize {
-        if self.has_room(queue, footprint) {
-            return 0;
-        }
-        let segment = match self.len_for(footprint) {
-            len if len == self.segment_len && self.spare.is_some() => 0,
-            len => allocated(len),
-        };
-        let directory_is_full =
-            self.free == NONE && self.segments.len() == self.segments.capacity();
-        segment + if directory_is_full { self.directory_growth() } else { 0 }
+    /// Whether a record can be written to the queue's open segment.
+    pub(super) fn has_room(&self, queue: Queue, footprint: usize) -> bool {
+        let open = self.lists[queue as usize].open;
+        let is_shared = self.len_for(footprint) == self.segment_len;
+        let fits = |segment: &Segment| footprint <= segment.bytes.len() - segment.used;
+        is_shared && open != NONE && fits(&self.segments[open as usize])
     }
 
-    /// Bytes that a drain may allocate on top: a segment for what it keeps.
+    /// Bytes that a new segment with room for a record takes.
+    pub(super) fn wanted(&self, footprint: usize) -> usize {
+        let directory_is_full =
+            self.free == NONE && self.segments.len() == self.segments.capacity();
+        let directory = if directory_is_full { self.directory_growth() } else { 0 };
+        allocated(self.len_for(footprint)) + directory
+    }
+
+    /// Bytes that a drain may take on top: a segment for what it keeps. While no drain runs, the
+    /// spare lies in this reserve.
     pub(super) fn reserve(&self) -> usize {
         allocated(self.segment_len) + self.directory_growth()
+    }
+
+    /// Bytes of the spare.
+    pub(super) fn spare_bytes(&self) -> usize {
+        self.spare.as_ref().map_or(0, |spare| allocated(spare.len()))
     }
 
     /// While the directory moves to twice its size, both are there.
     fn directory_growth(&self) -> usize {
         allocated(size_of::<Segment>() * (self.segments.capacity() * 2).max(4))
-    }
-
-    fn has_room(&self, queue: Queue, footprint: usize) -> bool {
-        let open = self.lists[queue as usize].open;
-        let is_shared = self.len_for(footprint) == self.segment_len;
-        let fits = |segment: &Segment| footprint <= segment.bytes.len() - segment.used;
-        is_shared && open != NONE && fits(&self.segments[open as usize])
     }
 
     fn len_for(&self, footprint: usize) -> usize {

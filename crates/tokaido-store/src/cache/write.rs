@@ -20,6 +20,7 @@ pub enum CasOutcome {
 }
 
 /// Where `append` and `prepend` put their bytes.
+#[derive(Clone, Copy)]
 enum Side {
     Front,
     Back,

@@ -76,6 +76,26 @@ proptest! {
     }
 }
 
+/// Small records that come again soon after they went, so that drains keep much of what they see.
+#[test]
+fn memory_is_bounded_in_loops_that_nearly_fit() {
+    for bytes_max in [64 * KIB, 1024 * KIB] {
+        for percent in [90, 100, 110, 120, 150, 200] {
+            let cache = cache(bytes_max, 1);
+            let keys = (bytes_max / 110 * percent / 100) as u32;
+            let mut value = Vec::new();
+            for n in 0..keys * 10 {
+                let key = (n % keys).to_le_bytes();
+                if cache.get(&key, &mut value).unwrap().is_none() {
+                    cache.set(&key, NewRecord::of(&[0; 76])).unwrap();
+                }
+                let bytes_used = cache.statistics().bytes_used as usize;
+                assert!(bytes_used <= bytes_max, "{bytes_used} of {bytes_max} at {n}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_scan_does_not_push_out_what_is_used() {
     let cache = cache(1024 * KIB, 1);

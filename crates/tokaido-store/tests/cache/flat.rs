@@ -13,7 +13,7 @@ fn every_code_is_given() {
     let (mut answer, mut buffer) = (Answer::default(), [0; 8]);
     assert_eq!(flat::get(&cache, b"k", &mut buffer, &mut answer), Code::Absent);
     assert_eq!(flat::get(&cache, b"", &mut buffer, &mut answer), Code::KeyLength);
-    let mut set = |key: &[u8], value: &[u8], mode, answer: &mut Answer| {
+    let set = |key: &[u8], value: &[u8], mode, answer: &mut Answer| {
         flat::set(&cache, key, value, 7, 5_000, mode, answer)
     };
     assert_eq!(set(b"k", b"v", Mode::Replace, &mut answer), Code::Absent);

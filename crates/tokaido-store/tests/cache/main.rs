@@ -9,6 +9,8 @@ mod flat;
 #[cfg(feature = "shuttle")]
 mod interleavings;
 #[cfg(not(feature = "shuttle"))]
+mod memory;
+#[cfg(not(feature = "shuttle"))]
 mod model;
 #[cfg(not(feature = "shuttle"))]
 mod semantics;

@@ -18,6 +18,7 @@ impl TestClock {
         Arc::new(Self(AtomicU64::new(now_ms)))
     }
 
+    #[cfg(not(feature = "shuttle"))]
     pub(crate) fn advance(&self, ms: u64) {
         self.0.fetch_add(ms, Ordering::Relaxed);
     }
@@ -42,6 +43,7 @@ pub(crate) fn get(cache: &Cache, key: &[u8]) -> Option<(Vec<u8>, Metadata)> {
     cache.get(key, &mut value).unwrap().map(|metadata| (value, metadata))
 }
 
+#[cfg(not(feature = "shuttle"))]
 pub(crate) fn value(cache: &Cache, key: &[u8]) -> Option<Vec<u8>> {
     get(cache, key).map(|(value, _)| value)
 }
