@@ -23,14 +23,16 @@ const WINDOW_PART: usize = 20;
 /// When this part of the memory in use is dead records, segments are compacted before living
 /// records are evicted.
 const DEAD_PART: usize = 4;
-/// A drain of the main queue lets go of at least a quarter of the living bytes, however much they
-/// were used: it bounds the work for each segment that is gained.
+/// One insertion may drain so many bytes while it looks for records that nobody used. From then
+/// on, each drain of the main queue lets go of a quarter of the living bytes, the least used, which
+/// bounds the work of one insertion: about a millisecond with short records.
+const PATIENCE_BYTES: usize = 512 << 10;
 const KEPT: (usize, usize) = (3, 4);
 
 impl Shard {
     /// Evicts until a record can be written to `queue`, and an entry be added to the index.
     pub(super) fn make_room(&mut self, queue: Queue, footprint: usize, now: &mut Now<'_>) {
-        loop {
+        for attempt in 0.. {
             let is_full = self.index.is_full();
             let has_room = self.segments.has_room(queue, footprint);
             if has_room && !is_full {
@@ -45,7 +47,7 @@ impl Shard {
                 }
                 return;
             }
-            self.evict(now);
+            self.evict(attempt * self.layout.segment_len >= PATIENCE_BYTES, now);
         }
     }
 
@@ -67,7 +69,7 @@ impl Shard {
 
     /// One step: drains a segment. Each step but a compaction moves records on towards their end,
     /// and a compaction leaves fewer dead bytes, so steps gain memory in the end.
-    fn evict(&mut self, now: &mut Now<'_>) {
+    fn evict(&mut self, is_urgent: bool, now: &mut Now<'_>) {
         self.ghost.grow(self.index.buckets());
         let used = self.segments.live() + self.segments.dead();
         if self.segments.dead() > used / DEAD_PART
@@ -83,7 +85,7 @@ impl Shard {
             (Some(number), _) if window_bytes > self.layout.shard_bytes / WINDOW_PART => {
                 self.drain_window(number, now);
             }
-            (_, Some(number)) => self.drain_main(number, now),
+            (_, Some(number)) => self.drain_main(number, is_urgent, now),
             (None, None) => self.drop_index(),
         }
     }
@@ -102,9 +104,9 @@ impl Shard {
         });
     }
 
-    fn drain_main(&mut self, number: u32, now: &mut Now<'_>) {
+    fn drain_main(&mut self, number: u32, is_urgent: bool, now: &mut Now<'_>) {
         let drained = self.segments.detach(number);
-        let mut quota = Quota::new(&drained);
+        let mut quota = Quota::new(&drained, is_urgent);
         self.drain(drained, now, |view| {
             if quota.keeps(view) {
                 Fate::Keep { queue: Queue::Main, visits: view.visits() - 1 }
@@ -184,13 +186,14 @@ struct Quota {
 }
 
 impl Quota {
-    fn new(drained: &Drained) -> Self {
+    fn new(drained: &Drained, is_urgent: bool) -> Self {
         let mut bytes = [0; record::VISITS_MAX as usize + 1];
         for (_, view) in drained.records() {
             bytes[usize::from(view.visits())] += view.footprint();
         }
         let living: usize = bytes.iter().sum();
-        let mut room = if drained.is_one_record() { living } else { living * KEPT.0 / KEPT.1 };
+        let is_bounded = is_urgent && !drained.is_one_record();
+        let mut room = if is_bounded { living * KEPT.0 / KEPT.1 } else { living };
         for visits in (1..=record::VISITS_MAX).rev() {
             match room.checked_sub(bytes[usize::from(visits)]) {
                 Some(rest) => room = rest,

@@ -35,14 +35,52 @@ const EMPTY: Bucket =
     Bucket { tags: [0; PLACES], overflow: 0, locations: [Location::NONE; PLACES] };
 
 impl Bucket {
-    /// A bit for each place with that tag.
+    /// The places with that tag.
     #[inline]
-    fn matches(&self, tag: u8) -> u32 {
-        let mut mask = 0;
-        for (place, &other) in self.tags.iter().enumerate() {
-            mask |= u32::from(other == tag) << place;
+    fn matches(&self, tag: u8) -> Matches {
+        let [t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11] = self.tags;
+        let low = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
+        let high = u64::from_le_bytes([t8, t9, t10, t11, 0, 0, 0, 0]);
+        Matches((same_bytes(low, tag) | same_bytes(high, tag) << 1) & Matches::ALL.0)
+    }
+
+    /// The places that are taken.
+    fn taken(&self) -> Matches {
+        Matches(!self.matches(0).0 & Matches::ALL.0)
+    }
+}
+
+/// A one in the lowest bit of each byte of the word that equals `byte`.
+#[inline]
+fn same_bytes(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const LOW_BITS: u64 = ONES * 0x7f;
+    let difference = word ^ (ONES * u64::from(byte));
+    // The highest bit of each byte becomes one if any bit of it is: no carry leaves a byte.
+    let differs = ((difference & LOW_BITS) + LOW_BITS) | difference;
+    !differs >> 7 & ONES
+}
+
+/// Some places of a bucket, all compared at once. Byte `i` of the word has place `i` in bit 0 and
+/// place `i + 8` in bit 1.
+#[derive(Clone, Copy)]
+struct Matches(u64);
+
+impl Matches {
+    const ALL: Self = Self(0x0101_0101_0303_0303);
+}
+
+impl Iterator for Matches {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
         }
-        mask
+        let bit = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(bit / 8 + bit % 8 * 8)
     }
 }
 
@@ -51,15 +89,6 @@ impl Bucket {
 #[inline]
 fn tag_of(hash: u64) -> u8 {
     ((hash >> 48) as u8).max(1)
-}
-
-/// Places set in a mask, from the first.
-fn places(mut mask: u32) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let place = (mask != 0).then(|| mask.trailing_zeros() as usize);
-        mask &= mask.wrapping_sub(1);
-        place
-    })
 }
 
 /// A table of a fixed size.
@@ -97,7 +126,7 @@ impl Table {
         let mut at = self.home(hash);
         for _ in 0..self.buckets.len() {
             let bucket = &self.buckets[at];
-            for place in places(bucket.matches(tag_of(hash))) {
+            for place in bucket.matches(tag_of(hash)) {
                 if is_it(bucket.locations[place]) {
                     return Some((at, place));
                 }
@@ -115,9 +144,7 @@ impl Table {
         loop {
             let next = self.after(at);
             let bucket = &mut self.buckets[at];
-            let free = bucket.matches(0);
-            if free != 0 {
-                let place = free.trailing_zeros() as usize;
+            if let Some(place) = bucket.matches(0).next() {
                 bucket.tags[place] = tag_of(hash);
                 bucket.locations[place] = location;
                 return;
@@ -142,7 +169,7 @@ impl Table {
 
     fn in_bucket(&self, at: usize) -> impl Iterator<Item = Location> {
         let bucket = &self.buckets[at];
-        places(!bucket.matches(0) & ((1 << PLACES) - 1)).map(|place| bucket.locations[place])
+        bucket.taken().map(|place| bucket.locations[place])
     }
 
     /// Calls `visit` for what belongs to the bucket `home`, wherever it lies.
@@ -375,6 +402,20 @@ mod tests {
             index.grow(hash_of);
         }
         index.insert(crowded(n), location(n), hash_of);
+    }
+
+    #[test]
+    fn places_are_matched_one_for_one() {
+        let mut bucket = EMPTY;
+        bucket.tags = [1, 0, 0x80, 255, 1, 2, 129, 1, 0, 1, 255, 1];
+        bucket.overflow = u32::MAX;
+        for tag in 0..=255 {
+            let expected = (0..PLACES).filter(|&place| bucket.tags[place] == tag);
+            let mut found: Vec<_> = bucket.matches(tag).collect();
+            found.sort_unstable();
+            assert_eq!(found, expected.collect::<Vec<_>>(), "{tag}");
+        }
+        assert_eq!(bucket.taken().count(), PLACES - 2);
     }
 
     #[test]

@@ -97,6 +97,23 @@ fn memory_is_bounded_in_loops_that_nearly_fit() {
 }
 
 #[test]
+fn a_loop_too_long_still_hits() {
+    let cache = cache(1024 * KIB, 1);
+    let (keys, mut hits) = (11_000u32, 0);
+    for n in 0..keys * 20 {
+        let key = (n % keys).to_le_bytes();
+        let is_hit = cache.get(&key, &mut Vec::new()).unwrap().is_some();
+        hits += u32::from(is_hit && n >= keys * 10);
+        if !is_hit {
+            cache.set(&key, NewRecord::of(&[0; 76])).unwrap();
+        }
+    }
+    let held = cache.statistics().records;
+    assert!(held < 9_500, "{held} of {keys} fit");
+    assert!(hits > keys * 10 / 2, "LRU would have none, not {hits}");
+}
+
+#[test]
 fn a_scan_does_not_push_out_what_is_used() {
     let cache = cache(1024 * KIB, 1);
     let hot = |n: u32| [b'h', n as u8, (n >> 8) as u8];
@@ -113,19 +130,40 @@ fn a_scan_does_not_push_out_what_is_used() {
 }
 
 #[test]
-fn values_that_change_their_length_push_nothing_out() {
+fn what_is_used_in_every_round_stays_among_what_is_used_once() {
     let cache = cache(1024 * KIB, 1);
-    for n in 0..2_000u32 {
-        cache.set(&n.to_le_bytes(), NewRecord::of(&[1; 100])).unwrap();
+    let hot = |n: u32| [b'h', n as u8, (n >> 8) as u8];
+    let mut misses = 0;
+    for round in 0..50u32 {
+        for n in 0..1_000 {
+            if get(&cache, &hot(n)).is_none() {
+                misses += u32::from(round > 5);
+                cache.set(&hot(n), NewRecord::of(&[0; 64])).unwrap();
+            }
+        }
+        for n in round * 1_000..(round + 1) * 1_000 {
+            cache.set(&n.to_le_bytes(), NewRecord::of(&[0; 64])).unwrap();
+            get(&cache, &n.to_le_bytes());
+        }
     }
-    for round in 0..200 {
-        for n in 0..100u32 {
-            let value = vec![2; 50 + (round * 13 + n as usize * 7) % 200];
-            cache.set(&n.to_le_bytes(), NewRecord::of(&value)).unwrap();
+    assert!(cache.statistics().evicted > 30_000);
+    assert!(misses < 500, "{misses} of 44,000");
+}
+
+#[test]
+fn memory_of_the_dead_is_used_before_the_living_go() {
+    let cache = cache(1024 * KIB, 1);
+    for n in 0..40_000u32 {
+        cache.set(&n.to_le_bytes(), NewRecord::of(&[1; 100])).unwrap();
+        // One in ten stays, so every segment holds a few that live among many that are dead.
+        if let Some(old) = n.checked_sub(50)
+            && old % 10 != 0
+        {
+            cache.delete(&old.to_le_bytes()).unwrap();
         }
     }
     let statistics = cache.statistics();
-    assert_eq!((statistics.evicted, statistics.records), (0, 2_000), "dead bytes go first");
+    assert_eq!((statistics.evicted, statistics.records), (0, 4_045));
 }
 
 #[test]
