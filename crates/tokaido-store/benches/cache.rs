@@ -1,5 +1,5 @@
-//! The cache beside others: `cargo bench -p tokaido-store --bench cache`, and with `-- hit-ratio`
-//! or `-- memory` the tables of docs/cache.md.
+//! The cache beside others: `cargo bench -p tokaido-store --bench cache`, and with `-- hit-ratio`,
+//! `-- memory`, `-- threads` or `-- stalls` the tables of docs/cache.md.
 
 use std::{
     hint::black_box,
@@ -15,8 +15,12 @@ mod hit_ratio;
 mod memory;
 #[path = "cache/policies.rs"]
 mod policies;
+#[path = "cache/stalls.rs"]
+mod stalls;
 #[path = "cache/subjects.rs"]
 mod subjects;
+#[path = "cache/threads.rs"]
+mod threads;
 #[path = "cache/traces.rs"]
 mod traces;
 
@@ -87,7 +91,7 @@ fn single(c: &mut Criterion) {
 
 /// Nine reads to a write, keys by Zipf 0.99 among ten times as many as there is room for.
 fn mixed(c: &mut Criterion) {
-    const ROOM: usize = 100_000;
+    const ROOM: usize = 500_000;
     let mut group = c.benchmark_group("90 % get, 10 % set, Zipf 0.99");
     group.throughput(Throughput::Elements(1)).sample_size(20);
     let traces: Vec<Vec<[u8; 16]>> = (0..2)
@@ -134,6 +138,8 @@ fn main() {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["hit-ratio", ..] => hit_ratio::print(),
         ["memory", ..] => memory::print(),
+        ["threads", ..] => threads::print(),
+        ["stalls", ..] => stalls::print(),
         ["memory-of", name] => memory::print_one(name),
         _ => {
             let mut criterion = Criterion::default().configure_from_args();

@@ -77,12 +77,14 @@ impl Shard {
         {
             return self.compact(number, now);
         }
-        let window_bytes = self.segments.queue_bytes(Queue::Window);
+        // Urgency is for the main queue: what the window passes on to it gains nothing by itself.
+        let is_window_next = !is_urgent
+            && self.segments.queue_bytes(Queue::Window) > self.layout.shard_bytes / WINDOW_PART;
         let main = self.segments.oldest(Queue::Main);
         let window = self.segments.oldest(Queue::Window);
         match (window, main) {
             (Some(number), None) => self.drain_window(number, now),
-            (Some(number), _) if window_bytes > self.layout.shard_bytes / WINDOW_PART => {
+            (Some(number), _) if is_window_next => {
                 self.drain_window(number, now);
             }
             (_, Some(number)) => self.drain_main(number, is_urgent, now),
@@ -100,7 +102,7 @@ impl Shard {
         let drained = self.segments.detach(number);
         self.drain(drained, now, |view| match view.visits() {
             0 => Fate::Evict { is_remembered: true },
-            _ => Fate::Keep { queue: Queue::Main, visits: 0 },
+            visits => Fate::Keep { queue: Queue::Main, visits: visits - 1 },
         });
     }
 

@@ -1,7 +1,7 @@
 //! The cache for callers in other languages: plain functions on slices and numbers.
 //!
-//! Nothing here allocates, panics on bad input or calls back; results go into memory of the
-//! caller's. An `extern "C"` bridge has only to make slices of its pointers. An expiry of 0 means
+//! Results go into memory of the caller's and allocate nothing; nothing panics on bad input or
+//! calls back. An `extern "C"` bridge has only to make slices of its pointers. An expiry of 0 means
 //! never.
 
 use crate::{Condition, IncrementError, NewRecord};

@@ -10,12 +10,14 @@ use super::{OptionsError, record, segment};
 pub(super) const SHARDS_MAX: usize = 256;
 /// Least memory of a shard, in bytes: sixteen of the smallest segments.
 pub(super) const SHARD_BYTES_MIN: usize = 64 << 10;
-/// Most memory of a shard, in bytes: what its locations address.
-pub(super) const SHARD_BYTES_MAX: usize = 32 << 30;
+/// Most memory of a shard, in bytes: with the shortest records that have a segment of their own,
+/// it has as many segments as locations can name.
+pub(super) const SHARD_BYTES_MAX: usize = 4 << 30;
+const _: () = assert!(SHARD_BYTES_MAX / segment::OWN_LEN_MIN <= segment::SEGMENTS_MAX);
 
-/// Without a wish, shards get at least this many bytes (4 MiB), so that half a shard, which is
-/// the longest record, is more than memcached's 1 MiB,
-const SHARD_BYTES_WANTED: usize = 4 << 20;
+/// Without a wish, shards get at least this many bytes (2 MiB), so that half a shard, which is
+/// the longest record, is about memcached's 1 MiB,
+const SHARD_BYTES_WANTED: usize = 2 << 20;
 /// and there are at most this many: enough that threads rarely meet, few enough that the part of
 /// each shard that cannot be filled stays small.
 const SHARDS_WANTED_MAX: usize = 64;
@@ -77,8 +79,9 @@ impl Options {
 }
 
 fn wanted_shards(bytes_max: usize) -> usize {
-    let wanted = floor_power_of_two((bytes_max / SHARD_BYTES_WANTED).max(1));
-    wanted.clamp(1, SHARDS_WANTED_MAX).max((bytes_max / SHARD_BYTES_MAX + 1).next_power_of_two())
+    let wanted = floor_power_of_two(bytes_max / SHARD_BYTES_WANTED).min(SHARDS_WANTED_MAX);
+    let needed = bytes_max.div_ceil(SHARD_BYTES_MAX).next_power_of_two();
+    wanted.max(needed).min(SHARDS_MAX)
 }
 
 fn floor_power_of_two(n: usize) -> usize {
@@ -96,9 +99,11 @@ mod tests {
     #[test]
     fn shards_follow_the_memory() {
         assert_eq!(layout(64 << 10, 0).unwrap().shards, 1);
-        assert_eq!(layout(64 << 20, 0).unwrap().shards, 16);
+        assert_eq!(layout(64 << 20, 0).unwrap().shards, 32);
         assert_eq!(layout(1 << 30, 0).unwrap().shards, 64);
         assert_eq!(layout(100 << 30, 0).unwrap().shards, 64);
+        assert_eq!(layout(300 << 30, 0).unwrap().shards, 128);
+        assert_eq!(layout(1 << 40, 0).unwrap().shards, 256);
         assert_eq!(layout(1 << 20, 4).unwrap().shards, 4);
         assert_eq!(layout(1 << 30, 0).unwrap().segment_len, 64 << 10);
     }
@@ -109,6 +114,7 @@ mod tests {
         assert_eq!(layout(1 << 40, 512).unwrap_err(), OptionsError::Shards { shards: 512 });
         assert!(matches!(layout(0, 0), Err(OptionsError::TooSmall { .. })));
         assert!(matches!(layout(1 << 20, 32), Err(OptionsError::TooSmall { .. })));
+        assert!(matches!(layout(2 << 40, 0), Err(OptionsError::TooLarge { .. })));
         assert!(matches!(layout(1 << 40, 1), Err(OptionsError::TooLarge { .. })));
     }
 }

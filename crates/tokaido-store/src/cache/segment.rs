@@ -11,9 +11,11 @@ use super::{memory::allocated, record};
 pub(super) const LEN_MAX: usize = 64 << 10;
 const OFFSET_BITS: u32 = (LEN_MAX / record::ALIGNMENT).ilog2();
 /// Most segments of a shard.
-const SEGMENTS_MAX: usize = 1 << (u32::BITS - OFFSET_BITS);
+pub(super) const SEGMENTS_MAX: usize = 1 << (u32::BITS - OFFSET_BITS);
 /// Part of a segment that a record in it may take.
 const SHARED_PART: usize = 8;
+/// In a shard with the longest segments, those of one record are longer than this.
+pub(super) const OWN_LEN_MIN: usize = LEN_MAX / SHARED_PART;
 /// "No segment", in links.
 const NONE: u32 = u32::MAX;
 
