@@ -27,3 +27,12 @@ pub struct HttpResponse {
     /// The whole body.
     pub body: Vec<u8>,
 }
+
+impl HttpResponse {
+    /// Makes it ready for another request, and keeps its memory.
+    pub fn clear(&mut self) {
+        self.status = 0;
+        self.headers.clear();
+        self.body.clear();
+    }
+}

@@ -4,14 +4,29 @@
 //! export, and runs them inside a transaction that the caller has begun; committing or rolling
 //! back stays with the caller.
 
+#![deny(missing_docs)]
+
+#[cfg(test)]
+mod annotations;
+mod bridge;
+#[cfg(test)]
+mod compiled;
+mod convert;
+mod engine;
 mod http;
+pub mod json;
+mod load;
+mod memory;
+mod pattern;
+mod percent;
 mod procedure;
 mod source;
 mod value;
 mod vm;
+mod watchdog;
 
 pub use http::{HttpRequest, HttpResponse};
 pub use procedure::{Mode, Procedure, ProcedureId, Route};
-pub use source::{LoadError, Source, Sources};
+pub use source::{LoadError, SOURCE_DEPTH_MAX, SOURCE_LEN_MAX, SOURCES_MAX, Source, Sources};
 pub use value::Value;
 pub use vm::{CallError, Limits, Transaction, Vm, VmError};

@@ -38,3 +38,11 @@ pub struct Route {
     /// The path; `:name` takes one segment, `*name` at the end takes the rest.
     pub pattern: String,
 }
+
+impl ProcedureId {
+    /// The place in [`crate::Vm::procedures`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}

@@ -1,5 +1,7 @@
 //! What goes into a procedure and what comes out of it.
 
+use crate::convert::VALUE_DEPTH_MAX;
+
 /// A Lua value without identity: arguments and results are copied.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -17,4 +19,29 @@ pub enum Value {
     Array(Vec<Value>),
     /// Any other table, sorted by key so that results are stable.
     Map(Vec<(Value, Value)>),
+}
+
+impl Value {
+    /// Whether Lua can be given it: not nested too deeply, and with map keys that tables can have.
+    pub(crate) fn is_passable(&self) -> bool {
+        self.is_passable_at(0)
+    }
+
+    fn is_passable_at(&self, depth: usize) -> bool {
+        let key = |key: &Value| match key {
+            Value::Boolean(_) | Value::Integer(_) | Value::String(_) => true,
+            Value::Number(number) => !number.is_nan(),
+            Value::Nil | Value::Array(_) | Value::Map(_) => false,
+        };
+        match self {
+            Value::Array(items) => {
+                depth < VALUE_DEPTH_MAX && items.iter().all(|item| item.is_passable_at(depth + 1))
+            }
+            Value::Map(entries) => {
+                depth < VALUE_DEPTH_MAX
+                    && entries.iter().all(|(k, item)| key(k) && item.is_passable_at(depth + 1))
+            }
+            _ => true,
+        }
+    }
 }

@@ -76,7 +76,8 @@ pub trait Writer {
     /// [`flush`](Self::flush); a remote one decides here.
     ///
     /// # Errors
-    /// [`CommitError::Conflict`]: nothing of it happened, run it again.
+    /// [`CommitError::Conflict`]: nothing of it happened, run it again. With any other error the
+    /// whole group is lost, as with a failed [`rollback`](Self::rollback).
     fn commit(&mut self) -> Result<CommitNumber, CommitError>;
 
     /// Ends the open transaction as if it had never been. Does nothing without one.

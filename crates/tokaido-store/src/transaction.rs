@@ -69,7 +69,8 @@ pub trait ReadTransaction {
         direction: Direction,
     ) -> Result<Option<Entry<'t>>, ReadError>;
 
-    /// Records and bytes of one database, without counting them.
+    /// Records and bytes of one database, without counting them: as of the last commit, even if
+    /// the snapshot is older, and with what the transaction itself has written.
     ///
     /// # Errors
     /// Only if the engine fails.

@@ -1,19 +1,97 @@
-//! The databases of a store: their names in memory, their trees and sizes in `meta`.
+//! The databases: their names in memory, and which tree each has in a tree of its own.
+//!
+//! A database's records stand in a *tree*, a numbered space of keys. Clearing a database gives it
+//! a new tree, which takes no time and is rolled back like any other write, since the catalog is
+//! itself records in a tree. A number is not used again as long as anything is left of its tree.
 
 use std::{
     collections::HashMap,
-    sync::{
-        RwLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    ops::Bound,
+    sync::{PoisonError, RwLock, RwLockReadGuard},
 };
 
-use crate::{DatabaseError, DatabaseId, ReadError, database, limits};
+use crate::{DatabaseError, DatabaseId, Direction, ReadError, database, limits, record};
 
-use super::{
-    layout::{self, DatabaseEntry},
-    lmdb::{Dbi, Step, Txn},
-};
+use super::view::View;
+
+/// The tree that holds the catalog: index of the database, u16 big-endian → tree u32, name.
+pub(super) const CATALOG_TREE: u32 = 0;
+
+/// The tree that holds the expiry index, see `expiry`.
+pub(super) const EXPIRY_TREE: u32 = 1;
+
+/// The first tree that a database can have.
+pub(super) const FIRST_TREE: u32 = 2;
+
+pub(super) fn catalog_key(index: usize) -> [u8; 2] {
+    (index as u16).to_be_bytes()
+}
+
+pub(super) fn catalog_value(tree: u32, name: &str) -> Vec<u8> {
+    [&tree.to_le_bytes(), name.as_bytes()].concat()
+}
+
+/// What the catalog says of one database.
+pub(super) struct CatalogEntry {
+    pub(super) index: usize,
+    pub(super) tree: u32,
+    pub(super) name: String,
+}
+
+/// All entries, in the order of their indexes.
+pub(super) fn read_catalog(view: &View) -> Result<Vec<CatalogEntry>, ReadError> {
+    let mut entries = Vec::new();
+    let mut from = Bound::Unbounded;
+    while let Some((key, stored)) =
+        view.seek(CATALOG_TREE, from, Direction::Forward, |_| Ok(true))?
+    {
+        let entry = parse(key, record::decode(stored)?.value);
+        entries.push(entry.ok_or_else(|| ReadError::Damaged { what: "the catalog".to_owned() })?);
+        from = Bound::Excluded(key);
+    }
+    Ok(entries)
+}
+
+fn parse(key: &[u8], value: &[u8]) -> Option<CatalogEntry> {
+    let index = u16::from_be_bytes(key.try_into().ok()?) as usize;
+    let (tree, name) = value.split_first_chunk::<4>()?;
+    let name = std::str::from_utf8(name).ok()?.to_owned();
+    let tree = u32::from_le_bytes(*tree);
+    (index < limits::DATABASES_MAX).then_some(CatalogEntry { index, tree, name })
+}
+
+/// Which tree each database has, by index.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TreeMap {
+    trees: Vec<Option<u32>>,
+}
+
+impl TreeMap {
+    pub(super) fn read(view: &View) -> Result<Self, ReadError> {
+        let mut map = Self::default();
+        for entry in read_catalog(view)? {
+            map.set(entry.index, entry.tree);
+        }
+        Ok(map)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, database: DatabaseId) -> Option<u32> {
+        self.trees.get(database.index()).copied().flatten()
+    }
+
+    pub(super) fn set(&mut self, index: usize, tree: u32) {
+        if self.trees.len() <= index {
+            self.trees.resize(index + 1, None);
+        }
+        self.trees[index] = Some(tree);
+    }
+
+    /// Whether anybody has the tree.
+    pub(super) fn has(&self, tree: u32) -> bool {
+        tree < FIRST_TREE || self.trees.contains(&Some(tree))
+    }
+}
 
 /// The names of the databases, registered by whoever asks for one.
 #[derive(Default)]
@@ -23,19 +101,22 @@ pub(super) struct Names {
 
 #[derive(Default)]
 struct NamesState {
-    by_index: Vec<String>,
+    /// `None` where the catalog has a gap: names are registered in one order and written in another.
+    by_index: Vec<Option<String>>,
     by_name: HashMap<String, DatabaseId>,
 }
 
 impl Names {
-    /// The names that `meta` holds, in the order of their indexes.
-    pub(super) fn new(by_index: Vec<String>) -> Self {
-        let by_name = by_index
-            .iter()
-            .enumerate()
-            .map(|(index, name)| (name.clone(), DatabaseId::from_index(index)))
-            .collect();
-        Self { state: RwLock::new(NamesState { by_index, by_name }) }
+    pub(super) fn new(entries: &[CatalogEntry]) -> Self {
+        let mut state = NamesState::default();
+        for entry in entries {
+            if state.by_index.len() <= entry.index {
+                state.by_index.resize(entry.index + 1, None);
+            }
+            state.by_index[entry.index] = Some(entry.name.clone());
+            state.by_name.insert(entry.name.clone(), DatabaseId::from_index(entry.index));
+        }
+        Self { state: RwLock::new(state) }
     }
 
     pub(super) fn find(&self, name: &str) -> Option<DatabaseId> {
@@ -47,88 +128,38 @@ impl Names {
             return Ok(id);
         }
         database::check_name(name)?;
-        let mut state = self.state.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = state.by_name.get(name) {
             return Ok(*id);
         }
-        if state.by_index.len() == limits::DATABASES_MAX {
+        let gap = state.by_index.iter().position(Option::is_none);
+        let index = gap.unwrap_or(state.by_index.len());
+        if index == limits::DATABASES_MAX {
             return Err(DatabaseError::TooMany);
         }
-        let id = DatabaseId::from_index(state.by_index.len());
-        state.by_index.push(name.to_owned());
+        if gap.is_none() {
+            state.by_index.push(None);
+        }
+        state.by_index[index] = Some(name.to_owned());
+        let id = DatabaseId::from_index(index);
         state.by_name.insert(name.to_owned(), id);
         Ok(id)
     }
 
     pub(super) fn all(&self) -> Vec<(DatabaseId, String)> {
         let state = self.read();
-        let ids = (0..state.by_index.len()).map(DatabaseId::from_index);
-        ids.zip(state.by_index.iter().cloned()).collect()
+        let named = state.by_index.iter().enumerate();
+        named
+            .filter_map(|(index, name)| Some((DatabaseId::from_index(index), name.clone()?)))
+            .collect()
     }
 
     pub(super) fn name(&self, index: usize) -> String {
-        self.read().by_index.get(index).cloned().unwrap_or_default()
+        self.read().by_index.get(index).cloned().flatten().unwrap_or_default()
     }
 
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, NamesState> {
+    fn read(&self) -> RwLockReadGuard<'_, NamesState> {
         // A panic under the lock cannot leave the two maps apart: see `register`.
-        self.state.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The trees of the environment that transactions may use, by number.
-///
-/// LMDB lets a transaction use only those named databases that were open when it began. The
-/// *generation* tells readers cheaply whether anything changed: it is odd while a commit is under
-/// way that gives some database another tree, and grows with each.
-#[derive(Default)]
-pub(super) struct Trees {
-    open: RwLock<Vec<Dbi>>,
-    generation: AtomicU64,
-}
-
-impl Trees {
-    pub(super) fn new(open: Vec<Dbi>) -> Self {
-        Self { open: RwLock::new(open), generation: AtomicU64::new(0) }
-    }
-
-    pub(super) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::SeqCst)
-    }
-
-    /// To be called before and after a commit that changes which tree is whose.
-    pub(super) fn turn_generation(&self) {
-        self.generation.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// Makes known the trees that a commit has created; their numbers go on from the last.
-    pub(super) fn extend(&self, created: &[Dbi]) {
-        let mut open = self.open.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        open.extend_from_slice(created);
-    }
-
-    pub(super) fn all(&self) -> Vec<Dbi> {
-        self.open.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
-    }
-}
-
-/// Reads the entries of all databases, with their names, in the order of their indexes.
-pub(super) fn read_entries(
-    txn: &mut Txn,
-    meta: Dbi,
-) -> Result<Vec<(DatabaseEntry, String)>, ReadError> {
-    let damaged = |what: &str| ReadError::Damaged { what: what.to_owned() };
-    let mut entries = Vec::new();
-    let mut found = txn.step(meta, Step::AtOrAfter(layout::DATABASE_PREFIX))?;
-    while let Some((key, value)) = found {
-        let Some(index) = layout::database_index(key) else { break };
-        if index != entries.len() || index >= limits::DATABASES_MAX {
-            return Err(damaged("the list of databases has a gap"));
-        }
-        let (entry, name) =
-            DatabaseEntry::decode(value).ok_or_else(|| damaged("an entry of a database"))?;
-        entries.push((entry, name.to_owned()));
-        found = txn.step(meta, Step::Next)?;
-    }
-    Ok(entries)
 }

@@ -1,70 +1,69 @@
-//! Removing what has expired, by following the expiry index.
+//! The expiry index: a tree of its own, in the order of time.
+//!
+//! ```text
+//! key      time in ms u64 big-endian, database index u16 big-endian, the record's key
+//! value    nothing
+//! ```
+//! An entry may be stale: its record was overwritten by a put that did not look what it replaced,
+//! or cleared. So whoever follows one looks at the record's own expiry.
 
-use crate::{DatabaseId, ReadError, WriteError, limits};
+use std::ops::Bound;
 
-use super::{group::Group, layout, lmdb::Step, long_key, transaction::TreeTransaction};
+use crate::{DatabaseId, Direction, WriteError, limits};
 
-/// Follows up to `limit` due entries of the index. Gives the number of records removed.
+use super::{catalog::EXPIRY_TREE, transaction::TreeTransaction};
+
+/// The entry of a record.
+pub(super) fn key(at_ms: u64, database: DatabaseId, key: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(8 + 2 + key.len());
+    out.extend_from_slice(&at_ms.to_be_bytes());
+    out.extend_from_slice(&(database.index() as u16).to_be_bytes());
+    out.extend_from_slice(key);
+    out
+}
+
+/// Time, database and key of an entry.
+fn parse(entry: &[u8]) -> Option<(u64, DatabaseId, &[u8])> {
+    let (at_ms, rest) = entry.split_first_chunk::<8>()?;
+    let (index, key) = rest.split_first_chunk::<2>()?;
+    let index = u16::from_be_bytes(*index) as usize;
+    if index >= limits::DATABASES_MAX || key.is_empty() {
+        return None;
+    }
+    Some((u64::from_be_bytes(*at_ms), DatabaseId::from_index(index), key))
+}
+
+/// Follows up to `limit` due entries. Gives the number of records removed.
 pub(super) fn sweep(transaction: &mut TreeTransaction, limit: usize) -> Result<usize, WriteError> {
     let mut removed = 0;
     for _ in 0..limit {
-        let Some(entry) = next_due(transaction)? else { break };
-        removed += follow(transaction, &entry)?;
-        let dbi = transaction.shared.expiry;
-        let Group { edit, broken, .. } = &mut transaction.group;
-        Group::guard(broken, edit.remove(dbi, &entry).map(|_| ()))?;
-    }
-    Ok(removed)
-}
-
-fn next_due(transaction: &mut TreeTransaction) -> Result<Option<Vec<u8>>, WriteError> {
-    let dbi = transaction.shared.expiry;
-    let now_ms = transaction.now_ms;
-    let first = transaction.group.edit.txn.step(dbi, Step::First).map_err(ReadError::from)?;
-    let Some((entry, _)) = first else { return Ok(None) };
-    let is_due = layout::parse_expiry_key(entry).is_none_or(|(at_ms, ..)| at_ms <= now_ms);
-    Ok(is_due.then(|| entry.to_vec()))
-}
-
-/// Removes what one entry of the index stands for.
-fn follow(transaction: &mut TreeTransaction, entry: &[u8]) -> Result<usize, WriteError> {
-    let Some((_, index, part)) = layout::parse_expiry_key(entry) else { return Ok(0) };
-    if index >= limits::DATABASES_MAX || part.is_empty() {
-        return Ok(0);
-    }
-    let database = DatabaseId::from_index(index);
-    if part.len() < layout::EXPIRY_KEY_PART_LEN {
-        return Ok(transaction.remove_if_expired(database, part)?.into());
-    }
-    let mut removed = 0;
-    for key in keys_with_prefix(transaction, database, part)? {
-        removed += usize::from(transaction.remove_if_expired(database, &key)?);
-    }
-    Ok(removed)
-}
-
-/// All keys, of records expired or not, that begin with a key part of the index.
-fn keys_with_prefix(
-    transaction: &mut TreeTransaction,
-    database: DatabaseId,
-    prefix: &[u8],
-) -> Result<Vec<Vec<u8>>, WriteError> {
-    let mut keys = Vec::new();
-    let Some(dbi) = transaction.group.tree(database.index()) else { return Ok(keys) };
-    let txn = &mut transaction.group.edit.txn;
-    let mut step = Step::AtOrAfter(prefix);
-    while let Some((tree_key, stored)) = txn.step(dbi, step).map_err(ReadError::from)? {
-        if !tree_key.starts_with(prefix) {
-            break;
-        }
-        if long_key::is_bucket(tree_key) {
-            for pair in long_key::pairs(stored) {
-                keys.push(pair?.0.to_vec());
+        let first =
+            transaction
+                .view
+                .seek(EXPIRY_TREE, Bound::Unbounded, Direction::Forward, |_| Ok(true))?;
+        let Some((entry, _)) = first else { break };
+        let entry = entry.to_vec();
+        if let Some((at_ms, database, key)) = parse(&entry) {
+            if at_ms > transaction.now_ms {
+                break;
             }
-        } else {
-            keys.push(tree_key.to_vec());
+            removed += usize::from(transaction.remove_if_expired(database, key)?);
         }
-        step = Step::Next;
+        transaction.remove_expiry_entry(&entry)?;
     }
-    Ok(keys)
+    Ok(removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_sort_by_time_and_read_back() {
+        let database = DatabaseId::from_index(3);
+        let entry = key(1 << 40, database, b"k");
+        assert_eq!(parse(&entry), Some((1 << 40, database, &b"k"[..])));
+        assert!(key(255, DatabaseId::from_index(9), b"z") < key(256, database, b"a"));
+        assert_eq!(parse(b"short"), None);
+    }
 }

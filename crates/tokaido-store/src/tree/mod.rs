@@ -1,24 +1,31 @@
-//! The durable engine: an LMDB file, synced once for each group of transactions.
+//! The durable engine: a log and a memtable before an LMDB file.
 //!
-//! Where to look: [`layout`](self) for what stands where in the file, `long_key` for keys that
-//! LMDB would not take, `edit` for how one transaction of a group is taken back, `snapshot` and
-//! `writer` for the two sides of the [`Store`](crate::Store) trait.
+//! A transaction writes into the memtable under a number that nobody sees yet. Committing a group
+//! appends its operations to the log, syncs once, and publishes the numbers. A checkpoint moves a
+//! frozen memtable into the base, in order, and drops its part of the log. A read looks into the
+//! memtable, the frozen one, and the base.
+//!
+//! Where to look: docs/file-format.md for the files; `view` for reading the three as one; `writer`
+//! and `transaction` for the way of a write; `checkpoint` for the way into the base; `accounts` for
+//! how records are counted without looking each of them up.
 
+mod accounts;
+mod base;
 mod catalog;
-mod edit;
+mod checkpoint;
 mod expiry;
-mod group;
-mod layout;
-mod lmdb;
-mod long_key;
+mod log;
+mod memtable;
 mod open;
 mod options;
-mod read;
+mod shared;
 mod snapshot;
 mod store;
 mod transaction;
+mod view;
 mod writer;
 
+pub use log::{DirectoryStorage, LogFile, LogStorage};
 pub use open::open;
-pub use options::Options;
+pub use options::{Options, SyncMode};
 pub use store::TreeStore;

@@ -1,20 +1,26 @@
-//! Opening a store: the lock, the file, the format, the databases.
+//! Opening a store: the lock, the base, the log, the databases.
 
 use std::{
     fs::{self, File, TryLockError},
+    hash::BuildHasher,
     io,
     path::Path,
+    sync::Arc,
 };
 
-use crate::{OpenError, ReadError};
+use crate::{OpenError, ReadError, WriteError};
 
 use super::{
-    catalog::{self, Names, Trees},
-    layout,
-    lmdb::{Dbi, Environment, EnvironmentOptions, Insert, LmdbError, WriteTxn},
-    options::Options,
-    store::{Parts, TreeStore},
-    writer::Committed,
+    DirectoryStorage, LogStorage, Options, TreeStore,
+    accounts::{Accounts, Changes},
+    base::{Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION},
+    catalog::{self, FIRST_TREE, Names, read_catalog},
+    checkpoint,
+    log::{Operation, RecoveryError, operations, recover},
+    memtable::Memtable,
+    shared::{Parts, Shared, Tables},
+    view::View,
+    writer::Seat,
 };
 
 /// The file that the process which has the store keeps locked.
@@ -22,151 +28,170 @@ const LOCK_FILE: &str = "tokaido.lock";
 
 /// Opens the store in `directory`, and makes both if they are not there.
 ///
+/// The time it takes does not depend on what the store holds, but on the log since the last
+/// checkpoint, which is no longer than [`Options::memtable_bytes`].
+///
 /// # Errors
 /// See [`OpenError`].
 pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> {
-    let io_error = |source| OpenError::Io { directory: directory.to_owned(), source };
-    fs::create_dir_all(directory).map_err(io_error)?;
-    let lock = lock(directory)?;
     let opening = Opening { directory };
-    let environment = opening.environment(&options)?;
-    let mut txn = environment.write().map_err(|error| opening.failed(error))?;
-    let contents = opening.contents(&mut txn)?;
-    txn.commit().map_err(|error| opening.failed(error))?;
+    fs::create_dir_all(directory).map_err(|error| opening.io(error))?;
+    let lock = opening.lock()?;
+    let (base, contents) = opening.base(&options)?;
+    let storage = match &options.log {
+        Some(storage) => Arc::clone(storage),
+        None => Arc::new(DirectoryStorage::new(directory).map_err(|error| opening.io(error))?),
+    };
     // The files may be new: they must be found after a power failure.
-    File::open(directory).and_then(|handle| handle.sync_all()).map_err(io_error)?;
-    let Contents { meta, expiry, names, trees, committed } = contents;
-    Ok(TreeStore::new(Parts {
-        environment,
-        clock: options.clock,
-        names,
-        trees,
-        meta,
-        expiry,
-        committed,
-        directory: directory.to_owned(),
-        lock,
-    }))
-}
-
-fn lock(directory: &Path) -> Result<File, OpenError> {
-    let io_error = |source| OpenError::Io { directory: directory.to_owned(), source };
-    let mut options = File::options();
-    let file = options.create(true).write(true).truncate(false).open(directory.join(LOCK_FILE));
-    let file = file.map_err(io_error)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::Locked { directory: directory.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(io_error(source)),
-    }
+    let synced = File::open(directory).and_then(|handle| handle.sync_all());
+    synced.and_then(|()| storage.sync_directory()).map_err(|error| opening.io(error))?;
+    let base = Arc::new(base);
+    let shared = opening.recover(base, contents, storage, options, lock)?;
+    let shared = Arc::new(shared);
+    let keeper = std::thread::Builder::new().name("tokaido-keeper".to_owned()).spawn({
+        let shared = Arc::clone(&shared);
+        move || checkpoint::keep(&shared)
+    });
+    Ok(TreeStore::new(shared, keeper.map_err(|error| opening.io(error))?))
 }
 
 struct Opening<'d> {
     directory: &'d Path,
 }
 
-struct Contents {
-    meta: Dbi,
-    expiry: Dbi,
-    names: Names,
-    trees: Trees,
-    committed: Committed,
-}
-
 impl Opening<'_> {
-    fn failed(&self, error: LmdbError) -> OpenError {
+    fn io(&self, source: io::Error) -> OpenError {
+        OpenError::Io { directory: self.directory.to_owned(), source }
+    }
+
+    fn damaged(&self, what: &dyn ToString) -> OpenError {
+        OpenError::Damaged { directory: self.directory.to_owned(), what: what.to_string() }
+    }
+
+    fn version(&self, found: u32) -> OpenError {
         let directory = self.directory.to_owned();
-        match error.system() {
-            Some(code) => OpenError::Io { directory, source: io::Error::from_raw_os_error(code) },
-            None => OpenError::Damaged { directory, what: error.to_string() },
+        OpenError::Version { directory, found, known: FORMAT_VERSION }
+    }
+
+    fn lock(&self) -> Result<File, OpenError> {
+        let mut options = File::options();
+        let path = self.directory.join(LOCK_FILE);
+        let file = options.create(true).write(true).truncate(false).open(path);
+        let file = file.map_err(|error| self.io(error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                Err(OpenError::Locked { directory: self.directory.to_owned() })
+            }
+            Err(TryLockError::Error(error)) => Err(self.io(error)),
         }
     }
 
-    fn damaged(&self, what: &str) -> OpenError {
-        OpenError::Damaged { directory: self.directory.to_owned(), what: what.to_owned() }
-    }
-
-    fn environment(&self, options: &Options) -> Result<Environment, OpenError> {
-        // The trees, `meta`, `expiry`, and room for the look at the name after the last tree.
-        let databases_max = layout::TREES_MAX + 3;
-        let options = EnvironmentOptions {
-            map_size: options.size_max,
-            readers_max: options.snapshots_max,
-            databases_max: databases_max as u32,
-        };
-        Environment::open(self.directory, &options).map_err(|error| self.failed(error))
-    }
-
-    fn contents(&self, txn: &mut WriteTxn) -> Result<Contents, OpenError> {
-        let meta = txn.create_database(layout::META).map_err(|error| self.failed(error))?;
-        let expiry = txn.create_database(layout::EXPIRY).map_err(|error| self.failed(error))?;
-        self.check_format(txn, meta)?;
-        let number = match self.number(txn, meta, layout::COMMIT_KEY)? {
-            None => 0,
-            Some(bytes) => u64::from_le_bytes(bytes),
-        };
-        let trees = self.trees(txn)?;
-        let entries = catalog::read_entries(txn, meta).map_err(|error| match error {
-            ReadError::Damaged { what } => self.damaged(&what),
-            other => self.damaged(&other.to_string()),
-        })?;
-        let is_missing = |tree: u32| tree as usize >= trees.len();
-        if entries.iter().any(|(entry, _)| entry.tree.is_some_and(is_missing)) {
-            return Err(self.damaged("a database whose tree is missing"));
-        }
-        let (databases, names) = entries.into_iter().unzip();
-        Ok(Contents {
-            meta,
-            expiry,
-            names: Names::new(names),
-            trees: Trees::new(trees),
-            committed: Committed { databases, number },
+    fn base(&self, options: &Options) -> Result<(Base, BaseContents), OpenError> {
+        let options = BaseOptions { size_max: options.size_max, views_max: options.snapshots_max };
+        // A random number, as hash seeds are: it tells the files of stores apart.
+        let new_store = foldhash::quality::RandomState::default().hash_one(self.directory);
+        Base::open(self.directory, &options, new_store).map_err(|error| match error {
+            BaseOpenError::Lmdb(error) => match error.system() {
+                Some(code) => self.io(io::Error::from_raw_os_error(code)),
+                None => self.damaged(&error),
+            },
+            BaseOpenError::Version(found) => self.version(found),
+            BaseOpenError::Damaged(what) => self.damaged(&what),
         })
     }
 
-    /// Checks the version of the format, or marks a new store with it.
-    fn check_format(&self, txn: &mut WriteTxn, meta: Dbi) -> Result<(), OpenError> {
-        let known = layout::FORMAT_VERSION;
-        match self.number(txn, meta, layout::FORMAT_KEY)?.map(u32::from_le_bytes) {
-            Some(found) if found == known => Ok(()),
-            Some(found) => {
-                let directory = self.directory.to_owned();
-                Err(OpenError::Version { directory, found, known })
-            }
-            None => {
-                let bytes = known.to_le_bytes();
-                match txn.insert(meta, layout::FORMAT_KEY, bytes.len()) {
-                    Ok(Insert::Vacant(room)) => room.copy_from_slice(&bytes),
-                    Ok(Insert::Occupied(_)) => {}
-                    Err(error) => return Err(self.failed(error)),
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// A number of `N` bytes in `meta`.
-    fn number<const N: usize>(
+    /// Reads the log into a memtable.
+    fn recover(
         &self,
-        txn: &mut WriteTxn,
-        meta: Dbi,
-        key: &[u8],
-    ) -> Result<Option<[u8; N]>, OpenError> {
-        let stored = txn.find(meta, key).map_err(|error| self.failed(error))?;
-        stored
-            .map(|bytes| bytes.try_into().map_err(|_| self.damaged("a number of a wrong length")))
-            .transpose()
+        base: Arc<Base>,
+        contents: BaseContents,
+        storage: Arc<dyn LogStorage>,
+        options: Options,
+        lock: File,
+    ) -> Result<Shared, OpenError> {
+        let mut replay = Replay::new(&contents);
+        let recovered = recover(&*storage, base.store(), contents.sequence, |sequence, bytes| {
+            replay.transaction(sequence, bytes)
+        });
+        let recovered = recovered.map_err(|error| match error {
+            RecoveryError::Io(error) => self.io(error),
+            RecoveryError::Damaged(what) => self.damaged(&what),
+            RecoveryError::Version(found) => self.version(found),
+        })?;
+        let Replay { memtable, changes, next_tree } = replay;
+        let active = Arc::clone(memtable.table());
+        let tables = Arc::new(Tables { active: Arc::clone(&active), frozen: None });
+        let is_log_needed = recovered.last_sequence > contents.sequence;
+        let entries = self.catalog(&base, &tables)?;
+        let next_tree = entries.iter().map(|entry| entry.tree + 1).fold(next_tree, u32::max);
+        let seat = Seat {
+            memtable,
+            segment: None,
+            next_segment: recovered.next_segment,
+            sequence: recovered.last_sequence,
+            next_tree,
+        };
+        let accounts = Accounts::new(contents, active, changes);
+        let names = Names::new(&entries);
+        let directory = self.directory.to_owned();
+        let shared = Shared::new(Parts {
+            base,
+            options,
+            names,
+            storage,
+            tables,
+            accounts,
+            seat,
+            directory,
+            lock,
+        });
+        if !is_log_needed {
+            checkpoint::remove_segments(&shared, recovered.next_segment);
+        }
+        Ok(shared)
     }
 
-    /// Opens every tree; they are numbered without gaps.
-    fn trees(&self, txn: &mut WriteTxn) -> Result<Vec<Dbi>, OpenError> {
-        let mut trees = Vec::new();
-        loop {
-            let name = layout::tree_name(trees.len() as u32);
-            match txn.find_database(&name).map_err(|error| self.failed(error))? {
-                Some(dbi) => trees.push(dbi),
-                None => return Ok(trees),
-            }
+    fn catalog(
+        &self,
+        base: &Arc<Base>,
+        tables: &Arc<Tables>,
+    ) -> Result<Vec<catalog::CatalogEntry>, OpenError> {
+        let read = || {
+            let mut base = BaseView::new(Arc::clone(base))?;
+            base.renew()?;
+            read_catalog(&View { tables: Arc::clone(tables), base, sequence: u64::MAX })
+        };
+        read().map_err(|error: ReadError| self.damaged(&error))
+    }
+}
+
+/// A memtable that is being filled from the log.
+struct Replay {
+    memtable: super::memtable::MemtableWriter,
+    changes: Changes,
+    next_tree: u32,
+}
+
+impl Replay {
+    fn new(contents: &BaseContents) -> Self {
+        let next_tree = contents.trees.iter().map(|(tree, _)| tree + 1).fold(FIRST_TREE, u32::max);
+        Self { memtable: Memtable::create(), changes: Changes::default(), next_tree }
+    }
+
+    fn transaction(&mut self, sequence: u64, bytes: &[u8]) -> Result<(), String> {
+        for operation in operations(bytes) {
+            let operation = operation.ok_or("a transaction does not hold what it says")?;
+            self.operation(sequence, &operation).map_err(|error| error.to_string())?;
         }
+        Ok(())
+    }
+
+    fn operation(&mut self, sequence: u64, operation: &Operation<'_>) -> Result<(), WriteError> {
+        let Operation { tree, key, record } = *operation;
+        self.next_tree = self.next_tree.max(tree + 1);
+        let parts = record.map(|record| [&[][..], record]);
+        self.changes.write(&mut self.memtable, tree, key, parts, sequence)?;
+        Ok(())
     }
 }

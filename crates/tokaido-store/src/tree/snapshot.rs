@@ -1,98 +1,74 @@
-//! Snapshots: LMDB read transactions that are kept and renewed.
+//! Snapshots: views that are kept and renewed.
 
 use std::{ops::Bound, sync::Arc};
 
 use crate::{
     DatabaseId, DatabaseStatistics, Direction, Entry, ReadError, ReadTransaction, Record, Snapshot,
+    record,
 };
 
 use super::{
-    catalog, layout,
-    lmdb::{Dbi, ReadTxn},
-    read,
-    store::Shared,
+    base::BaseView,
+    catalog::TreeMap,
+    shared::{Shared, lock},
+    view::{self, View},
 };
 
 pub(super) struct TreeSnapshot {
-    /// Before `shared`, which closes the environment if it is the last to go.
-    txn: ReadTxn,
+    /// Before `shared`. `None` while no view is held.
+    view: Option<View>,
+    /// The handle of the base, while no view is held.
+    spare: Option<BaseView>,
     shared: Arc<Shared>,
     now_ms: u64,
-    /// Whether the LMDB transaction holds a view.
-    is_held: bool,
-    /// The trees of the databases in this view, by index.
-    trees: Vec<Option<Dbi>>,
-    /// The generation of `Shared::trees` that `trees` belongs to for certain.
-    generation: Option<u64>,
+    trees: TreeMap,
+    /// The commit that `trees` was read at.
+    trees_read_at: Option<u64>,
 }
 
 impl TreeSnapshot {
     pub(super) fn new(shared: Arc<Shared>) -> Result<Self, ReadError> {
-        let mut txn = shared.environment.read().map_err(|error| {
-            let error_text = error.to_string();
-            let hint = if error.is_readers_full() { "; raise the limit of snapshots" } else { "" };
-            ReadError::Engine { message: format!("{error_text}{hint}") }
-        })?;
-        txn.reset();
-        let mut snapshot =
-            Self { shared, txn, now_ms: 0, is_held: false, trees: Vec::new(), generation: None };
+        let mut snapshot = Self {
+            view: None,
+            spare: None,
+            shared,
+            now_ms: 0,
+            trees: TreeMap::default(),
+            trees_read_at: None,
+        };
         snapshot.hold()?;
         Ok(snapshot)
     }
 
-    /// Takes the newest view, if none is held.
+    /// The view, which is taken now if none is held.
     #[inline]
-    fn hold(&mut self) -> Result<(), ReadError> {
-        if self.is_held {
-            return Ok(());
+    fn hold(&mut self) -> Result<&View, ReadError> {
+        if self.view.is_none() {
+            self.take_view()?;
         }
+        Ok(self.view.as_ref().expect("it was just taken"))
+    }
+
+    fn take_view(&mut self) -> Result<(), ReadError> {
         self.now_ms = self.shared.clock.now_ms();
-        let before = self.shared.trees.generation();
-        self.txn.renew()?;
-        self.is_held = true;
-        let is_stable = before.is_multiple_of(2) && before == self.shared.trees.generation();
-        if !(is_stable && self.generation == Some(before)) {
-            self.generation = None;
-            self.read_trees()?;
-            self.generation = is_stable.then_some(before);
+        let mut base = match self.spare.take() {
+            Some(base) => base,
+            None => BaseView::new(Arc::clone(&self.shared.base))?,
+        };
+        let (tables, sequence) = self.shared.renew(&mut base)?;
+        self.view = Some(View { tables, base, sequence });
+        self.read_trees()
+    }
+
+    fn read_trees(&mut self) -> Result<(), ReadError> {
+        let Some(view) = &self.view else { return Ok(()) };
+        let changed = self.shared.catalog_changed();
+        if self.trees_read_at.is_none_or(|read_at| read_at < changed) {
+            self.trees_read_at = None;
+            self.trees = TreeMap::read(view)?;
+            self.trees_read_at = Some(view.sequence);
         }
         Ok(())
-    }
-
-    /// Reads which tree is whose in this view.
-    ///
-    /// Between LMDB's commit of a new tree and our knowing its handle lie a few instructions of
-    /// the writer. A view taken there is given up for the next.
-    fn read_trees(&mut self) -> Result<(), ReadError> {
-        loop {
-            let open = self.shared.trees.all();
-            let entries = catalog::read_entries(&mut self.txn, self.shared.meta)?;
-            self.trees.clear();
-            let mut is_usable = true;
-            for (entry, _) in &entries {
-                let dbi = match entry.tree {
-                    None => None,
-                    Some(number) => open.get(number as usize).copied(),
-                };
-                is_usable &= match dbi {
-                    Some(dbi) => self.txn.knows(dbi),
-                    None => entry.tree.is_none(),
-                };
-                self.trees.push(dbi);
-            }
-            if is_usable {
-                return Ok(());
-            }
-            std::thread::yield_now();
-            self.txn.reset();
-            self.is_held = false;
-            self.txn.renew()?;
-            self.is_held = true;
-        }
-    }
-
-    fn tree(&self, database: DatabaseId) -> Option<Dbi> {
-        self.trees.get(database.index()).copied().flatten()
     }
 }
 
@@ -106,11 +82,12 @@ impl ReadTransaction for TreeSnapshot {
         database: DatabaseId,
         key: &[u8],
     ) -> Result<Option<Record<'t>>, ReadError> {
-        read::check_key(key)?;
+        view::check_key(key)?;
         self.hold()?;
-        let Some(dbi) = self.tree(database) else { return Ok(None) };
-        let record = read::find(&mut self.txn, dbi, key)?;
-        Ok(record.filter(|record| record.is_live(self.now_ms)))
+        let Some(tree) = self.trees.get(database) else { return Ok(None) };
+        let (now_ms, view) = (self.now_ms, self.hold()?);
+        let Some(stored) = view.find(tree, key)? else { return Ok(None) };
+        Ok(Some(record::decode(stored)?).filter(|record| record.is_live(now_ms)))
     }
 
     fn seek<'t>(
@@ -120,28 +97,49 @@ impl ReadTransaction for TreeSnapshot {
         direction: Direction,
     ) -> Result<Option<Entry<'t>>, ReadError> {
         self.hold()?;
-        let Some(dbi) = self.tree(database) else { return Ok(None) };
-        read::seek(&mut self.txn, dbi, from, direction, self.now_ms)
+        let Some(tree) = self.trees.get(database) else { return Ok(None) };
+        let (now_ms, view) = (self.now_ms, self.hold()?);
+        seek_live(view, tree, from, direction, now_ms)
     }
 
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
         self.hold()?;
-        let key = layout::database_key(database.index());
-        let stored = self.txn.find(self.shared.meta, &key)?;
-        let entry = stored.and_then(layout::DatabaseEntry::decode);
-        Ok(entry.map(|(entry, _)| entry.statistics).unwrap_or_default())
+        let Some(tree) = self.trees.get(database) else { return Ok(DatabaseStatistics::default()) };
+        // The sums are of the last commit, so the view of the base must be of the last checkpoint.
+        let mut base = BaseView::new(Arc::clone(&self.shared.base))?;
+        loop {
+            base.renew()?;
+            if let Some(sum) = lock(&self.shared.accounts).total(tree, &base)? {
+                return Ok(sum.into());
+            }
+            std::thread::yield_now();
+        }
     }
+}
+
+/// The nearest entry that has not expired.
+pub(super) fn seek_live<'v>(
+    view: &'v View,
+    tree: u32,
+    from: Bound<&[u8]>,
+    direction: Direction,
+    now_ms: u64,
+) -> Result<Option<Entry<'v>>, ReadError> {
+    let is_live = |stored: &[u8]| Ok(record::decode(stored)?.is_live(now_ms));
+    let found = view.seek(tree, from, direction, is_live)?;
+    found.map(|(key, stored)| Ok(Entry { key, record: record::decode(stored)? })).transpose()
 }
 
 impl Snapshot for TreeSnapshot {
     fn renew(&mut self) -> Result<(), ReadError> {
         self.release();
-        self.hold()
+        self.take_view()
     }
 
     fn release(&mut self) {
-        if std::mem::take(&mut self.is_held) {
-            self.txn.reset();
+        if let Some(View { mut base, .. }) = self.view.take() {
+            base.release();
+            self.spare = Some(base);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The open transaction of a group: records on top of raw changes.
+//! The open transaction of the writer.
 
-use std::{ops::Bound, sync::Arc};
+use std::{ops::Bound, ptr::NonNull, sync::Arc};
 
 use crate::{
     CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, NewRecord, ReadError,
@@ -8,38 +8,146 @@ use crate::{
     record::{self, Header},
 };
 
-use super::{group::Group, layout, lmdb::Dbi, long_key, read, store::Shared};
+use super::{
+    accounts::{Below, Changes},
+    catalog::{self, CATALOG_TREE, EXPIRY_TREE, TreeMap},
+    expiry,
+    log::{FrameBuilder, Operation},
+    memtable::{MemtableWriter, Node},
+    shared::{Shared, lock},
+    snapshot::seek_live,
+    view::{self, View},
+};
 
 pub(super) struct TreeTransaction {
-    /// Before `shared`, which closes the environment if it is the last to go.
-    pub(super) group: Group,
+    /// Before `shared`. It sees every version, also those that are not published.
+    pub(super) view: View,
+    pub(super) memtable: MemtableWriter,
     pub(super) shared: Arc<Shared>,
+    pub(super) trees: TreeMap,
+    /// The number for the next tree.
+    pub(super) next_tree: u32,
     pub(super) now_ms: u64,
     pub(super) number: CommitNumber,
+    /// The nodes that the transaction has written to.
+    touched: Vec<NonNull<Node>>,
+    changes: Changes,
+    is_catalog_changed: bool,
+    pub(super) group: Group,
     /// Writes and bytes so far, against the limits.
     writes: usize,
     bytes: usize,
 }
 
-/// What the store must know of a record that a write replaces.
-#[derive(Clone, Copy)]
-struct Old {
-    value_len: usize,
-    expires_at_ms: Option<u64>,
-    is_live: bool,
+/// The committed transactions that are not flushed yet.
+#[derive(Default)]
+pub(super) struct Group {
+    pub(super) frame: FrameBuilder,
+    /// Which transaction has written to which node.
+    touched: Vec<(NonNull<Node>, CommitNumber)>,
+    pub(super) changes: Changes,
+    pub(super) is_catalog_changed: bool,
 }
 
 impl TreeTransaction {
-    pub(super) fn new(shared: Arc<Shared>, group: Group) -> Self {
-        Self { shared, group, now_ms: 0, number: 0, writes: 0, bytes: 0 }
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        view: View,
+        memtable: MemtableWriter,
+        trees: TreeMap,
+        next_tree: u32,
+    ) -> Self {
+        Self {
+            view,
+            memtable,
+            shared,
+            trees,
+            next_tree,
+            now_ms: 0,
+            number: 0,
+            touched: Vec::new(),
+            changes: Changes::default(),
+            is_catalog_changed: false,
+            group: Group::default(),
+            writes: 0,
+            bytes: 0,
+        }
     }
 
-    /// Makes it the next transaction of its group.
     pub(super) fn begin(&mut self, number: CommitNumber) {
         self.now_ms = self.shared.clock.now_ms();
         self.number = number;
         self.writes = 0;
         self.bytes = 0;
+    }
+
+    /// Ends the transaction and hands what it did to the group. Tells whether it did anything.
+    pub(super) fn keep(&mut self) -> Result<bool, ReadError> {
+        if self.operations().next().is_none() {
+            self.undo()?;
+            return Ok(false);
+        }
+        let mut frame = std::mem::take(&mut self.group.frame);
+        frame.push(self.number, self.operations());
+        self.group.frame = frame;
+        let number = self.number;
+        self.group.touched.extend(self.touched.drain(..).map(|node| (node, number)));
+        self.group.changes.append(&mut self.changes);
+        self.group.is_catalog_changed |= std::mem::take(&mut self.is_catalog_changed);
+        Ok(true)
+    }
+
+    /// Ends the transaction and takes back what it wrote.
+    pub(super) fn undo(&mut self) -> Result<(), ReadError> {
+        for node in std::mem::take(&mut self.touched) {
+            // SAFETY: all nodes that were touched are of the memtable.
+            unsafe { self.memtable.take_back(node, self.number) }
+        }
+        self.changes.discard();
+        if std::mem::take(&mut self.is_catalog_changed) {
+            self.trees = TreeMap::read(&self.view)?;
+        }
+        Ok(())
+    }
+
+    /// Takes back all transactions of the group.
+    pub(super) fn undo_group(&mut self) -> Result<(), ReadError> {
+        let Group { mut frame, touched, mut changes, is_catalog_changed } =
+            std::mem::take(&mut self.group);
+        // The newest version of a node is the last that was written.
+        for (node, number) in touched.into_iter().rev() {
+            // SAFETY: as in `undo`.
+            unsafe { self.memtable.take_back(node, number) }
+        }
+        changes.discard();
+        frame.clear();
+        self.group.frame = frame;
+        if is_catalog_changed {
+            self.trees = TreeMap::read(&self.view)?;
+        }
+        Ok(())
+    }
+
+    /// The group is on disk: lets snapshots see it.
+    pub(super) fn publish(&mut self) {
+        let Group { frame, touched, changes, is_catalog_changed } = &mut self.group;
+        let sequence = frame.last_sequence();
+        lock(&self.shared.accounts).publish(changes);
+        self.shared.publish(sequence, std::mem::take(is_catalog_changed));
+        touched.clear();
+        frame.clear();
+    }
+
+    /// What the transaction did to the store, without what cancels out.
+    pub(super) fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
+        self.touched.iter().filter_map(|node| {
+            // SAFETY: nodes live as long as the memtable.
+            let node = unsafe { node.as_ref() };
+            let record = node.latest()?.record();
+            let (tree, key) = (node.tree(), node.key());
+            let is_vain = record.is_none() && node.is_first_version() && self.view.is_new(tree);
+            (!is_vain).then_some(Operation { tree, key, record })
+        })
     }
 
     fn account(&mut self, bytes: usize) -> Result<(), WriteError> {
@@ -50,76 +158,43 @@ impl TreeTransaction {
         if is_within { Ok(()) } else { Err(WriteError::TransactionTooLarge) }
     }
 
-    fn describe(&self, stored: &[u8]) -> Result<Old, ReadError> {
-        describe(stored, self.now_ms)
-    }
-
-    fn put_short(
-        &mut self,
-        dbi: Dbi,
-        key: &[u8],
-        header: &Header,
-        value: &[u8],
-    ) -> Result<Option<Old>, WriteError> {
-        let Group { edit, broken, .. } = &mut self.group;
-        let old = Group::guard(broken, edit.put(dbi, key, header.as_bytes(), value))?;
-        Ok(old.map(|stored| describe(stored, self.now_ms)).transpose()?)
-    }
-
-    /// Puts or removes the record of a long key, by rewriting its bucket.
-    fn edit_bucket(
-        &mut self,
-        dbi: Dbi,
-        key: &[u8],
-        record: Option<&[u8]>,
-    ) -> Result<Option<Old>, WriteError> {
-        let tree_key = long_key::tree_key(key);
-        let bucket = self.group.edit.txn.find(dbi, tree_key).map_err(ReadError::from)?;
-        let bucket = bucket.unwrap_or_default().to_vec();
-        let old = long_key::find(&bucket, key)?.map(|s| self.describe(s)).transpose()?;
-        if old.is_none() && record.is_none() {
-            return Ok(None);
+    /// The tree of a database, which gets one if it has none.
+    fn tree_or_create(&mut self, database: DatabaseId) -> Result<u32, WriteError> {
+        match self.trees.get(database) {
+            Some(tree) => Ok(tree),
+            None => self.give_tree(database),
         }
-        let bucket = long_key::replace(&bucket, key, record)?;
-        let Group { edit, broken, .. } = &mut self.group;
-        let changed = if bucket.is_empty() {
-            edit.remove(dbi, tree_key)
-        } else {
-            edit.put(dbi, tree_key, &bucket, &[])
-        };
-        Group::guard(broken, changed.map(|_| ()))?;
-        Ok(old)
     }
 
-    /// Removes a record, expired or not.
-    fn remove(
+    /// Gives a database a new tree.
+    fn give_tree(&mut self, database: DatabaseId) -> Result<u32, WriteError> {
+        let (index, tree) = (database.index(), self.next_tree);
+        self.next_tree += 1;
+        let value = catalog::catalog_value(tree, &self.shared.names.name(index));
+        let header = Header::new(&NewRecord::of(&value), self.number);
+        let parts = [header.as_bytes(), &value];
+        self.write(CATALOG_TREE, &catalog::catalog_key(index), Some(parts))?;
+        self.is_catalog_changed = true;
+        self.trees.set(index, tree);
+        Ok(tree)
+    }
+
+    /// Writes to the memtable. Gives the expiry of the version that the memtable had.
+    fn write(
         &mut self,
-        database: DatabaseId,
-        dbi: Dbi,
+        tree: u32,
         key: &[u8],
-    ) -> Result<Option<Old>, WriteError> {
-        let old = if long_key::is_long(key) {
-            self.edit_bucket(dbi, key, None)?
-        } else {
-            let Group { edit, broken, .. } = &mut self.group;
-            let old = Group::guard(broken, edit.remove(dbi, key))?;
-            old.map(|stored| describe(stored, self.now_ms)).transpose()?
-        };
-        if let Some(old) = old {
-            let statistics = self.statistics_mut(database);
-            statistics.records -= 1;
-            statistics.key_bytes -= key.len() as u64;
-            statistics.value_bytes -= old.value_len as u64;
-            self.move_expiry(database, key, old.expires_at_ms, None)?;
+        parts: Option<[&[u8]; 2]>,
+    ) -> Result<Option<u64>, WriteError> {
+        let (written, old_expiry) =
+            self.changes.write(&mut self.memtable, tree, key, parts, self.number)?;
+        if written.is_first {
+            self.touched.push(written.node);
         }
-        Ok(old)
+        Ok(old_expiry)
     }
 
-    fn statistics_mut(&mut self, database: DatabaseId) -> &mut DatabaseStatistics {
-        &mut self.group.databases[database.index()].statistics
-    }
-
-    /// Keeps the expiry index true to a record whose expiry changes.
+    /// Keeps the expiry index true to a record whose expiry changes, as far as that is known.
     fn move_expiry(
         &mut self,
         database: DatabaseId,
@@ -130,21 +205,20 @@ impl TreeTransaction {
         if from == to {
             return Ok(());
         }
-        let (index, dbi) = (database.index(), self.shared.expiry);
-        let Group { edit, broken, .. } = &mut self.group;
-        // An entry whose key part is cut may stand for several records, so it stays until its
-        // time; the sweep finds nothing then.
-        if let Some(at_ms) = from
-            && key.len() <= layout::EXPIRY_KEY_PART_LEN
-        {
-            let entry = layout::expiry_key(at_ms, index, key);
-            Group::guard(broken, edit.remove(dbi, &entry).map(|_| ()))?;
+        if let Some(at_ms) = from {
+            self.write(EXPIRY_TREE, &expiry::key(at_ms, database, key), None)?;
         }
         if let Some(at_ms) = to {
-            let entry = layout::expiry_key(at_ms, index, key);
-            Group::guard(broken, edit.put(dbi, &entry, &[], &[]).map(|_| ()))?;
+            let header = Header::new(&NewRecord::of(&[]), self.number);
+            let parts = [header.as_bytes(), &[]];
+            self.write(EXPIRY_TREE, &expiry::key(at_ms, database, key), Some(parts))?;
         }
         Ok(())
+    }
+
+    /// Removes an entry of the expiry index.
+    pub(super) fn remove_expiry_entry(&mut self, entry: &[u8]) -> Result<(), WriteError> {
+        self.write(EXPIRY_TREE, entry, None).map(|_| ())
     }
 
     /// Removes the record under `key` if it has expired; for the sweep, which follows the index.
@@ -153,24 +227,37 @@ impl TreeTransaction {
         database: DatabaseId,
         key: &[u8],
     ) -> Result<bool, WriteError> {
-        let Some(dbi) = self.group.tree(database.index()) else { return Ok(false) };
-        let found = read::find(&mut self.group.edit.txn, dbi, key)?;
-        let is_expired = found.is_some_and(|record| !record.is_live(self.now_ms));
-        if is_expired {
-            self.group.tree_or_create(database.index())?;
-            self.remove(database, dbi, key)?;
+        let Some(tree) = self.trees.get(database) else { return Ok(false) };
+        let Some(stored) = self.view.find(tree, key)? else { return Ok(false) };
+        if record::decode(stored)?.is_live(self.now_ms) {
+            return Ok(false);
         }
-        Ok(is_expired)
+        self.write(tree, key, None)?;
+        Ok(true)
     }
-}
 
-fn describe(stored: &[u8], now_ms: u64) -> Result<Old, ReadError> {
-    let record = record::decode(stored)?;
-    Ok(Old {
-        value_len: record.value.len(),
-        expires_at_ms: record.expires_at_ms,
-        is_live: record.is_live(now_ms),
-    })
+    /// What is not committed yet, added to what is.
+    fn total(&mut self, tree: u32) -> Result<DatabaseStatistics, ReadError> {
+        let committed = loop {
+            let total = lock(&self.shared.accounts).total(tree, &self.view.base)?;
+            match total {
+                Some(total) => break total,
+                // A checkpoint has ended; the writer may follow it at any time.
+                None => self.follow_checkpoint()?,
+            }
+        };
+        let frozen = self.view.tables.frozen.as_deref();
+        let below = Below { frozen, base: &self.view.base };
+        let group = self.group.changes.total(tree, &below)?;
+        let own = self.changes.total(tree, &below)?;
+        Ok((committed + group + own).into())
+    }
+
+    /// Looks at the tables and the base as they are now.
+    pub(super) fn follow_checkpoint(&mut self) -> Result<(), ReadError> {
+        self.view = self.shared.view(u64::MAX)?;
+        Ok(())
+    }
 }
 
 impl ReadTransaction for TreeTransaction {
@@ -183,10 +270,10 @@ impl ReadTransaction for TreeTransaction {
         database: DatabaseId,
         key: &[u8],
     ) -> Result<Option<Record<'t>>, ReadError> {
-        read::check_key(key)?;
-        let Some(dbi) = self.group.tree(database.index()) else { return Ok(None) };
-        let record = read::find(&mut self.group.edit.txn, dbi, key)?;
-        Ok(record.filter(|record| record.is_live(self.now_ms)))
+        view::check_key(key)?;
+        let Some(tree) = self.trees.get(database) else { return Ok(None) };
+        let Some(stored) = self.view.find(tree, key)? else { return Ok(None) };
+        Ok(Some(record::decode(stored)?).filter(|record| record.is_live(self.now_ms)))
     }
 
     fn seek<'t>(
@@ -195,13 +282,15 @@ impl ReadTransaction for TreeTransaction {
         from: Bound<&[u8]>,
         direction: Direction,
     ) -> Result<Option<Entry<'t>>, ReadError> {
-        let Some(dbi) = self.group.tree(database.index()) else { return Ok(None) };
-        read::seek(&mut self.group.edit.txn, dbi, from, direction, self.now_ms)
+        let Some(tree) = self.trees.get(database) else { return Ok(None) };
+        seek_live(&self.view, tree, from, direction, self.now_ms)
     }
 
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
-        let entry = self.group.databases.get(database.index());
-        Ok(entry.map(|entry| entry.statistics).unwrap_or_default())
+        match self.trees.get(database) {
+            Some(tree) => self.total(tree),
+            None => Ok(DatabaseStatistics::default()),
+        }
     }
 }
 
@@ -216,45 +305,34 @@ impl WriteTransaction for TreeTransaction {
         key: &[u8],
         record: NewRecord<'_>,
     ) -> Result<(), WriteError> {
-        read::check_key(key)?;
+        view::check_key(key)?;
         let len = record.value.len();
         if len > limits::VALUE_LEN_MAX {
             return Err(WriteError::ValueLength { len });
         }
         self.account(key.len() + len)?;
-        let dbi = self.group.tree_or_create(database.index())?;
+        let tree = self.tree_or_create(database)?;
         let header = Header::new(&record, self.number);
-        let old = if long_key::is_long(key) {
-            let stored = [header.as_bytes(), record.value].concat();
-            self.edit_bucket(dbi, key, Some(&stored))?
-        } else {
-            self.put_short(dbi, key, &header, record.value)?
-        };
-        let statistics = self.statistics_mut(database);
-        match old {
-            None => {
-                statistics.records += 1;
-                statistics.key_bytes += key.len() as u64;
-            }
-            Some(old) => statistics.value_bytes -= old.value_len as u64,
-        }
-        statistics.value_bytes += len as u64;
-        let from = old.and_then(|old| old.expires_at_ms);
-        self.move_expiry(database, key, from, record.expires_at_ms)
+        let old_expiry = self.write(tree, key, Some([header.as_bytes(), record.value]))?;
+        self.move_expiry(database, key, old_expiry, record.expires_at_ms)
     }
 
     fn delete(&mut self, database: DatabaseId, key: &[u8]) -> Result<bool, WriteError> {
-        read::check_key(key)?;
-        if self.group.tree(database.index()).is_none() {
-            return Ok(false);
-        }
+        view::check_key(key)?;
+        let Some(tree) = self.trees.get(database) else { return Ok(false) };
+        let Some(stored) = self.view.find(tree, key)? else { return Ok(false) };
+        let is_live = record::decode(stored)?.is_live(self.now_ms);
         self.account(key.len())?;
-        let dbi = self.group.tree_or_create(database.index())?;
-        Ok(self.remove(database, dbi, key)?.is_some_and(|old| old.is_live))
+        let old_expiry = self.write(tree, key, None)?;
+        self.move_expiry(database, key, old_expiry, None)?;
+        Ok(is_live)
     }
 
     fn clear(&mut self, database: DatabaseId) -> Result<(), WriteError> {
+        if self.trees.get(database).is_none() {
+            return Ok(());
+        }
         self.account(0)?;
-        self.group.clear(database.index())
+        self.give_tree(database).map(|_| ())
     }
 }

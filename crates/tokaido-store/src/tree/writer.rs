@@ -1,79 +1,209 @@
 //! The one writer: begins, commits and rolls back transactions of a group, and flushes the group.
 
-use std::{marker::PhantomData, sync::Arc};
-
-use crate::{CommitError, CommitNumber, WriteError, WriteTransaction, Writer};
-
-use super::{
-    expiry,
-    group::Group,
-    layout::DatabaseEntry,
-    lmdb::{LmdbError, Severity},
-    store::Shared,
-    transaction::TreeTransaction,
+use std::{
+    io,
+    marker::PhantomData,
+    sync::{Arc, atomic::Ordering},
 };
 
-/// What a writer must know of the store as it was last committed.
-pub(super) struct Committed {
-    pub(super) databases: Vec<DatabaseEntry>,
-    pub(super) number: CommitNumber,
+use crate::{CommitError, CommitNumber, ReadError, WriteError, WriteTransaction, Writer};
+
+use super::{
+    catalog::TreeMap,
+    checkpoint::Job,
+    expiry,
+    log::{AppendError, Segment},
+    memtable::{Memtable, MemtableWriter},
+    options::SyncMode,
+    shared::{Shared, Tables, lock},
+    transaction::TreeTransaction,
+    view::View,
+};
+
+/// What the writer has, and leaves to the next one.
+pub(super) struct Seat {
+    pub(super) memtable: MemtableWriter,
+    /// The segment that is written to; made with the first write.
+    pub(super) segment: Option<Segment>,
+    /// The number for the next segment.
+    pub(super) next_segment: u64,
+    /// The last transaction that was committed.
+    pub(super) sequence: CommitNumber,
+    pub(super) next_tree: u32,
 }
 
 pub(super) struct TreeWriter {
-    shared: Arc<Shared>,
-    committed: Option<Committed>,
-    /// The group under way, with its open or last transaction.
-    current: Option<TreeTransaction>,
+    /// Before `shared`.
+    transaction: Option<TreeTransaction>,
     is_open: bool,
-    /// The number of the last transaction that the group has kept.
-    number: CommitNumber,
-    /// LMDB's write lock belongs to a thread.
+    segment: Option<Segment>,
+    next_segment: u64,
+    /// The last transaction that was flushed, and the last that the group has kept.
+    flushed: CommitNumber,
+    kept: CommitNumber,
+    /// The version of the tables that the transaction's view has.
+    tables_version: u64,
+    shared: Arc<Shared>,
+    /// The contract of `Writer`: it belongs to a thread.
     _not_send: PhantomData<*mut ()>,
 }
 
+/// A full memtable may be exceeded this many times before writers wait for the checkpoint.
+const MEMTABLES_MAX: usize = 2;
+
 impl TreeWriter {
-    pub(super) fn new(shared: Arc<Shared>, committed: Committed) -> Self {
-        let number = committed.number;
-        let committed = Some(committed);
-        Self { shared, committed, current: None, is_open: false, number, _not_send: PhantomData }
-    }
-
-    fn committed(&self) -> &Committed {
-        self.committed.as_ref().expect("it is given back only on drop")
-    }
-
-    fn begin_group(&self) -> Result<TreeTransaction, WriteError> {
-        let txn = self.shared.environment.write().map_err(|error| self.refusal(error))?;
-        let databases = self.committed().databases.clone();
-        let group = Group::new(txn, databases, self.shared.trees.all());
-        Ok(TreeTransaction::new(Arc::clone(&self.shared), group))
-    }
-
-    fn refusal(&self, error: LmdbError) -> WriteError {
-        WriteError::Engine { message: error.to_string() }
-    }
-
-    /// Gives the whole group up.
-    fn abandon(&mut self) {
-        self.current = None;
-        self.is_open = false;
-        self.number = self.committed().number;
-    }
-
-    /// What a failed group means, for the store as well as for the caller.
-    fn failure(&self, error: LmdbError) -> CommitError {
-        let message = error.to_string();
-        // LMDB reports a short write, which is how a disk fills up, as EIO.
-        let is_short_write = error.system() == Some(libc::EIO) && self.shared.is_disk_full();
-        match error.severity() {
-            Severity::Full => CommitError::DiskFull,
-            _ if is_short_write => CommitError::DiskFull,
-            Severity::Transaction => CommitError::Failed { message },
-            Severity::Unknown => {
-                self.shared.poison(&message);
-                CommitError::Undetermined { message }
-            }
+    /// `tables_version` was read before the view was taken.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        seat: Seat,
+        tables_version: u64,
+        view: View,
+        trees: TreeMap,
+    ) -> Self {
+        let Seat { memtable, segment, next_segment, sequence, next_tree } = seat;
+        let transaction =
+            TreeTransaction::new(Arc::clone(&shared), view, memtable, trees, next_tree);
+        Self {
+            transaction: Some(transaction),
+            is_open: false,
+            segment,
+            next_segment,
+            flushed: sequence,
+            kept: sequence,
+            tables_version,
+            shared,
+            _not_send: PhantomData,
         }
+    }
+
+    fn open_transaction(&mut self) -> &mut TreeTransaction {
+        self.transaction.as_mut().expect("it is given up only on drop")
+    }
+
+    /// Between two groups: follows a checkpoint that has ended, and begins one if the memtable is
+    /// full. Waits for the one under way when there is no more room.
+    fn keep_house(&mut self) -> Result<(), WriteError> {
+        let limit = self.shared.options.memtable_bytes;
+        loop {
+            let version = self.shared.tables_version();
+            if version != self.tables_version {
+                self.open_transaction().follow_checkpoint()?;
+                self.tables_version = version;
+            }
+            let transaction = self.open_transaction();
+            let bytes = transaction.memtable.table().bytes();
+            if bytes < limit {
+                return Ok(());
+            }
+            if transaction.view.tables.frozen.is_none() {
+                return self.freeze();
+            }
+            if bytes < limit.saturating_mul(MEMTABLES_MAX) {
+                return Ok(());
+            }
+            self.shared.signal.wait_for_checkpoint()?;
+        }
+    }
+
+    /// Begins a checkpoint: the memtable is frozen, and a new one takes its place, with a new
+    /// segment of the log.
+    fn freeze(&mut self) -> Result<(), WriteError> {
+        // Frames of the next segment must not be durable before those of this one.
+        if let Some(segment) = &self.segment
+            && self.shared.options.sync != SyncMode::Always
+        {
+            let synced = segment.sync();
+            synced.map_err(|error| self.poison(&error))?;
+            self.shared.durable.store(self.flushed, Ordering::SeqCst);
+        }
+        let segment = self.create_segment().map_err(|error| WriteError::Engine {
+            message: format!("no new segment of the log could be made: {error}"),
+        })?;
+        let keep_from = segment.number();
+        self.segment = Some(segment);
+        let memtable = Memtable::create();
+        let (flushed, shared) = (self.flushed, Arc::clone(&self.shared));
+        let transaction = self.open_transaction();
+        let active = Arc::clone(memtable.table());
+        transaction.memtable = memtable;
+        let frozen = Arc::clone(&transaction.view.tables.active);
+        let trees = transaction.trees.clone();
+        lock(&shared.accounts).freeze(Arc::clone(&active));
+        shared.set_tables(Tables { active, frozen: Some(Arc::clone(&frozen)) });
+        shared.signal.begin(Job { frozen, sequence: flushed, trees, keep_from });
+        self.tables_version = shared.tables_version();
+        self.open_transaction().follow_checkpoint()?;
+        Ok(())
+    }
+
+    fn create_segment(&mut self) -> io::Result<Segment> {
+        let storage = &*self.shared.storage;
+        let segment = Segment::create(storage, self.next_segment, self.shared.base.store())?;
+        self.next_segment += 1;
+        Ok(segment)
+    }
+
+    fn poison(&self, error: &io::Error) -> WriteError {
+        let why = error.to_string();
+        self.shared.poison(&why);
+        WriteError::Poisoned { why }
+    }
+
+    /// Writes the group to the log, as durably as the store was opened for.
+    fn log_group(&mut self) -> Result<(), CommitError> {
+        if self.segment.is_none() {
+            let segment = self.create_segment().map_err(|error| self.failure(&error))?;
+            self.segment = Some(segment);
+        }
+        let durable = self.shared.durable.load(Ordering::SeqCst);
+        let transaction = self.transaction.as_mut().expect("it is given up only on drop");
+        let segment = self.segment.as_mut().expect("it was just made");
+        match segment.append(&mut transaction.group.frame, durable) {
+            Ok(()) => {}
+            Err(AppendError::TakenBack(error)) => return Err(self.failure(&error)),
+            Err(AppendError::Stuck(error)) => return Err(self.undetermined(&error)),
+        }
+        let synced = match self.shared.options.sync {
+            SyncMode::Always => segment.sync(),
+            SyncMode::Interval(_) => {
+                *lock(&self.shared.unsynced) = Some(segment.file());
+                return Ok(());
+            }
+            SyncMode::Os => return Ok(()),
+        };
+        // After a failed sync the system may have dropped the pages: asking again would lie.
+        synced.map_err(|error| self.undetermined(&error))?;
+        self.shared.durable.store(self.kept, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn failure(&self, error: &io::Error) -> CommitError {
+        let is_full = matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+        ) || self.shared.is_disk_full();
+        match is_full {
+            true => CommitError::DiskFull,
+            false => CommitError::Failed { message: error.to_string() },
+        }
+    }
+
+    fn undetermined(&self, error: &io::Error) -> CommitError {
+        let message = error.to_string();
+        self.shared.poison(&message);
+        CommitError::Undetermined { message }
+    }
+
+    /// Gives the whole group up, since one of its transactions could not be ended.
+    fn lose_group(&mut self, error: &ReadError) -> CommitError {
+        self.kept = self.flushed;
+        let transaction = self.open_transaction();
+        let undone = transaction.undo().and_then(|()| transaction.undo_group());
+        if let Err(error) = undone {
+            // The versions are gone; what could not be read is the catalog as it was before.
+            self.shared.poison(&error.to_string());
+        }
+        CommitError::Failed { message: error.to_string() }
     }
 }
 
@@ -81,86 +211,90 @@ impl Writer for TreeWriter {
     fn begin(&mut self) -> Result<&mut dyn WriteTransaction, WriteError> {
         assert!(!self.is_open, "a transaction is open already");
         self.shared.check_poison()?;
-        let mut current = match self.current.take() {
-            Some(current) => current,
-            None => self.begin_group()?,
-        };
-        current.begin(self.number + 1);
+        if self.kept == self.flushed {
+            self.keep_house()?;
+        }
         self.is_open = true;
-        Ok(self.current.insert(current))
+        let number = self.kept + 1;
+        let transaction = self.open_transaction();
+        transaction.begin(number);
+        Ok(transaction)
     }
 
     fn transaction(&mut self) -> &mut dyn WriteTransaction {
         assert!(self.is_open, "no transaction is open");
-        self.current.as_mut().expect("an open transaction is there")
+        self.open_transaction()
     }
 
     fn commit(&mut self) -> Result<CommitNumber, CommitError> {
-        assert!(self.is_open, "no transaction is open");
-        self.is_open = false;
-        let current = self.current.as_mut().expect("an open transaction is there");
-        if let Some(error) = current.group.broken {
-            self.abandon();
-            return Err(self.failure(error));
+        assert!(std::mem::take(&mut self.is_open), "no transaction is open");
+        let transaction = self.open_transaction();
+        let number = transaction.number;
+        match transaction.keep() {
+            Ok(true) => self.kept = number,
+            Ok(false) => {}
+            Err(error) => return Err(self.lose_group(&error)),
         }
-        if current.group.keep() {
-            self.number = current.number;
-        }
-        Ok(self.number)
+        Ok(self.kept)
     }
 
     fn rollback(&mut self) -> Result<(), CommitError> {
         if !std::mem::take(&mut self.is_open) {
             return Ok(());
         }
-        let current = self.current.as_mut().expect("an open transaction is there");
-        if let Err(error) = current.group.undo() {
-            self.abandon();
-            return Err(self.failure(error));
-        }
-        Ok(())
+        let undone = self.open_transaction().undo();
+        undone.map_err(|error| self.lose_group(&error))
     }
 
     fn flush(&mut self) -> Result<(), CommitError> {
         assert!(!self.is_open, "a transaction is open");
-        let Some(current) = self.current.take() else { return Ok(()) };
-        if !current.group.is_changed() {
+        if self.kept == self.flushed {
             return Ok(());
         }
-        match current.group.commit(&self.shared, self.number) {
-            Ok(databases) => {
-                self.committed = Some(Committed { databases, number: self.number });
-                Ok(())
+        if let Err(error) = self.log_group() {
+            self.kept = self.flushed;
+            if let Err(unread) = self.open_transaction().undo_group() {
+                return Err(self.lose_group(&unread));
             }
-            Err(error) => {
-                self.abandon();
-                Err(self.failure(error))
-            }
+            return Err(error);
         }
+        self.flushed = self.kept;
+        self.open_transaction().publish();
+        Ok(())
     }
 
     fn remove_expired(&mut self, limit: usize) -> Result<usize, WriteError> {
         self.begin()?;
-        let current = self.current.as_mut().expect("it has just begun");
-        let removed = match expiry::sweep(current, limit) {
-            Ok(removed) => removed,
-            Err(error) => {
-                let lost = self.rollback();
-                return Err(lost
-                    .err()
-                    .map_or(error, |lost| WriteError::Engine { message: lost.to_string() }));
+        let engine = |error: CommitError| WriteError::Engine { message: error.to_string() };
+        match expiry::sweep(self.open_transaction(), limit) {
+            Ok(removed) => {
+                self.commit().map_err(engine)?;
+                Ok(removed)
             }
-        };
-        self.commit().map_err(|error| WriteError::Engine { message: error.to_string() })?;
-        Ok(removed)
+            Err(error) => {
+                self.rollback().map_err(engine)?;
+                Err(error)
+            }
+        }
     }
 }
 
 impl Drop for TreeWriter {
     fn drop(&mut self) {
-        self.current = None;
-        if let Some(committed) = self.committed.take() {
-            self.shared.give_back(committed);
+        let Some(mut transaction) = self.transaction.take() else { return };
+        let taken_back = transaction.undo().and_then(|()| transaction.undo_group());
+        if let Err(error) = taken_back {
+            // The versions are gone; only the map of trees, which goes now, could not be read.
+            tracing::warn!(%error, "reading the catalog failed while the writer was dropped");
         }
+        let TreeTransaction { memtable, next_tree, view, .. } = transaction;
+        drop(view);
+        self.shared.give_seat_back(Seat {
+            memtable,
+            segment: self.segment.take(),
+            next_segment: self.next_segment,
+            sequence: self.flushed,
+            next_tree,
+        });
     }
 }

@@ -49,8 +49,17 @@ pub(crate) struct TreeEngine {
 
 impl TreeEngine {
     pub(crate) fn new(clock: Arc<TestClock>) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::with(tree::Options { clock, size_max: 1 << 30, ..tree::Options::default() })
+    }
+
+    /// With as many checkpoints as possible: one for every group.
+    pub(crate) fn checkpointing(clock: Arc<TestClock>) -> Self {
         let options = tree::Options { clock, size_max: 1 << 30, ..tree::Options::default() };
+        Self::with(tree::Options { memtable_bytes: 0, ..options })
+    }
+
+    fn with(options: tree::Options) -> Self {
+        let directory = tempfile::tempdir().unwrap();
         let store = Some(Arc::new(tree::open(directory.path(), options.clone()).unwrap()));
         Self { directory, options, store }
     }

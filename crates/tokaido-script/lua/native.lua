@@ -1,0 +1,48 @@
+-- The native functions, made callable. Rust passes their addresses and C types; each becomes a
+-- cdata function pointer that is never reassigned, which LuaJIT turns into a constant of the trace.
+--
+-- No pointer leaves this prelude: a cdata pointer in user code would be a way to all memory.
+
+local core, functions, context_address, reply_address = ...
+
+local ffi = ffi
+
+-- What later files need of libraries that user code must not see; sandbox.lua removes the globals.
+core.libraries = { debug = debug, os = os }
+
+-- Room for as much code as a server with many procedures has (LuaJIT's own limits suit one script),
+-- and traces that go on behind a call that cannot be compiled.
+jit.opt.start("maxtrace=8000", "maxrecord=16000", "minstitch=3", "maxmcode=40960")
+
+local native = {
+  context = ffi.cast("void *", context_address),
+  -- The same layout as `Reply` in src/bridge/context.rs.
+  reply = ffi.cast(ffi.typeof [[
+    struct {
+      const char *data;
+      const char *key;
+      uint32_t data_len;
+      uint32_t key_len;
+      double number;
+      int64_t integer;
+      double flags;
+      double expires_at_ms;
+    } *
+  ]], reply_address),
+}
+
+for name, entry in pairs(functions) do
+  native[name] = ffi.cast(entry.c_type, entry.address)
+end
+
+local reply, ffi_string = native.reply, ffi.string
+
+-- Raises what a native function said when it answered FAILED. Level 3 is the caller of the method
+-- that made the native call.
+function native.fail(level)
+  error(ffi_string(reply.data, reply.data_len), level or 3)
+end
+
+native.string = ffi_string
+core.native = native
+core.ffi = ffi

@@ -1,0 +1,145 @@
+-- The pattern functions of `string`. LuaJIT's matcher works in C, where no time limit reaches it;
+-- so what could take long there goes to a matcher of our own, which counts its steps and gives up.
+
+local core, match_counted = ...
+
+local find, gmatch, gsub, match = string.find, string.gmatch, string.gsub, string.match
+local format, sub = string.format, string.sub
+local type, error, select, tostring = type, error, select, tostring
+
+-- Up to here LuaJIT's matcher may do its worst: some milliseconds.
+local STEPS_MAX = 2 ^ 22
+
+-- How many items of a pattern may match any number of characters. Cached, since a program has few
+-- patterns; a program that makes them from data starts the cache anew now and then.
+local REPEATS_MAX = 1000
+local repeats, repeats_count = {}, 0
+
+local function count_repeats(pattern)
+  local without_sets = gsub(gsub(pattern, "%%.", "x"), "%[%^?%]?[^%]]*%]", "x")
+  local _, count = gsub(without_sets, "[*+-]", "")
+  if repeats_count == REPEATS_MAX then repeats, repeats_count = {}, 0 end
+  repeats[pattern], repeats_count = count, repeats_count + 1
+  return count
+end
+
+-- Whether the worst case is too much for C: each repeat may try each length, from each start.
+local function is_risky(subject, pattern)
+  if type(subject) ~= "string" or type(pattern) ~= "string" then return false end
+  local count = repeats[pattern] or count_repeats(pattern)
+  return #pattern * (#subject) ^ (count + 1) > STEPS_MAX
+end
+
+-- The results of a counted match: first, last, captures. Never a tail call, for the level's sake.
+local function checked(name, first, last, ...)
+  if first == false then error("string." .. name .. ": " .. last, 3) end
+  return first, last, ...
+end
+
+-- `init` as a place in the subject; nil if it is behind its end.
+local function start_of(subject, init)
+  init = init or 1
+  if init < 0 then init = #subject + init + 1 end
+  if init < 1 then init = 1 end
+  if init > #subject + 1 then return nil end
+  return init
+end
+
+local patterns = {}
+
+local function is_literal(pattern)
+  return find(pattern, "[%^%$%*%+%?%.%(%[%%%-]") == nil
+end
+
+local function has_captures(pattern)
+  return find(gsub(pattern, "%%.", "x"), "(", 1, true) ~= nil
+end
+
+function patterns.find(subject, pattern, init, plain)
+  if plain or not is_risky(subject, pattern) or is_literal(pattern) then
+    return find(subject, pattern, init, plain)
+  end
+  local start = start_of(subject, init)
+  if not start then return nil end
+  if has_captures(pattern) then
+    return select(1, checked("find", match_counted(subject, pattern, start)))
+  end
+  local first, last = checked("find", match_counted(subject, pattern, start))
+  return first, last
+end
+
+function patterns.match(subject, pattern, init)
+  if not is_risky(subject, pattern) then return match(subject, pattern, init) end
+  local start = start_of(subject, init)
+  if not start then return nil end
+  return select(3, checked("match", match_counted(subject, pattern, start)))
+end
+
+function patterns.gmatch(subject, pattern)
+  if not is_risky(subject, pattern) then return gmatch(subject, pattern) end
+  local start = 1
+  local function step(first, last, ...)
+    if first == nil then
+      start = #subject + 2
+      return nil
+    end
+    -- An empty match is stepped over, or the next would be the same.
+    start = last >= first and last + 1 or first + 1
+    return ...
+  end
+  -- In a gmatch a caret has no meaning but itself.
+  if sub(pattern, 1, 1) == "^" then pattern = "%" .. pattern end
+  return function()
+    if start > #subject + 1 then return nil end
+    return step(checked("gmatch", match_counted(subject, pattern, start)))
+  end
+end
+
+-- What a match is replaced by.
+local function replaced(whole, replacement, ...)
+  local kind, value = type(replacement), nil
+  if kind == "table" then
+    value = replacement[(...)]
+  elseif kind == "function" then
+    value = replacement(...)
+  else
+    local captures = { [0] = whole, ... }
+    value = gsub(replacement, "%%(.)", function(digit)
+      local capture = captures[tonumber(digit)]
+      if digit == "%" then return "%" end
+      if capture == nil then error("invalid capture index in replacement string", 0) end
+      return tostring(capture)
+    end)
+  end
+  if value == nil or value == false then return whole end
+  if type(value) ~= "string" and type(value) ~= "number" then
+    error(format("invalid replacement value (a %s)", type(value)), 0)
+  end
+  return value
+end
+
+function patterns.gsub(subject, pattern, replacement, limit)
+  if not is_risky(subject, pattern) then return gsub(subject, pattern, replacement, limit) end
+  local pieces, count, start = {}, 0, 1
+  local function step(first, last, ...)
+    if first == nil then return false end
+    pieces[#pieces + 1] = sub(subject, start, first - 1)
+    pieces[#pieces + 1] = replaced(sub(subject, first, last), replacement, ...)
+    count = count + 1
+    if last >= first then
+      start = last + 1
+    else
+      pieces[#pieces + 1] = sub(subject, first, first)
+      start = first + 1
+    end
+    return true
+  end
+  while count < (limit or math.huge) and start <= #subject + 1 do
+    if not step(checked("gsub", match_counted(subject, pattern, start))) then break end
+    if sub(pattern, 1, 1) == "^" then break end
+  end
+  pieces[#pieces + 1] = sub(subject, start)
+  return table.concat(pieces), count
+end
+
+core.patterns = patterns

@@ -1,0 +1,122 @@
+-- The environment of user code: what the language has, less what reaches out of it, and with
+-- undeclared variables caught. Each module has one of its own, so an accident stays in its file.
+
+local core = ...
+
+local error, type, setmetatable, pairs, select = error, type, setmetatable, pairs, select
+local load, tostring, ipairs = load, tostring, ipairs
+local os = core.libraries.os
+
+-- Longest string that string.rep makes, in bytes.
+local REP_LEN_MAX = 64 * 2 ^ 20
+
+-- Longest source that load takes, in bytes.
+local LOAD_LEN_MAX = 2 ^ 20
+
+local safe_string = {
+  byte = string.byte, char = string.char, find = core.patterns.find, format = string.format,
+  gmatch = core.patterns.gmatch, gsub = core.patterns.gsub, len = string.len,
+  lower = string.lower, match = core.patterns.match, reverse = string.reverse, sub = string.sub,
+  upper = string.upper,
+}
+
+local rep = string.rep
+function safe_string.rep(text, times, separator)
+  local len = #text + (separator and #separator or 0)
+  if len * times > REP_LEN_MAX then
+    error("string.rep would make " .. len * times .. " bytes; at most "
+      .. REP_LEN_MAX .. " are allowed", 2)
+  end
+  return rep(text, times, separator)
+end
+
+local safe_os = { time = os.time, date = os.date, clock = os.clock, difftime = os.difftime }
+
+local function copy(library)
+  local copied = {}
+  for name, entry in pairs(library) do copied[name] = entry end
+  return copied
+end
+
+local LIBRARIES = {
+  string = safe_string, table = copy(table), math = copy(math), bit = copy(bit),
+  coroutine = copy(coroutine), os = safe_os,
+}
+
+local FUNCTIONS = {
+  assert = assert, error = error, getmetatable = getmetatable, ipairs = ipairs, next = next,
+  pairs = pairs, pcall = pcall, rawequal = rawequal, rawget = rawget, rawset = rawset,
+  select = select, setmetatable = setmetatable, tonumber = tonumber, tostring = tostring,
+  type = type, unpack = unpack, xpcall = xpcall, _VERSION = _VERSION,
+}
+
+-- Tells how much memory the VM has in use. It does no more, since collecting is not for a
+-- procedure to decide: it shares the VM with others.
+local collectgarbage = collectgarbage
+function FUNCTIONS.collectgarbage(what)
+  if what == "count" then return collectgarbage "count" end
+  error([[only collectgarbage("count") is allowed]], 2)
+end
+
+-- `load` for source text only; what it compiles lives in `environment` unless told otherwise.
+local function make_load(environment)
+  return function(chunk, name, _, chunk_environment)
+    if type(chunk) == "function" then
+      local pieces, len = {}, 0
+      for piece in chunk do
+        if piece == "" then break end
+        pieces[#pieces + 1], len = piece, len + #piece
+        if len > LOAD_LEN_MAX then break end
+      end
+      chunk = table.concat(pieces)
+    end
+    if type(chunk) ~= "string" then error("load takes source text", 2) end
+    if #chunk > LOAD_LEN_MAX then
+      return nil, "load takes at most " .. LOAD_LEN_MAX .. " bytes of source"
+    end
+    return load(chunk, name or "=(load)", "t", chunk_environment or environment)
+  end
+end
+
+local function read_undeclared(_, name)
+  error("undeclared variable '" .. tostring(name) .. "'", 2)
+end
+
+local function write_undeclared(_, name)
+  error("assignment to undeclared variable '" .. tostring(name)
+    .. "'; declare it with 'local'", 2)
+end
+
+local sandbox = { functions = FUNCTIONS, libraries = LIBRARIES, copy = copy }
+
+-- A new environment. `guarded` ones refuse new globals.
+function sandbox.environment(guarded)
+  local environment = copy(FUNCTIONS)
+  for name, library in pairs(LIBRARIES) do environment[name] = copy(library) end
+  environment._G = environment
+  environment.load = make_load(environment)
+  environment.loadstring = function(chunk, name) return environment.load(chunk, name) end
+  environment.require = core.require
+  environment.print = core.print
+  return setmetatable(environment, {
+    __index = read_undeclared,
+    __newindex = guarded and write_undeclared or nil,
+    __metatable = false,
+  })
+end
+
+-- Methods of strings come from a table that no user code can reach, and so cannot change.
+local string_meta = getmetatable ""
+string_meta.__index = copy(safe_string)
+string_meta.__metatable = false
+
+-- What is left in the real globals is found by whatever the prelude may have let slip.
+for _, name in ipairs {
+  "collectgarbage", "dofile", "gcinfo", "getfenv", "load", "loadfile", "loadstring", "module",
+  "newproxy", "package", "print", "require", "setfenv", "debug", "ffi", "io", "jit", "os",
+} do
+  _G[name] = nil
+end
+string.dump = nil
+
+core.sandbox = sandbox

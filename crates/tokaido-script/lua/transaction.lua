@@ -1,0 +1,79 @@
+-- The transaction that a procedure gets as its first argument, with its databases as fields.
+--
+-- One table serves every call of the VM: a database, once used, is a plain field of it. Whether a
+-- transaction is running, and whether it may write, is known to the native side alone.
+
+local core = ...
+
+local native, Database = core.native, core.Database
+local context, reply, fail = native.context, native.reply, native.fail
+local open, now, writable = native.open, native.now, native.writable
+local type, error, rawset, setmetatable = type, error, rawset, setmetatable
+
+local YES, NO = 1, 0
+local UNMADE = -1
+
+local function refuse_field(_, name)
+  error("a database has no field '" .. tostring(name) .. "'; write with db:put(key, value)", 2)
+end
+
+local function no_method(_, name)
+  error("a database has no method '" .. tostring(name) .. "'", 2)
+end
+
+setmetatable(Database, { __index = no_method })
+local database_meta = {
+  __index = Database,
+  __newindex = refuse_field,
+  __tostring = function(self) return "database " .. self.name end,
+  __metatable = false,
+}
+
+local Transaction = {}
+
+-- Opens a database by name, and keeps it as a field if it exists. One that a read finds missing is
+-- empty, and is looked for again next time.
+local function database(self, name, level)
+  if type(name) ~= "string" then
+    error("a database has a string as its name, this is " .. core.text.described(name), level)
+  end
+  local code = open(context, name, #name)
+  if code ~= YES and code ~= NO then fail(level + 1) end
+  local index = code == YES and reply.number or UNMADE
+  local made = setmetatable({ index = index, name = name }, database_meta)
+  if index ~= UNMADE and Transaction[name] == nil then rawset(self, name, made) end
+  return made
+end
+
+function Transaction:database(name)
+  local made = database(core.transaction, name, 3)
+  return made
+end
+
+function Transaction:now_ms()
+  if now(context) ~= YES then fail() end
+  return reply.number
+end
+
+function Transaction:is_writable()
+  local code = writable(context)
+  if code == YES then return true end
+  if code ~= NO then fail() end
+  return false
+end
+
+core.Transaction = Transaction
+core.transaction = setmetatable({}, {
+  __index = function(self, name)
+    local method = Transaction[name]
+    if method then return method end
+    local made = database(self, name, 3)
+    return made
+  end,
+  __newindex = function(_, name)
+    error("tx." .. tostring(name) .. " is a database; write with tx."
+      .. tostring(name) .. ":put(key, value)", 2)
+  end,
+  __tostring = function() return "transaction" end,
+  __metatable = false,
+})

@@ -1,0 +1,351 @@
+//! What native functions know of the running call.
+
+use std::{
+    ffi::c_int,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr,
+    sync::Arc,
+};
+
+use tokaido_store::{
+    DatabaseId, IncrementError, ReadError, ReadTransaction, Record, Snapshot, Store, WriteError,
+    WriteTransaction, Writer, limits,
+};
+
+use super::{Exchange, many::Many};
+use crate::{Transaction, Value, convert::Converter};
+
+/// No, nothing, not there.
+pub(crate) const NO: i32 = 0;
+/// Yes, there it is.
+pub(crate) const YES: i32 = 1;
+/// Yes, and the integer of the reply is beyond what a double holds exactly.
+pub(crate) const WIDE: i32 = 2;
+/// The transaction collided with another one and is to be run again.
+pub(crate) const CONFLICT: i32 = 3;
+/// It failed; the reply's data is the message.
+pub(crate) const FAILED: i32 = -1;
+
+/// The largest integer up to which a double holds every one exactly.
+pub(crate) const EXACT_MAX: i64 = 1 << 53;
+
+/// Where a native function leaves what it found. Lua reads it at a constant address, so the layout
+/// is repeated in `lua/native.lua`.
+#[repr(C)]
+pub(crate) struct Reply {
+    pub(crate) data: *const u8,
+    pub(crate) key: *const u8,
+    pub(crate) data_len: u32,
+    pub(crate) key_len: u32,
+    pub(crate) number: f64,
+    pub(crate) integer: i64,
+    pub(crate) flags: f64,
+    pub(crate) expires_at_ms: f64,
+}
+
+impl Reply {
+    pub(crate) fn data(&mut self, data: &[u8]) {
+        self.data = data.as_ptr();
+        self.data_len = data.len() as u32;
+    }
+
+    pub(crate) fn key(&mut self, key: &[u8]) {
+        self.key = key.as_ptr();
+        self.key_len = key.len() as u32;
+    }
+
+    /// Sets number and integer, and gives the code that tells which one to take.
+    pub(crate) fn integer(&mut self, integer: i64) -> i32 {
+        self.integer = integer;
+        self.number = integer as f64;
+        if (-EXACT_MAX..=EXACT_MAX).contains(&integer) { YES } else { WIDE }
+    }
+
+    pub(crate) fn record(&mut self, record: &Record<'_>) -> i32 {
+        self.data(record.value);
+        self.flags = f64::from(record.flags);
+        self.expires_at_ms = record.expires_at_ms.map_or(-1.0, |at| at as f64);
+        self.integer(i64::try_from(record.version).unwrap_or(i64::MAX))
+    }
+}
+
+/// Why a native function failed.
+pub(crate) enum Fault {
+    /// The call was wrong; nothing has happened, and the procedure may catch it and go on.
+    Refused(String),
+    /// The transaction is no longer what the procedure believes, so it must not be committed even
+    /// if the procedure catches the error.
+    Poisoned(String),
+}
+
+impl Fault {
+    pub(crate) fn refused(why: impl fmt::Display) -> Self {
+        Self::Refused(why.to_string())
+    }
+}
+
+impl From<ReadError> for Fault {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::KeyLength { .. } => Self::refused(error),
+            _ => Self::Poisoned(error.to_string()),
+        }
+    }
+}
+
+impl From<WriteError> for Fault {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Read(error) => error.into(),
+            WriteError::ValueLength { .. } => Self::refused(error),
+            _ => Self::Poisoned(error.to_string()),
+        }
+    }
+}
+
+impl From<IncrementError> for Fault {
+    fn from(error: IncrementError) -> Self {
+        match error {
+            IncrementError::Write(error) => error.into(),
+            _ => Self::refused(error),
+        }
+    }
+}
+
+/// The transaction of the running call. Both pointers are to the same object.
+#[derive(Clone, Copy)]
+struct Running {
+    read: *mut dyn ReadTransaction,
+    write: Option<*mut dyn WriteTransaction>,
+}
+
+/// What native functions get as their first argument. One per VM, at an address that stays.
+pub(crate) struct Context {
+    pub(crate) reply: Reply,
+    pub(crate) store: Arc<dyn Store>,
+    running: Option<Running>,
+    poison: Option<String>,
+    /// Holds what `reply.data` points to when that is not the store's.
+    pub(crate) scratch: Vec<u8>,
+    pub(crate) many: Many,
+    pub(crate) exchange: Exchange,
+    /// The procedure that runs, for messages and the log.
+    pub(crate) procedure: String,
+    /// Only within `run_script`.
+    pub(crate) writer: Option<*mut dyn Writer>,
+    pub(crate) snapshot: Option<Box<dyn Snapshot>>,
+    pub(crate) lua_side: LuaSide,
+    /// A value that is being pushed, kept here because a raise would not drop it.
+    pub(crate) parsed: Option<Value>,
+    /// What the next call from Rust runs.
+    pub(crate) entering: Option<Entering>,
+}
+
+/// Registry references to what Rust code that runs below Lua needs of the prelude.
+#[derive(Clone, Copy)]
+pub(crate) struct LuaSide {
+    pub(crate) converter: Converter,
+    /// The list of procedures' functions.
+    pub(crate) runs: c_int,
+    /// The transaction that procedures get.
+    pub(crate) transaction: c_int,
+}
+
+impl LuaSide {
+    /// Before the prelude has run.
+    fn unset() -> Self {
+        let none = mlua::ffi::LUA_NOREF;
+        Self { converter: Converter::unset(), runs: none, transaction: none }
+    }
+}
+
+/// A function about to be called, with its arguments. The pointers are to what the caller holds.
+#[derive(Clone, Copy)]
+pub(crate) struct Entering {
+    pub(crate) target: Target,
+    pub(crate) arguments: *const [Value],
+}
+
+/// What is called.
+#[derive(Clone, Copy)]
+pub(crate) enum Target {
+    /// A procedure, by its place in the prelude's list; it gets the transaction first.
+    Procedure(i64),
+    /// A compiled chunk, by its registry reference.
+    Chunk(c_int),
+}
+
+impl Context {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            reply: Reply {
+                data: ptr::null(),
+                key: ptr::null(),
+                data_len: 0,
+                key_len: 0,
+                number: 0.0,
+                integer: 0,
+                flags: 0.0,
+                expires_at_ms: 0.0,
+            },
+            store,
+            running: None,
+            poison: None,
+            scratch: Vec::new(),
+            many: Many::default(),
+            exchange: Exchange::default(),
+            procedure: String::new(),
+            writer: None,
+            snapshot: None,
+            lua_side: LuaSide::unset(),
+            parsed: None,
+            entering: None,
+        }
+    }
+
+    /// Lends a transaction to native functions.
+    ///
+    /// # Safety
+    /// The transaction must not be used otherwise, and must live, until [`end`](Self::end).
+    pub(crate) unsafe fn begin(&mut self, transaction: Transaction<'_>) {
+        self.poison = None;
+        // SAFETY: only the lifetimes are lengthened, and the caller promises to call `end` before
+        // they are over.
+        self.running = Some(unsafe {
+            match transaction {
+                Transaction::Read(read) => Running {
+                    read: std::mem::transmute::<
+                        *mut (dyn ReadTransaction + '_),
+                        *mut (dyn ReadTransaction + 'static),
+                    >(read),
+                    write: None,
+                },
+                Transaction::Write(write) => {
+                    let write = std::mem::transmute::<
+                        *mut (dyn WriteTransaction + '_),
+                        *mut (dyn WriteTransaction + 'static),
+                    >(write);
+                    Running { read: write, write: Some(write) }
+                }
+            }
+        });
+    }
+
+    /// Takes the transaction back; from here on native functions refuse. Gives the message of the
+    /// fault that forbids to commit it, if there was one.
+    pub(crate) fn end(&mut self) -> Option<String> {
+        self.running = None;
+        self.poison.take()
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    pub(crate) fn is_writable(&self) -> bool {
+        self.running.is_some_and(|running| running.write.is_some())
+    }
+
+    /// The running transaction, to read.
+    ///
+    /// The reference lives on its own so that a record borrowed from it can be put into the reply.
+    /// Each native function takes it at most once, and drops it when it returns.
+    pub(crate) fn read<'t>(&self) -> Result<&'t mut (dyn ReadTransaction + 'static), Fault> {
+        let running = self.running.ok_or_else(ended)?;
+        // SAFETY: `begin` was promised that the transaction lives and is used only here until
+        // `end`, which clears `running`; VM and context belong to one thread.
+        Ok(unsafe { &mut *running.read })
+    }
+
+    /// The running transaction, to write. As [`read`](Self::read).
+    pub(crate) fn write<'t>(&self) -> Result<&'t mut (dyn WriteTransaction + 'static), Fault> {
+        let running = self.running.ok_or_else(ended)?;
+        let write = running.write.ok_or_else(|| {
+            Fault::Refused(format!(
+                "{} is a read procedure; declare it with tokaido.write to write",
+                self.procedure
+            ))
+        })?;
+        // SAFETY: as in `read`.
+        Ok(unsafe { &mut *write })
+    }
+
+    pub(crate) fn fail(&mut self, fault: Fault) -> i32 {
+        let message = match fault {
+            Fault::Refused(message) => message,
+            Fault::Poisoned(message) => {
+                self.poison.get_or_insert_with(|| message.clone());
+                message
+            }
+        };
+        self.scratch.clear();
+        self.scratch.extend_from_slice(message.as_bytes());
+        self.reply.data(&self.scratch);
+        FAILED
+    }
+
+    /// Answers with bytes of our own, which stay until the next native call.
+    pub(crate) fn answer(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> i32 {
+        self.scratch.clear();
+        write(&mut self.scratch);
+        self.reply.data(&self.scratch);
+        YES
+    }
+}
+
+fn ended() -> Fault {
+    Fault::Refused(
+        "this transaction has ended; a database can only be used while the procedure that got it runs"
+            .to_owned(),
+    )
+}
+
+/// The database that Lua names by its index. `None` stands for one that does not exist yet, which
+/// only a read transaction has, and which reads as empty.
+pub(crate) fn database(index: i32) -> Result<Option<DatabaseId>, Fault> {
+    match usize::try_from(index) {
+        Ok(index) if index < limits::DATABASES_MAX => Ok(Some(DatabaseId::from_index(index))),
+        Ok(_) => Err(Fault::Refused("this is not a database; take one from tx".to_owned())),
+        Err(_) => Ok(None),
+    }
+}
+
+/// As [`database`], for a write.
+pub(crate) fn existing_database(index: i32) -> Result<DatabaseId, Fault> {
+    database(index)?.ok_or_else(|| {
+        Fault::Refused(
+            "this database was taken from a read transaction, where it did not exist; take it from tx again"
+                .to_owned(),
+        )
+    })
+}
+
+/// The bytes of a Lua string.
+///
+/// # Safety
+/// `data` and `len` must be those of a Lua string that lives until the native call returns.
+pub(crate) unsafe fn bytes<'s>(data: *const u8, len: u32) -> &'s [u8] {
+    // SAFETY: promised by the caller.
+    unsafe { std::slice::from_raw_parts(data, len as usize) }
+}
+
+/// Runs the body of a native function, and turns faults and panics into a code.
+///
+/// # Safety
+/// `context` must be the VM's own, and nothing else may borrow it.
+#[inline]
+pub(crate) unsafe fn native(
+    context: *mut Context,
+    body: impl FnOnce(&mut Context) -> Result<i32, Fault>,
+) -> i32 {
+    // SAFETY: promised by the caller; Lua passes the one pointer that it was given at start.
+    let context = unsafe { &mut *context };
+    match catch_unwind(AssertUnwindSafe(|| body(context))) {
+        Ok(Ok(code)) => code,
+        Ok(Err(fault)) => context.fail(fault),
+        Err(_) => context.fail(Fault::Poisoned(
+            "a database call panicked, which is a fault of tokaido; please report it".to_owned(),
+        )),
+    }
+}

@@ -1,0 +1,237 @@
+//! The request and the response of the HTTP call that runs.
+
+use super::context::{Context, Fault, NO, YES, bytes, native};
+use crate::{HttpRequest, HttpResponse, percent};
+
+/// Longest body of a response (64 MiB).
+const RESPONSE_BODY_MAX: usize = 64 << 20;
+
+/// Most headers that a handler may set.
+const RESPONSE_HEADERS_MAX: usize = 100;
+
+/// Most pairs that a query is taken apart into; the rest is left out.
+const QUERY_PAIRS_MAX: usize = 1000;
+
+/// Kinds of body; `lua/http.lua` has the same.
+const JSON: i32 = 2;
+
+/// Borrowed from `call_http` while it runs.
+#[derive(Default)]
+pub(crate) struct Exchange {
+    request: Option<*const HttpRequest<'static>>,
+    response: Option<*mut HttpResponse>,
+    /// The pairs that Lua is about to fetch.
+    pairs: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Exchange {
+    /// Lends request and response to native functions.
+    ///
+    /// # Safety
+    /// Both must live, and the response must not be used otherwise, until [`end`](Self::end).
+    pub(crate) unsafe fn begin(&mut self, request: &HttpRequest<'_>, response: &mut HttpResponse) {
+        self.request = Some(std::ptr::from_ref(request).cast());
+        self.response = Some(response);
+    }
+
+    /// Takes both back.
+    pub(crate) fn end(&mut self) {
+        self.request = None;
+        self.response = None;
+    }
+
+    fn request<'r>(&self) -> Result<&'r HttpRequest<'r>, Fault> {
+        let request = self.request.ok_or_else(over)?;
+        // SAFETY: `begin` was promised that it lives until `end`, and each native function lets go
+        // of it when it returns.
+        Ok(unsafe { &*request.cast() })
+    }
+
+    fn response<'r>(&self) -> Result<&'r mut HttpResponse, Fault> {
+        let response = self.response.ok_or_else(over)?;
+        // SAFETY: as in `request`; nothing else uses it until `end`.
+        Ok(unsafe { &mut *response })
+    }
+}
+
+fn over() -> Fault {
+    Fault::Refused("this request is over; read it while its handler runs".to_owned())
+}
+
+/// Method, path, query string or body, as the reply's data.
+pub(super) unsafe extern "C" fn request_field(context: *mut Context, field: i32) -> i32 {
+    // SAFETY: called from Lua with the VM's context.
+    unsafe {
+        native(context, |context| {
+            let request = context.exchange.request()?;
+            context.reply.data(match field {
+                0 => request.method.as_bytes(),
+                1 => request.path.as_bytes(),
+                2 => request.query.as_bytes(),
+                _ => request.body,
+            });
+            Ok(YES)
+        })
+    }
+}
+
+/// Readies the parameters, the query or the headers, and answers how many there are.
+pub(super) unsafe extern "C" fn request_pairs(context: *mut Context, kind: i32) -> i32 {
+    // SAFETY: called from Lua with the VM's context.
+    unsafe {
+        native(context, |context| {
+            let request = context.exchange.request()?;
+            let pairs = &mut context.exchange.pairs;
+            pairs.clear();
+            match kind {
+                0 => pairs.extend(
+                    request.parameters.iter().map(|(name, value)| (owned(name), owned(value))),
+                ),
+                1 => pairs.extend(percent::query_pairs(request.query).take(QUERY_PAIRS_MAX)),
+                _ => pairs.extend(
+                    request.headers.iter().map(|(name, value)| (owned(name), value.to_vec())),
+                ),
+            }
+            context.reply.number = pairs.len() as f64;
+            Ok(YES)
+        })
+    }
+}
+
+fn owned(text: &str) -> Vec<u8> {
+    text.as_bytes().to_vec()
+}
+
+/// One of the pairs, as the reply's key and data.
+pub(super) unsafe extern "C" fn request_pair(context: *mut Context, place: i32) -> i32 {
+    // SAFETY: called from Lua with the VM's context.
+    unsafe {
+        native(context, |context| {
+            let place = usize::try_from(place).unwrap_or(usize::MAX);
+            let Some((name, value)) = context.exchange.pairs.get(place) else { return Ok(NO) };
+            context.reply.key(name);
+            context.reply.data(value);
+            Ok(YES)
+        })
+    }
+}
+
+/// Sets a header, or adds one more of the same name.
+pub(super) unsafe extern "C" fn response_header(
+    context: *mut Context,
+    name: *const u8,
+    name_len: u32,
+    value: *const u8,
+    value_len: u32,
+    add: i32,
+) -> i32 {
+    // SAFETY: called from Lua with the VM's context and Lua strings.
+    unsafe {
+        native(context, |context| {
+            let response = context.exchange.response()?;
+            let (name, value) = (bytes(name, name_len), bytes(value, value_len));
+            let name = header_name(name)?;
+            if value.iter().any(|&b| b < b' ' && b != b'\t' || b == 0x7f) {
+                return Err(Fault::Refused(format!(
+                    "the value of the header {name} has a control character"
+                )));
+            }
+            if add == 0 {
+                response.headers.retain(|(other, _)| *other != name);
+            }
+            if response.headers.len() == RESPONSE_HEADERS_MAX {
+                return Err(Fault::Refused(format!(
+                    "a response has at most {RESPONSE_HEADERS_MAX} headers"
+                )));
+            }
+            response.headers.push((name, value.to_vec()));
+            Ok(YES)
+        })
+    }
+}
+
+fn header_name(name: &[u8]) -> Result<String, Fault> {
+    let token = |&b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if name.is_empty() || !name.iter().all(token) {
+        return Err(Fault::Refused(format!(
+            "{:?} is no name of a header",
+            String::from_utf8_lossy(name)
+        )));
+    }
+    Ok(String::from_utf8_lossy(name).to_ascii_lowercase())
+}
+
+/// A header that was set before.
+pub(super) unsafe extern "C" fn response_header_get(
+    context: *mut Context,
+    name: *const u8,
+    name_len: u32,
+) -> i32 {
+    // SAFETY: called from Lua with the VM's context and a Lua string.
+    unsafe {
+        native(context, |context| {
+            let response = context.exchange.response()?;
+            let name = header_name(bytes(name, name_len))?;
+            match response.headers.iter().find(|(other, _)| *other == name) {
+                None => Ok(NO),
+                Some((_, value)) => {
+                    context.reply.data(value);
+                    Ok(YES)
+                }
+            }
+        })
+    }
+}
+
+/// Appends to the body.
+pub(super) unsafe extern "C" fn response_write(
+    context: *mut Context,
+    data: *const u8,
+    len: u32,
+) -> i32 {
+    // SAFETY: called from Lua with the VM's context and a Lua string.
+    unsafe {
+        native(context, |context| {
+            let response = context.exchange.response()?;
+            append_body(response, bytes(data, len))?;
+            Ok(YES)
+        })
+    }
+}
+
+fn append_body(response: &mut HttpResponse, data: &[u8]) -> Result<(), Fault> {
+    if response.body.len() + data.len() > RESPONSE_BODY_MAX {
+        return Err(Fault::Refused(format!(
+            "a response has at most {RESPONSE_BODY_MAX} bytes; send it in pages"
+        )));
+    }
+    response.body.extend_from_slice(data);
+    Ok(())
+}
+
+/// Ends the response: status, the rest of the body, and the content type if none was set.
+pub(super) unsafe extern "C" fn respond(
+    context: *mut Context,
+    status: i32,
+    kind: i32,
+    data: *const u8,
+    len: u32,
+) -> i32 {
+    // SAFETY: called from Lua with the VM's context and a Lua string.
+    unsafe {
+        native(context, |context| {
+            let response = context.exchange.response()?;
+            append_body(response, bytes(data, len))?;
+            response.status = status as u16;
+            let typed = response.headers.iter().any(|(name, _)| name == "content-type");
+            if !response.body.is_empty() && !typed {
+                let content_type: &[u8] = match kind {
+                    JSON => b"application/json",
+                    _ => b"text/plain; charset=utf-8",
+                };
+                response.headers.push(("content-type".to_owned(), content_type.to_vec()));
+            }
+            Ok(YES)
+        })
+    }
+}

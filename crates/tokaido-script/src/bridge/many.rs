@@ -1,0 +1,103 @@
+//! `get_many`: keys are gathered, read in one round trip, and handed out one by one.
+
+use super::context::{Context, Fault, NO, YES, bytes, database, native};
+
+/// Most keys of one `get_many`.
+const KEYS_MAX: usize = 100_000;
+
+/// Most bytes that one `get_many` brings (256 MiB).
+const BYTES_MAX: usize = 256 << 20;
+
+/// The keys and values of one `get_many`, each list packed into one buffer.
+#[derive(Default)]
+pub(crate) struct Many {
+    keys: Vec<u8>,
+    key_ends: Vec<usize>,
+    values: Vec<u8>,
+    /// Where each value stands in `values`.
+    found: Vec<Option<(usize, usize)>>,
+    next: usize,
+}
+
+/// Begins a list of keys.
+pub(super) unsafe extern "C" fn many_begin(context: *mut Context) -> i32 {
+    // SAFETY: called from Lua with the VM's context.
+    unsafe {
+        native(context, |context| {
+            context.many.keys.clear();
+            context.many.key_ends.clear();
+            Ok(YES)
+        })
+    }
+}
+
+/// Adds a key to the list.
+pub(super) unsafe extern "C" fn many_add(
+    context: *mut Context,
+    key: *const u8,
+    key_len: u32,
+) -> i32 {
+    // SAFETY: called from Lua with the VM's context and a Lua string.
+    unsafe {
+        native(context, |context| {
+            let many = &mut context.many;
+            if many.key_ends.len() == KEYS_MAX {
+                return Err(Fault::Refused(format!("get_many takes at most {KEYS_MAX} keys")));
+            }
+            many.keys.extend_from_slice(bytes(key, key_len));
+            many.key_ends.push(many.keys.len());
+            Ok(YES)
+        })
+    }
+}
+
+/// Reads all of them.
+pub(super) unsafe extern "C" fn many_run(context: *mut Context, index: i32) -> i32 {
+    // SAFETY: called from Lua with the VM's context.
+    unsafe {
+        native(context, |context| {
+            let transaction = context.read()?;
+            let Many { keys, key_ends, values, found, next } = &mut context.many;
+            (*next, *found) = (0, vec![None; key_ends.len()]);
+            values.clear();
+            let Some(id) = database(index)? else { return Ok(YES) };
+            let mut start = 0;
+            let list: Vec<&[u8]> = key_ends
+                .iter()
+                .map(|&end| &keys[std::mem::replace(&mut start, end)..end])
+                .collect();
+            let mut too_large = false;
+            transaction.get_many(id, &list, &mut |i, record| {
+                let Some(record) = record else { return };
+                if values.len() + record.value.len() > BYTES_MAX {
+                    too_large = true;
+                    return;
+                }
+                let from = values.len();
+                values.extend_from_slice(record.value);
+                found[i] = Some((from, values.len()));
+            })?;
+            if too_large {
+                return Err(Fault::Refused(format!(
+                    "get_many brings at most {BYTES_MAX} bytes; ask for fewer keys"
+                )));
+            }
+            Ok(YES)
+        })
+    }
+}
+
+/// The next value, in the order of the keys; `NO` where there is none.
+pub(super) unsafe extern "C" fn many_next(context: *mut Context) -> i32 {
+    // SAFETY: called from Lua with the VM's context.
+    unsafe {
+        native(context, |context| {
+            let Many { values, found, next, .. } = &mut context.many;
+            let place = found.get(*next).copied().flatten();
+            *next += 1;
+            let Some((from, to)) = place else { return Ok(NO) };
+            context.reply.data(&values[from..to]);
+            Ok(YES)
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! JSON to and from [`Value`], and the two Lua functions behind `tokaido.json`.
+
+use std::ffi::c_int;
+
+use mlua::ffi;
+
+use crate::{
+    Value,
+    bridge::Context,
+    convert::{self, VALUE_DEPTH_MAX},
+};
+
+/// A value that has no form in JSON, or a text that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct JsonError(String);
+
+/// Appends `value` as JSON. Integers keep all their digits; [`Value::Nil`] is `null`.
+///
+/// # Errors
+/// For a number that is not finite, a string that is not UTF-8, and keys that are neither strings
+/// nor numbers.
+pub fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    match value {
+        Value::Nil => out.extend_from_slice(b"null"),
+        Value::Boolean(true) => out.extend_from_slice(b"true"),
+        Value::Boolean(false) => out.extend_from_slice(b"false"),
+        Value::Integer(integer) => out.extend_from_slice(integer.to_string().as_bytes()),
+        Value::Number(number) => encode_number(*number, out)?,
+        Value::String(bytes) => encode_string(bytes, out)?,
+        Value::Array(items) => {
+            out.push(b'[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                encode(item, out)?;
+            }
+            out.push(b']');
+        }
+        Value::Map(entries) => {
+            out.push(b'{');
+            for (i, (key, item)) in entries.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                encode_key(key, out)?;
+                out.push(b':');
+                encode(item, out)?;
+            }
+            out.push(b'}');
+        }
+    }
+    Ok(())
+}
+
+fn encode_number(number: f64, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    if !number.is_finite() {
+        return Err(JsonError(format!("JSON has no number {number}")));
+    }
+    write_serialized(&number, out)
+}
+
+fn encode_string(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), JsonError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        JsonError(format!("JSON takes UTF-8, and a string is not, at byte {}", error.valid_up_to()))
+    })?;
+    write_serialized(text, out)
+}
+
+fn write_serialized<T: serde::Serialize + ?Sized>(
+    value: &T,
+    out: &mut Vec<u8>,
+) -> Result<(), JsonError> {
+    serde_json::to_writer(out, value).map_err(|error| JsonError(error.to_string()))
+}
+
+fn encode_key(key: &Value, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    match key {
+        Value::String(bytes) => encode_string(bytes, out),
+        Value::Integer(integer) => encode_string(integer.to_string().as_bytes(), out),
+        Value::Number(number) => encode_string(number.to_string().as_bytes(), out),
+        _ => Err(JsonError("a key of a JSON object is a string or a number".to_owned())),
+    }
+}
+
+/// Reads one JSON value. `null` is [`Value::Nil`]; integers beyond 64 bits become numbers.
+///
+/// # Errors
+/// Where the text stops being JSON.
+pub fn decode(text: &[u8]) -> Result<Value, JsonError> {
+    let parsed: serde_json::Value =
+        serde_json::from_slice(text).map_err(|error| JsonError(error.to_string()))?;
+    from_parsed(parsed, 0)
+}
+
+fn from_parsed(parsed: serde_json::Value, depth: usize) -> Result<Value, JsonError> {
+    if depth > VALUE_DEPTH_MAX {
+        return Err(JsonError(format!("JSON may be nested {VALUE_DEPTH_MAX} levels deep")));
+    }
+    Ok(match parsed {
+        serde_json::Value::Null => Value::Nil,
+        serde_json::Value::Bool(boolean) => Value::Boolean(boolean),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(integer) => Value::Integer(integer),
+            None => convert::number(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        serde_json::Value::String(text) => Value::String(text.into_bytes()),
+        serde_json::Value::Array(items) => Value::Array(
+            items.into_iter().map(|item| from_parsed(item, depth + 1)).collect::<Result<_, _>>()?,
+        ),
+        serde_json::Value::Object(entries) => Value::Map(
+            entries
+                .into_iter()
+                .map(|(key, item)| {
+                    Ok((Value::String(key.into_bytes()), from_parsed(item, depth + 1)?))
+                })
+                .collect::<Result<_, _>>()?,
+        ),
+    })
+}
+
+/// `encode(context, value)` → text, or nil and a message.
+///
+/// # Safety
+/// To be called from Lua with the VM's context first.
+pub(crate) unsafe extern "C-unwind" fn lua_encode(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: the prelude passes the context. What is pushed is owned by the context, so a raise
+    // leaks nothing.
+    unsafe {
+        let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
+        ffi::lua_settop(state, 2);
+        context.scratch.clear();
+        let message = match context.lua_side.converter.read(state, 2) {
+            Ok(value) => match encode(&value, &mut context.scratch) {
+                Ok(()) => None,
+                Err(error) => Some(error.0),
+            },
+            Err(why) => Some(why.message("the value")),
+        };
+        answer(state, context, message)
+    }
+}
+
+/// Pushes `context.scratch`, or nil and the message.
+unsafe fn answer(
+    state: *mut ffi::lua_State,
+    context: &mut Context,
+    message: Option<String>,
+) -> c_int {
+    let failed = message.is_some();
+    if let Some(message) = message {
+        context.scratch.clear();
+        context.scratch.extend_from_slice(message.as_bytes());
+    }
+    // SAFETY: called within a C function, which has room for 20 values.
+    unsafe {
+        if failed {
+            ffi::lua_pushnil(state);
+        }
+        convert::push_bytes(state, &context.scratch);
+    }
+    c_int::from(failed) + 1
+}
+
+/// `decode(context, text)` → value, or nil and a message.
+///
+/// # Safety
+/// To be called from Lua with the VM's context and a string.
+pub(crate) unsafe extern "C-unwind" fn lua_decode(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: as in `lua_encode`; the parsed value is kept in the context while it is pushed.
+    unsafe {
+        let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
+        match decode(convert::string(state, 2)) {
+            Ok(value) => {
+                let value = &*context.parsed.insert(value);
+                context.lua_side.converter.push(state, value, true);
+                context.parsed = None;
+                1
+            }
+            Err(error) => answer(state, context, Some(error.0)),
+        }
+    }
+}

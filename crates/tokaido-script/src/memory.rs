@@ -1,0 +1,141 @@
+//! The memory limit of a VM.
+//!
+//! An allocator that answers "no" raises an error wherever LuaJIT happens to allocate, and some of
+//! those places are seldom visited by anyone (a function freed with another size than it was made
+//! with, a trace half recorded). So a small block is granted although the limit is passed, and a
+//! hook is armed instead: it runs at the next instruction or loop, compiled or not, where raising
+//! is ordinary. It first collects garbage, and if that makes room the script goes on. Only a large
+//! block is refused at once, and any block at the wall of mlua's own limit, some way behind.
+//!
+//! What has been refused is remembered, so a script that catches the error cannot hide it.
+
+use std::ffi::c_void;
+
+use mlua::ffi;
+
+/// Blocks from this size on are refused where they would pass the limit.
+const LARGE_BLOCK: usize = 1 << 20;
+
+/// Where mlua's own limit stands, for a limit of ours.
+pub(crate) fn wall_bytes(limit_bytes: usize) -> usize {
+    limit_bytes.saturating_add(limit_bytes / 4).saturating_add(8 << 20)
+}
+
+/// Stands before the allocator of one VM.
+pub(crate) struct MemoryGuard {
+    inner: ffi::lua_Alloc,
+    inner_data: *mut c_void,
+    state: *mut ffi::lua_State,
+    used_bytes: usize,
+    limit_bytes: usize,
+    /// The hook is in place.
+    armed: bool,
+    /// Memory was refused in this call.
+    refused: bool,
+}
+
+impl MemoryGuard {
+    /// Puts a guard before the allocator of `state`, the main one.
+    ///
+    /// # Safety
+    /// `state` must be valid, and [`remove`](Self::remove) called before it is closed or the
+    /// guard dropped.
+    pub(crate) unsafe fn install(state: *mut ffi::lua_State, limit_bytes: usize) -> Box<Self> {
+        let mut inner_data = std::ptr::null_mut();
+        // SAFETY: the guard is boxed, so that its address stays.
+        unsafe {
+            let inner = ffi::lua_getallocf(state, &raw mut inner_data);
+            let used_bytes = (ffi::lua_gc(state, ffi::LUA_GCCOUNT, 0) as usize) << 10;
+            let mut guard = Box::new(Self {
+                inner,
+                inner_data,
+                state,
+                used_bytes,
+                limit_bytes,
+                armed: false,
+                refused: false,
+            });
+            let data: *mut Self = &raw mut *guard;
+            ffi::lua_setallocf(state, allocate, data.cast());
+            guard
+        }
+    }
+
+    /// After a call: takes the hook out, and tells whether memory was refused in the call.
+    pub(crate) fn end_call(&mut self) -> bool {
+        if self.armed {
+            self.armed = false;
+            // SAFETY: the VM is alive while its guard is in place, and no Lua code runs.
+            unsafe { ffi::lua_sethook(self.state, None, 0, 0) };
+        }
+        std::mem::take(&mut self.refused)
+    }
+
+    /// Puts the first allocator back.
+    ///
+    /// # Safety
+    /// The VM must not have been closed.
+    pub(crate) unsafe fn remove(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { ffi::lua_setallocf(self.state, self.inner, self.inner_data) };
+    }
+
+    /// Whether there is room again, with some to spare, so that a script at the limit is not
+    /// collected at every step.
+    fn has_room(&self) -> bool {
+        self.used_bytes <= self.limit_bytes / 8 * 7
+    }
+}
+
+unsafe extern "C" fn allocate(
+    data: *mut c_void,
+    block: *mut c_void,
+    old_size: usize,
+    new_size: usize,
+) -> *mut c_void {
+    // SAFETY: `data` is the guard, which lives until it is removed; the rest goes through as it
+    // came.
+    unsafe {
+        let guard = &mut *data.cast::<MemoryGuard>();
+        let used_bytes = (guard.used_bytes + new_size).saturating_sub(old_size);
+        let is_over = new_size > old_size && used_bytes > guard.limit_bytes;
+        if is_over && new_size >= LARGE_BLOCK {
+            guard.refused = true;
+            return std::ptr::null_mut();
+        }
+        let allocated = (guard.inner)(guard.inner_data, block, old_size, new_size);
+        if allocated.is_null() && new_size > 0 {
+            guard.refused = true;
+            return allocated;
+        }
+        guard.used_bytes = used_bytes;
+        if is_over && !guard.armed {
+            guard.armed = true;
+            // LuaJIT allows this at any moment, even in a signal handler.
+            ffi::lua_sethook(guard.state, Some(on_hook), ffi::LUA_MASKCOUNT, 1);
+        }
+        allocated
+    }
+}
+
+/// Makes room or raises; once it has raised, it does so at every instruction until the call ends.
+unsafe extern "C-unwind" fn on_hook(state: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
+    // SAFETY: LuaJIT calls hooks where an error may be raised and the API may be used. The guard is
+    // the allocator's data while it is in place; collecting reaches it, too, so no reference to it
+    // is held meanwhile.
+    unsafe {
+        let mut data = std::ptr::null_mut();
+        ffi::lua_getallocf(state, &raw mut data);
+        let guard = data.cast::<MemoryGuard>();
+        if !(*guard).refused {
+            ffi::lua_gc(state, ffi::LUA_GCCOLLECT, 0);
+            if (*guard).has_room() {
+                (*guard).armed = false;
+                ffi::lua_sethook(state, None, 0, 0);
+                return;
+            }
+            (*guard).refused = true;
+        }
+        ffi::luaL_error(state, c"not enough memory".as_ptr());
+    }
+}

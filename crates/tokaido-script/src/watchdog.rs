@@ -1,0 +1,267 @@
+//! Stops calls that run too long, in compiled code, too.
+//!
+//! One thread per process looks every [`POLL`] which calls run and for how long. For one that is
+//! over its limit it signals the call's own thread, and goes on to until the call is over. The
+//! handler arms a hook in the VM; LuaJIT, built with `LUAJIT_ENABLE_CHECKHOOK`, sees it at the next
+//! loop or instruction, and the hook raises. It stays armed until the call has ended, so a script
+//! that catches the error meets it again at once. `lua_sethook` is made for signal handlers and is
+//! not safe from another thread, hence the detour.
+//!
+//! The signal is `SIGURG`: nobody uses it (only sockets that asked for it by `F_SETOWN` get one),
+//! and by default it is ignored, so one that comes too late does no harm.
+//!
+//! Beginning and ending a call costs a few atomic stores: no clock is read and no lock taken. While
+//! no call runs the watchdog sleeps.
+
+use std::{
+    ffi::c_int,
+    marker::PhantomData,
+    ptr,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, compiler_fence},
+    },
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
+
+use mlua::ffi;
+
+/// How often the watchdog looks. A call may run so much longer than its limit.
+const POLL: Duration = Duration::from_millis(5);
+
+/// After so many looks at which no call ran, the watchdog goes to sleep.
+const IDLE_POLLS_MAX: u32 = 200;
+
+const SIGNAL: c_int = libc::SIGURG;
+
+const IDLE: u64 = 0;
+
+/// What the watchdog, the signal handler and the VM share about one VM.
+struct Member {
+    /// The number of the call that runs, or [`IDLE`].
+    call: AtomicU64,
+    /// The number of the call that is to be stopped.
+    condemned: AtomicU64,
+    /// Set by the handler when it has armed the hook.
+    armed: AtomicBool,
+    state: AtomicPtr<ffi::lua_State>,
+    thread: libc::pthread_t,
+    limit: Duration,
+}
+
+thread_local! {
+    /// The VM whose call runs on this thread, for the signal handler.
+    static RUNNING: AtomicPtr<Member> = const { AtomicPtr::new(ptr::null_mut()) };
+}
+
+/// A VM's place with the watchdog. Must stay on the thread that made it.
+pub(crate) struct Watched {
+    member: Arc<Member>,
+    last_call: u64,
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl Watched {
+    /// Registers this thread's VM.
+    pub(crate) fn new(state: *mut ffi::lua_State, limit: Duration) -> Self {
+        let member = Arc::new(Member {
+            call: AtomicU64::new(IDLE),
+            condemned: AtomicU64::new(IDLE),
+            armed: AtomicBool::new(false),
+            state: AtomicPtr::new(state),
+            // SAFETY: has no conditions.
+            thread: unsafe { libc::pthread_self() },
+            limit,
+        });
+        let watchdog = watchdog();
+        lock(&watchdog.members).push(Seen::new(Arc::clone(&member)));
+        Self { member, last_call: IDLE, _not_send: PhantomData }
+    }
+
+    /// From here on the time of a call counts.
+    pub(crate) fn begin(&mut self) -> Call<'_> {
+        self.last_call += 1;
+        let member = Arc::as_ptr(&self.member).cast_mut();
+        let outer = RUNNING.with(|running| running.swap(member, Ordering::Relaxed));
+        // The handler must not take the call for running before it can find its VM.
+        compiler_fence(Ordering::SeqCst);
+        self.member.call.store(self.last_call, Ordering::SeqCst);
+        let watchdog = watchdog();
+        if watchdog.asleep.load(Ordering::SeqCst) {
+            watchdog.wake();
+        }
+        Call { watched: self, outer }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // Under the lock, so that the watchdog signals no thread that has ended.
+        lock(&watchdog().members).retain(|seen| !Arc::ptr_eq(&seen.member, &self.member));
+    }
+}
+
+/// A call under way.
+pub(crate) struct Call<'w> {
+    watched: &'w mut Watched,
+    outer: *mut Member,
+}
+
+impl Call<'_> {
+    /// Ends the call; tells whether it was stopped.
+    pub(crate) fn end(self) -> bool {
+        self.watched.member.armed.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        let member = &self.watched.member;
+        member.call.store(IDLE, Ordering::SeqCst);
+        // From here on the handler arms nothing for this call, so what is disarmed stays so.
+        compiler_fence(Ordering::SeqCst);
+        RUNNING.with(|running| running.store(self.outer, Ordering::Relaxed));
+        if member.armed.swap(false, Ordering::Relaxed) {
+            // SAFETY: the VM lives as long as its place here, and belongs to this thread.
+            unsafe { ffi::lua_sethook(member.state.load(Ordering::Relaxed), None, 0, 0) };
+        }
+    }
+}
+
+/// A member, and since when the watchdog has seen it in the same call.
+struct Seen {
+    member: Arc<Member>,
+    call: u64,
+    since: Instant,
+}
+
+impl Seen {
+    fn new(member: Arc<Member>) -> Self {
+        Self { member, call: IDLE, since: Instant::now() }
+    }
+
+    /// Looks at the member; tells whether a call runs.
+    fn look(&mut self, now: Instant) -> bool {
+        let call = self.member.call.load(Ordering::SeqCst);
+        if call == IDLE {
+            self.call = IDLE;
+            return false;
+        }
+        if call != self.call {
+            (self.call, self.since) = (call, now);
+        } else if now.duration_since(self.since) >= self.member.limit {
+            self.member.condemned.store(call, Ordering::SeqCst);
+            // SAFETY: the thread lives, since its place is removed under the lock that is held.
+            unsafe { libc::pthread_kill(self.member.thread, SIGNAL) };
+        }
+        true
+    }
+}
+
+struct Watchdog {
+    members: Mutex<Vec<Seen>>,
+    asleep: AtomicBool,
+    thread: OnceLock<Thread>,
+}
+
+impl Watchdog {
+    #[cold]
+    fn wake(&self) {
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+
+    fn look_at_all(&self) -> bool {
+        let now = Instant::now();
+        let mut members = lock(&self.members);
+        members.iter_mut().fold(false, |any, seen| seen.look(now) | any)
+    }
+
+    fn run(&self) {
+        let mut idle_polls = 0;
+        loop {
+            thread::sleep(POLL);
+            if self.look_at_all() {
+                idle_polls = 0;
+                continue;
+            }
+            idle_polls += 1;
+            if idle_polls < IDLE_POLLS_MAX {
+                continue;
+            }
+            self.asleep.store(true, Ordering::SeqCst);
+            // A call that began before it could see `asleep` is seen here.
+            while !self.look_at_all() {
+                thread::park();
+            }
+            self.asleep.store(false, Ordering::SeqCst);
+            idle_polls = 0;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The process's watchdog; the first to ask starts it.
+fn watchdog() -> &'static Watchdog {
+    static WATCHDOG: OnceLock<&'static Watchdog> = OnceLock::new();
+    WATCHDOG.get_or_init(|| {
+        install_handler();
+        let watchdog: &'static Watchdog = Box::leak(Box::new(Watchdog {
+            members: Mutex::new(Vec::new()),
+            asleep: AtomicBool::new(false),
+            thread: OnceLock::new(),
+        }));
+        let spawned =
+            thread::Builder::new().name("script-watchdog".to_owned()).spawn(|| watchdog.run());
+        match spawned {
+            Ok(handle) => {
+                let _ = watchdog.thread.set(handle.thread().clone());
+            }
+            Err(error) => tracing::error!("no time limits: cannot start the watchdog: {error}"),
+        }
+        watchdog
+    })
+}
+
+fn install_handler() {
+    // SAFETY: a zeroed `sigaction` is a valid one; the handler does only what a handler may.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_signal as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        libc::sigaction(SIGNAL, &raw const action, ptr::null_mut());
+    }
+}
+
+/// Arms the hook, if the call that runs is the one to be stopped.
+extern "C" fn on_signal(_: c_int) {
+    RUNNING.with(|running| {
+        let member = running.load(Ordering::Relaxed);
+        if member.is_null() {
+            return;
+        }
+        // SAFETY: `RUNNING` names a member only during its call, in which it lives; and this is
+        // the thread of that VM, interrupted.
+        unsafe {
+            let member = &*member;
+            let call = member.call.load(Ordering::SeqCst);
+            if call != IDLE && call == member.condemned.load(Ordering::SeqCst) {
+                member.armed.store(true, Ordering::Relaxed);
+                let state = member.state.load(Ordering::Relaxed);
+                ffi::lua_sethook(state, Some(on_hook), ffi::LUA_MASKCOUNT, 1);
+            }
+        }
+    });
+}
+
+/// Raises, at every instruction until the call has ended.
+unsafe extern "C-unwind" fn on_hook(state: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
+    // SAFETY: LuaJIT calls hooks where an error may be raised; nothing here needs dropping.
+    unsafe { ffi::luaL_error(state, c"the time limit is over".as_ptr()) };
+}

@@ -1,0 +1,60 @@
+//! Runs every Lua block of `docs/lua.md`.
+
+mod support;
+
+use support::{Bed, request};
+use tokaido_script::HttpRequest;
+use tokaido_store::Store as _;
+
+const MANUAL: &str = include_str!("../../../docs/lua.md");
+
+/// The blocks with their titles: the first line, a comment.
+fn blocks() -> Vec<(&'static str, &'static str)> {
+    let title = |block: &'static str| {
+        let line = block.lines().next().unwrap();
+        line.strip_prefix("-- ").unwrap().trim_end_matches(".lua")
+    };
+    MANUAL
+        .split("```lua\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap())
+        .map(|block| (title(block), block))
+        .collect()
+}
+
+#[test]
+fn every_block_runs() {
+    let blocks = blocks();
+    let (scripts, files): (Vec<_>, Vec<_>) =
+        blocks.into_iter().partition(|(title, _)| *title == "script");
+    let mut bed = Bed::of(&files);
+    assert!(bed.errors.is_empty(), "{:?}", bed.errors);
+    let examples: Vec<_> = bed
+        .vm
+        .procedures()
+        .iter()
+        .map(|procedure| procedure.name.clone())
+        .filter(|name| name.ends_with(".example"))
+        .collect();
+    assert_eq!(examples, ["databases.example", "integers.example", "scans.example"]);
+    for name in examples {
+        bed.call(&name, &[]).unwrap();
+    }
+    assert_eq!(scripts.len(), 1);
+    let mut writer = bed.store.writer().unwrap();
+    bed.vm.run_script("script.lua", scripts[0].1.as_bytes(), &[], &mut *writer).unwrap();
+}
+
+#[test]
+fn the_handlers_answer() {
+    let blocks = blocks();
+    let files: Vec<_> = blocks.into_iter().filter(|(title, _)| *title != "script").collect();
+    let mut bed = Bed::of(&files);
+    let parameters: &[(&str, &str)] = &[("name", "tea"), ("page", "tea")];
+    let put = HttpRequest { parameters, body: b"{\"text\":\"green\"}", ..request("PUT", "/") };
+    let get = HttpRequest { parameters, ..request("GET", "/") };
+    assert_eq!(bed.http("notes.show", &get).unwrap().status, 404);
+    assert_eq!(bed.http("notes.save", &put).unwrap().status, 204);
+    assert_eq!(bed.http("notes.show", &get).unwrap().body, b"green");
+    assert_eq!(bed.http("hits.page", &get).unwrap().body, br#"{"hits":0,"page":"tea"}"#);
+}

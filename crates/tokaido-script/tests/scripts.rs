@@ -1,0 +1,135 @@
+//! Scripts outside of any transaction: `tokaido run` and the shell.
+
+mod support;
+
+use support::{Bed, text};
+use tokaido_script::{CallError, Value};
+use tokaido_store::Store as _;
+
+struct Session {
+    bed: Bed,
+    writer: Box<dyn tokaido_store::Writer>,
+}
+
+impl Session {
+    fn new() -> Self {
+        let hits = "local tokaido = require 'tokaido'
+            return { count = tokaido.write(function(tx, p) return tx.main:increment(p) end) }";
+        let bed = Bed::one(hits);
+        let writer = bed.store.writer().unwrap();
+        Self { bed, writer }
+    }
+
+    fn run(&mut self, script: &str) -> Result<Vec<Value>, CallError> {
+        self.bed.vm.run_script("s.lua", script.as_bytes(), &[], &mut *self.writer)
+    }
+}
+
+#[test]
+fn a_script_transacts_and_takes_snapshots() {
+    let mut session = Session::new();
+    let results = session
+        .run(
+            "local tokaido = require 'tokaido'
+            local hits = require 'm'
+            local a, b = tokaido.transact(function(tx, n) tx.main:put('a', n) return n, nil end, 5)
+            local c = tokaido.transact(hits.count, 'x')
+            local d, e = tokaido.snapshot(function(tx) return tx.main:get('a'), tx.main:get('x') end)
+            return a, b, c, d, e",
+        )
+        .unwrap();
+    assert_eq!(results, [Value::Integer(5), Value::Nil, Value::Integer(1), text("5"), text("1")]);
+    assert_eq!(session.bed.stored("a").as_deref(), Some("5"));
+}
+
+#[test]
+fn a_transaction_that_fails_is_rolled_back_and_raises() {
+    let mut session = Session::new();
+    let script = "tokaido.transact(function(tx)
+          tx.main:put('a', 1)
+          error('no')
+        end)";
+    let Err(CallError::Raised { message, traceback }) = session.run(script) else { panic!() };
+    assert_eq!(message, "s.lua:3: no");
+    assert!(traceback.starts_with("s.lua:3: in function"), "{traceback}");
+    assert_eq!(session.bed.stored("a"), None);
+
+    let caught = format!(
+        "local ok, why = pcall(function() {script} end)
+        tokaido.transact(function(tx) tx.main:put('b', 2) end)
+        return ok, why"
+    );
+    assert_eq!(session.run(&caught).unwrap(), [Value::Boolean(false), text("s.lua:3: no")]);
+    assert_eq!(session.bed.stored("a"), None);
+    assert_eq!(session.bed.stored("b").as_deref(), Some("2"));
+
+    let hidden = "tokaido.transact(function(tx)
+          tx.main:put('c', 3)
+          pcall(tx.main.put, tx.main, 'broken engine', 1)
+        end)";
+    let message = session.run(hidden).unwrap_err().to_string();
+    assert_eq!(message, "writing failed: the disk is on fire");
+    assert_eq!(session.bed.stored("c"), None);
+}
+
+#[test]
+fn transactions_do_not_nest_and_snapshots_do_not_write() {
+    let mut session = Session::new();
+    for (script, expected) in [
+        (
+            "tokaido.transact(function(tx) tokaido.transact(function() end) end)",
+            "a transaction is open already; pass its tx on instead of beginning another",
+        ),
+        (
+            "tokaido.snapshot(function(tx) local x = tx.main:put('a', 1) end)",
+            "s.lua:1: s.lua is a read procedure; declare it with tokaido.write to write",
+        ),
+        ("tokaido.transact(7)", "s.lua:1: tokaido.transact takes a function, this is a number"),
+        ("return x", "s.lua:1: undeclared variable 'x'"),
+        ("return (", "s.lua:1: unexpected symbol near '<eof>'"),
+    ] {
+        assert_eq!(session.run(script).unwrap_err().to_string(), expected, "{script}");
+        // What failed leaves the session usable.
+        assert_eq!(session.run("return 1").unwrap(), [Value::Integer(1)]);
+        session.run("tokaido.transact(function(tx) tx.main:put('z', 1) end)").unwrap();
+    }
+}
+
+#[test]
+fn globals_stay_between_runs_and_modules_do_not_see_them() {
+    let mut session = Session::new();
+    session.run("function twice(n) return 2 * n end count = 20").unwrap();
+    assert_eq!(session.run("return twice(count) + 2").unwrap(), [Value::Integer(42)]);
+    let after = session.run("return count, arg and #arg, json.encode{1}, tokaido.json.null");
+    assert_eq!(after.unwrap(), [Value::Integer(20), Value::Integer(0), text("[1]"), Value::Nil]);
+    let arguments = [text("x"), text("y")];
+    let results = session
+        .bed
+        .vm
+        .run_script(
+            "s.lua",
+            b"return select('#', ...), arg[2], ...",
+            &arguments,
+            &mut *session.writer,
+        )
+        .unwrap();
+    assert_eq!(results, [Value::Integer(2), text("y"), text("x"), text("y")]);
+}
+
+#[test]
+fn a_script_has_no_limits_and_procedures_have_theirs_again() {
+    let mut bed = Bed::with_limits(
+        &[("m", &support::write_body("local t = {} for i = 1, 1e9 do t[i] = {i} end"))],
+        tokaido_script::Limits {
+            time: std::time::Duration::from_millis(100),
+            memory_bytes: 16 << 20,
+        },
+    );
+    let mut writer = bed.store.writer().unwrap();
+    let script = b"local t = {} for i = 1, 1e6 do t[i] = {i} end
+        local till = os.clock() + 0.2 while os.clock() < till do end return #t";
+    let results = bed.vm.run_script("s.lua", script, &[], &mut *writer).unwrap();
+    assert_eq!(results, [Value::Integer(1_000_000)]);
+    drop(writer);
+    assert!(matches!(bed.run(), Err(CallError::MemoryLimit { .. } | CallError::TimeLimit { .. })));
+}

@@ -1,0 +1,8 @@
+//! What the tests of this crate share.
+#![allow(dead_code, unused_imports, unreachable_pub)]
+
+pub mod bed;
+pub mod store;
+
+pub use bed::{Bed, limits, request, sources, text, write_body};
+pub use store::{MemoryStore, START_MS};

@@ -1,0 +1,338 @@
+//! What an operator can set, and what is refused before anything starts.
+//!
+//! `tokaido.toml` at the root of the repository is the manual of these options. A test holds it to
+//! this file: every option stands in it, with the default as its value.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+/// The port that a server listens on unless told otherwise: 53 stations, from 7 in the morning.
+pub const PORT_DEFAULT: u16 = 7653;
+
+/// Most worker threads; beyond that more of them only add switching.
+pub const WORKERS_MAX: usize = 256;
+
+/// A server's options.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Addresses to listen on. Port 0 takes a free one.
+    pub listen: Vec<SocketAddr>,
+    /// Where the store lies.
+    pub directory: PathBuf,
+    /// Where the procedure files lie; `None`: no procedures.
+    #[serde(with = "empty_is_none")]
+    pub procedures: Option<PathBuf>,
+    /// Threads that serve connections; 0: one for each core.
+    pub workers: usize,
+    /// What a client must give before anything else; `None`: nothing.
+    #[serde(with = "empty_is_none")]
+    pub password: Option<Password>,
+    /// What is logged, as `tracing` filters are written.
+    pub log: String,
+    /// Sizes and times.
+    pub limits: Limits,
+}
+
+/// Sizes and times beyond which the server says no.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Most connections at one time.
+    pub connections_max: usize,
+    /// Most bytes of one request of the Redis protocol, all arguments together.
+    pub request_bytes_max: usize,
+    /// Most bytes of an HTTP body.
+    pub http_body_bytes_max: usize,
+    /// Longest a new connection may take for its first line, in ms.
+    pub first_line_ms: u64,
+    /// Longest a client may take to send one request, once it has begun, in ms.
+    pub request_ms: u64,
+    /// Longest a client may leave a full socket of replies untaken, in ms.
+    pub reply_ms: u64,
+    /// How long a connection may rest between requests, in ms; 0: for ever.
+    pub idle_ms: u64,
+    /// Longest one call of a procedure may run, in ms.
+    pub script_ms: u64,
+    /// Most memory of one Lua VM, in bytes. There is one VM a thread.
+    pub script_memory_bytes: usize,
+    /// Longest a stopping server waits for its clients, in ms.
+    pub stop_ms: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT_DEFAULT)],
+            directory: PathBuf::from("tokaido-data"),
+            procedures: None,
+            workers: 0,
+            password: None,
+            log: "info".to_owned(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 10_000,
+            request_bytes_max: 128 << 20,
+            http_body_bytes_max: 64 << 20,
+            first_line_ms: 10_000,
+            request_ms: 60_000,
+            reply_ms: 60_000,
+            idle_ms: 0,
+            script_ms: 1_000,
+            script_memory_bytes: 256 << 20,
+            stop_ms: 10_000,
+        }
+    }
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The text is not a configuration. The message shows the place.
+    #[error("{}: {message}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        message: String,
+    },
+    /// An option has a value that it cannot have.
+    #[error("option {option}: {message}")]
+    Value {
+        /// The option's name.
+        option: &'static str,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// Others could reach the server, and nothing would stop them.
+    #[error(
+        "refusing to listen on {address} without a password: everyone who reaches that address could read and write all data. Set `password`, or listen on 127.0.0.1"
+    )]
+    OpenWithoutPassword {
+        /// The address.
+        address: SocketAddr,
+    },
+}
+
+impl Config {
+    /// Reads a file. Options that it does not name have their defaults.
+    ///
+    /// # Errors
+    /// [`ConfigError::Read`] and [`ConfigError::Parse`]. Call [`validate`](Self::validate) once
+    /// flags have been put over it.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads the text of a file; `path` is only named in errors.
+    ///
+    /// # Errors
+    /// [`ConfigError::Parse`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        toml::from_str(text).map_err(|error| ConfigError::Parse {
+            path: path.to_owned(),
+            message: error.to_string().trim_end().to_owned(),
+        })
+    }
+
+    /// Checks what holds between options.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] and [`ConfigError::OpenWithoutPassword`].
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let value = |option, message: String| Err(ConfigError::Value { option, message });
+        if self.listen.is_empty() {
+            return value("listen", "name at least one address".to_owned());
+        }
+        if self.workers > WORKERS_MAX {
+            return value("workers", format!("at most {WORKERS_MAX}; 0 takes one for each core"));
+        }
+        if self.directory.as_os_str().is_empty() {
+            return value("directory", "name a directory for the data".to_owned());
+        }
+        let limits = &self.limits;
+        let nonzero = [
+            ("limits.connections_max", limits.connections_max as u64),
+            ("limits.request_bytes_max", limits.request_bytes_max as u64),
+            ("limits.http_body_bytes_max", limits.http_body_bytes_max as u64),
+            ("limits.first_line_ms", limits.first_line_ms),
+            ("limits.request_ms", limits.request_ms),
+            ("limits.reply_ms", limits.reply_ms),
+            ("limits.script_ms", limits.script_ms),
+            ("limits.script_memory_bytes", limits.script_memory_bytes as u64),
+            ("limits.stop_ms", limits.stop_ms),
+        ];
+        if let Some((option, _)) = nonzero.into_iter().find(|&(_, given)| given == 0) {
+            return value(option, "must be at least 1".to_owned());
+        }
+        match self.listen.iter().find(|a| !a.ip().is_loopback()) {
+            Some(&address) if self.password.is_none() => {
+                Err(ConfigError::OpenWithoutPassword { address })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The number of worker threads that this machine gets.
+    #[must_use]
+    pub fn worker_count(&self) -> usize {
+        match self.workers {
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get().min(WORKERS_MAX)),
+            n => n,
+        }
+    }
+
+    /// What a call of a procedure may use.
+    #[must_use]
+    pub fn script_limits(&self) -> tokaido_script::Limits {
+        tokaido_script::Limits {
+            time: Duration::from_millis(self.limits.script_ms),
+            memory_bytes: self.limits.script_memory_bytes,
+        }
+    }
+}
+
+/// A password, which no log or debug output shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Password(String);
+
+impl Password {
+    /// The password as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Password {
+    fn from(password: String) -> Self {
+        Self(password)
+    }
+}
+
+impl From<&str> for Password {
+    fn from(password: &str) -> Self {
+        Self(password.to_owned())
+    }
+}
+
+impl std::fmt::Debug for Password {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl AsRef<std::ffi::OsStr> for Password {
+    fn as_ref(&self) -> &std::ffi::OsStr {
+        self.0.as_ref()
+    }
+}
+
+/// TOML has no way to write "none", and an option that is left out cannot be shown in the example:
+/// so the empty string stands for it.
+mod empty_is_none {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<T: AsRef<std::ffi::OsStr>, S: Serializer>(
+        value: &Option<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let text = value.as_ref().map(|v| v.as_ref().to_string_lossy()).unwrap_or_default();
+        serializer.serialize_str(&text)
+    }
+
+    pub(super) fn deserialize<'de, T: From<String>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<T>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok((!text.is_empty()).then(|| T::from(text)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../../tokaido.toml");
+
+    fn parse(text: &str) -> Result<Config, ConfigError> {
+        Config::parse(text, Path::new("tokaido.toml"))
+    }
+
+    #[test]
+    fn the_example_names_every_option_with_its_default() {
+        let example: toml::Table = toml::from_str(EXAMPLE).expect("the example parses");
+        let defaults = toml::Table::try_from(Config::default()).expect("defaults serialise");
+        assert_eq!(example, defaults);
+        assert_eq!(parse(EXAMPLE).expect("the example is a configuration"), Config::default());
+    }
+
+    #[test]
+    fn every_option_of_the_example_says_what_it_is_for() {
+        let mut comment_above = false;
+        for line in EXAMPLE.lines() {
+            if line.contains(" = ") && !line.starts_with('#') {
+                assert!(comment_above, "no comment above: {line}");
+            }
+            comment_above = line.starts_with('#');
+        }
+    }
+
+    #[test]
+    fn a_misspelt_option_is_named_with_its_line() {
+        let error = parse("workers = 2\nlissten = []\n").expect_err("unknown option");
+        insta::assert_snapshot!(error, @r"
+        tokaido.toml: TOML parse error at line 2, column 1
+          |
+        2 | lissten = []
+          | ^^^^^^^
+        unknown field `lissten`, expected one of `listen`, `directory`, `procedures`, `workers`, `password`, `log`, `limits`
+        ");
+        assert!(parse("listen = [\"localhost\"]").is_err());
+        assert!(parse("[limits]\nidle_ms = -1").is_err());
+    }
+
+    #[test]
+    fn an_address_that_others_reach_needs_a_password() {
+        let mut config = parse("listen = [\"127.0.0.1:1\", \"0.0.0.0:1\"]").expect("it parses");
+        assert!(matches!(config.validate(), Err(ConfigError::OpenWithoutPassword { .. })));
+        config.password = Some("sesame".into());
+        assert!(config.validate().is_ok());
+        assert!(parse("listen = [\"[::1]:1\"]").expect("it parses").validate().is_ok());
+    }
+
+    #[test]
+    fn limits_of_zero_are_refused() {
+        let config = parse("[limits]\nscript_ms = 0").expect("it parses");
+        let error = config.validate().expect_err("zero");
+        assert_eq!(error.to_string(), "option limits.script_ms: must be at least 1");
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let config = Config { password: Some("sesame".into()), ..Config::default() };
+        assert!(!format!("{config:?}").contains("sesame"));
+    }
+}

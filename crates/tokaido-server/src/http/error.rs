@@ -1,0 +1,192 @@
+//! Errors as HTTP tells them: a fitting status, and `{"error": {"message": …}}`.
+
+use std::fmt::Debug;
+
+use hyper::{
+    Response, StatusCode,
+    header::{self, HeaderName, HeaderValue},
+};
+use serde_json::json;
+use tokaido_script::CallError;
+use tokaido_store::{CommitError, DatabaseError, ReadError, TransactError, WriteError};
+
+use super::body::Reply;
+use crate::{pool::PoolError, writer::WriterError};
+
+/// Why a request was not done.
+#[derive(Debug)]
+pub(super) struct HttpError {
+    status: StatusCode,
+    message: String,
+    traceback: Option<String>,
+    /// For programs, if the procedure gave one.
+    code: Option<String>,
+    /// The procedure is broken; it did not say no of its own will.
+    is_fault: bool,
+    /// Rare, and large: boxed, so that results which may hold an error stay small.
+    header: Option<Box<(HeaderName, HeaderValue)>>,
+}
+
+impl HttpError {
+    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+            traceback: None,
+            code: None,
+            is_fault: false,
+            header: None,
+        }
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    pub(super) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub(super) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message)
+    }
+
+    /// The path is known, but not for this method.
+    pub(super) fn method(allowed: &[&str]) -> Self {
+        let list = allowed.join(", ");
+        let message = format!("this path answers {list}");
+        let mut error = Self::new(StatusCode::METHOD_NOT_ALLOWED, message);
+        // Methods come from files; one that is no header value was refused when it was loaded.
+        error.header =
+            HeaderValue::from_str(&list).ok().map(|list| Box::new((header::ALLOW, list)));
+        error
+    }
+
+    pub(super) fn with_header(mut self, name: HeaderName, value: &'static str) -> Self {
+        self.header = Some(Box::new((name, HeaderValue::from_static(value))));
+        self
+    }
+
+    /// As the handler of a declared route fails: its visitors are not its callers, so they are not
+    /// shown its insides.
+    pub(super) fn of_route(self) -> Self {
+        let status = if self.is_fault { StatusCode::INTERNAL_SERVER_ERROR } else { self.status };
+        Self { status, traceback: None, ..self }
+    }
+
+    /// Whether whoever runs the server should hear of it.
+    pub(super) fn is_of_server(&self) -> bool {
+        self.is_fault || self.status.is_server_error()
+    }
+
+    pub(super) fn into_response(self) -> Response<Reply> {
+        let mut error = json!({ "message": self.message });
+        if let Some(traceback) = self.traceback {
+            error["traceback"] = traceback.into();
+        }
+        if let Some(code) = self.code {
+            error["code"] = code.into();
+        }
+        let mut body = json!({ "error": error }).to_string();
+        body.push('\n');
+        let mut response = Response::new(Reply::from(body));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.extend(self.header.map(|header| *header));
+        response
+    }
+}
+
+impl From<CallError> for HttpError {
+    fn from(error: CallError) -> Self {
+        let message = error.to_string();
+        let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
+        match error {
+            CallError::TimeLimit { .. } | CallError::MemoryLimit { .. } => {
+                Self::unavailable(message)
+            }
+            CallError::Refused { code, status, .. } => {
+                let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+                Self { code, ..Self::new(status.unwrap_or(unprocessable), message) }
+            }
+            CallError::Raised { traceback, .. } => {
+                let traceback = Some(traceback);
+                Self { traceback, is_fault: true, ..Self::new(unprocessable, message) }
+            }
+            _ => Self { is_fault: true, ..Self::new(unprocessable, message) },
+        }
+    }
+}
+
+impl From<ReadError> for HttpError {
+    fn from(error: ReadError) -> Self {
+        let status = match error {
+            ReadError::KeyLength { .. } => StatusCode::BAD_REQUEST,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<WriteError> for HttpError {
+    fn from(error: WriteError) -> Self {
+        let status = match error {
+            WriteError::Read(error) => return error.into(),
+            WriteError::ValueLength { .. } | WriteError::TransactionTooLarge => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
+            WriteError::Poisoned { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<CommitError> for HttpError {
+    fn from(error: CommitError) -> Self {
+        let status = match error {
+            CommitError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
+            CommitError::Conflict | CommitError::Undetermined { .. } => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<DatabaseError> for HttpError {
+    fn from(error: DatabaseError) -> Self {
+        Self::bad_request(error.to_string())
+    }
+}
+
+impl From<PoolError> for HttpError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Read(error) => error.into(),
+            PoolError::Lost => Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+        }
+    }
+}
+
+impl From<WriterError> for HttpError {
+    fn from(error: WriterError) -> Self {
+        match error {
+            WriterError::Commit(error) => error.into(),
+            WriterError::Lost => Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+        }
+    }
+}
+
+impl<E: Into<Self> + Debug> From<TransactError<E>> for HttpError {
+    fn from(error: TransactError<E>) -> Self {
+        match error {
+            TransactError::Body(error) => error.into(),
+            TransactError::Write(error) => error.into(),
+            TransactError::Commit(error) => error.into(),
+            error => Self::new(StatusCode::INTERNAL_SERVER_ERROR, format!("{error:?}")),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `/v1/db/DATABASE`: records in the order of their keys, as JSON lines.
+//!
+//! A page that does not reach the end closes with a line `{"next": KEY}`; the same request with
+//! `after=KEY` goes on behind it. What is not UTF-8 is written as `key_base64`, `value_base64`,
+//! `next_base64`, and taken as `after_base64`.
+
+use std::{ops::Bound, rc::Rc};
+
+use hyper::{
+    Response,
+    header::{self, HeaderValue},
+};
+use tokaido_store::{DatabaseId, Direction, ReadError, ReadTransaction, ScanRange, Scanner};
+
+use super::{base64, body::Reply, error::HttpError, query};
+use crate::{metrics, worker::Worker};
+
+/// Entries of a page, unless the client says otherwise, and at most.
+const LIMIT_DEFAULT: usize = 1_000;
+const LIMIT_MAX: usize = 100_000;
+
+/// A page ends early once it has so many bytes.
+const PAGE_BYTES_MAX: usize = 8 << 20;
+
+/// What a client asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Listing {
+    range: ScanRange,
+    after: Option<Vec<u8>>,
+    limit: usize,
+    values: bool,
+}
+
+/// Answers with one page. Pages may be long, so a thread of the pool writes them.
+pub(super) async fn answer(
+    worker: &Rc<Worker>,
+    database: &str,
+    query: Option<&str>,
+) -> Result<Response<Reply>, HttpError> {
+    let listing = Listing::parse(query)?;
+    let database = worker.service.shared.store().find_database(database).ok_or_else(|| {
+        HttpError::not_found("there is no such database; the first write to one makes it")
+    })?;
+    metrics::add(&worker.counters.http.pool, 1);
+    let page =
+        worker.pool.call(move |context| listing.page(&mut *context.snapshot, database)).await??;
+    let mut response = Response::new(Reply::from(page));
+    let lines = HeaderValue::from_static("application/x-ndjson");
+    response.headers_mut().insert(header::CONTENT_TYPE, lines);
+    Ok(response)
+}
+
+impl Listing {
+    fn parse(query: Option<&str>) -> Result<Self, HttpError> {
+        let mut listing =
+            Self { range: ScanRange::all(), after: None, limit: LIMIT_DEFAULT, values: true };
+        let (mut from, mut to, mut reverse) = (None, None, false);
+        for (name, value) in query::parse(query)? {
+            match name.as_str() {
+                "prefix" => listing.range = ScanRange::prefix(&value),
+                "from" => from = Some(value),
+                "to" => to = Some(value),
+                "after" => listing.after = Some(value),
+                "after_base64" => {
+                    let text = String::from_utf8_lossy(&value);
+                    listing.after =
+                        Some(base64::decode(&text).ok_or_else(|| bad(&name, "takes base64"))?);
+                }
+                "limit" => listing.limit = parse_limit(&value)?,
+                "values" => listing.values = parse_bool(&name, &value)?,
+                "reverse" => reverse = parse_bool(&name, &value)?,
+                _ => {
+                    return Err(HttpError::bad_request(format!(
+                        "unknown parameter {name:?}; there are prefix, from, to, after, after_base64, reverse, limit, values"
+                    )));
+                }
+            }
+        }
+        listing.range = narrowed(listing.range, from, to);
+        if reverse {
+            listing.range.direction = Direction::Backward;
+        }
+        Ok(listing)
+    }
+
+    fn page(&self, transaction: &mut dyn ReadTransaction, database: DatabaseId) -> Page {
+        let mut scanner = Scanner::new(database, self.range.clone(), self.limit + 1);
+        if let Some(after) = &self.after {
+            scanner = scanner.after(after);
+        }
+        let mut page = Vec::new();
+        let mut last = Vec::new();
+        let mut entries = 0;
+        while let Some(entry) = scanner.next(transaction)? {
+            if entries == self.limit || page.len() >= PAGE_BYTES_MAX {
+                page.push(b'{');
+                push_field(&mut page, "next", &last);
+                page.extend_from_slice(b"}\n");
+                break;
+            }
+            page.push(b'{');
+            push_field(&mut page, "key", entry.key);
+            if self.values {
+                page.push(b',');
+                push_field(&mut page, "value", entry.record.value);
+            }
+            page.extend_from_slice(b"}\n");
+            last.clear();
+            last.extend_from_slice(entry.key);
+            entries += 1;
+        }
+        Ok(page)
+    }
+}
+
+type Page = Result<Vec<u8>, ReadError>;
+
+/// The part of `range` from `from` on and before `to`.
+fn narrowed(range: ScanRange, from: Option<Vec<u8>>, to: Option<Vec<u8>>) -> ScanRange {
+    let low = match (range.low, from) {
+        (Bound::Included(low), Some(from)) => Bound::Included(low.max(from)),
+        (_, Some(from)) => Bound::Included(from),
+        (low, None) => low,
+    };
+    let high = match (range.high, to) {
+        (Bound::Excluded(high), Some(to)) => Bound::Excluded(high.min(to)),
+        (_, Some(to)) => Bound::Excluded(to),
+        (high, None) => high,
+    };
+    ScanRange { low, high, direction: range.direction }
+}
+
+fn bad(name: &str, takes: &str) -> HttpError {
+    HttpError::bad_request(format!("parameter {name} {takes}"))
+}
+
+fn parse_limit(value: &[u8]) -> Result<usize, HttpError> {
+    let limit = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+    limit
+        .filter(|limit| (1..=LIMIT_MAX).contains(limit))
+        .ok_or_else(|| bad("limit", &format!("takes a number from 1 to {LIMIT_MAX}")))
+}
+
+fn parse_bool(name: &str, value: &[u8]) -> Result<bool, HttpError> {
+    match value {
+        b"true" | b"1" | b"" => Ok(true),
+        b"false" | b"0" => Ok(false),
+        _ => Err(bad(name, "takes true or false")),
+    }
+}
+
+/// `"name":"text"`, or `"name_base64":"…"` for bytes that are no text.
+fn push_field(page: &mut Vec<u8>, name: &str, bytes: &[u8]) {
+    page.push(b'"');
+    page.extend_from_slice(name.as_bytes());
+    match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            page.extend_from_slice(b"\":");
+            // Writing a string to a vector cannot fail.
+            let _ = serde_json::to_writer(page, text);
+        }
+        Err(_) => {
+            page.extend_from_slice(b"_base64\":\"");
+            page.extend_from_slice(base64::encode(bytes).as_bytes());
+            page.push(b'"');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(query: &str) -> Listing {
+        Listing::parse(Some(query)).expect("it is a query")
+    }
+
+    #[test]
+    fn the_parameters_narrow_each_other_in_any_order() {
+        let listing = parse("from=b&reverse=true&prefix=a&to=ax&limit=7&values=false");
+        assert_eq!(listing.range.low, Bound::Included(b"b".to_vec()));
+        assert_eq!(listing.range.high, Bound::Excluded(b"ax".to_vec()));
+        assert_eq!((listing.limit, listing.values), (7, false));
+        assert_eq!(parse("").range, ScanRange::all());
+        assert_eq!(parse("after_base64=/w").after.as_deref(), Some(&b"\xff"[..]));
+    }
+
+    #[test]
+    fn the_direction_does_not_depend_on_the_order_of_parameters() {
+        for query in ["reverse=1&prefix=a", "prefix=a&reverse=1"] {
+            assert_eq!(parse(query).range, ScanRange::prefix(b"a").reversed(), "{query}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for query in ["limit=0", "limit=100001", "limit=x", "values=maybe", "colour=red", "to=%z"] {
+            assert!(Listing::parse(Some(query)).is_err(), "{query}");
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! From a path to the procedure that answers it.
+//!
+//! Patterns are split at `/`. A segment is literal, `:name` for exactly one segment, or, at the
+//! end, `*name` for all that is left. Where several fit, a literal goes before `:name`, and that
+//! before `*name`, from left to right.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use tokaido_script::{ProcedureId, Route};
+
+use super::percent;
+
+/// Most segments of a path that is looked up.
+const SEGMENTS_MAX: usize = 64;
+
+/// Paths that the server answers itself.
+const RESERVED: [&str; 3] = ["v1", "healthz", "metrics"];
+
+/// Where a request goes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found<'r, 'p> {
+    /// To this procedure, with what its `:name` and `*name` matched, decoded.
+    Procedure(ProcedureId, Vec<(&'r str, Cow<'p, str>)>),
+    /// The path is known, for these methods.
+    OtherMethods(Vec<&'r str>),
+    /// The path is not known.
+    Nothing,
+    /// A matched part is not UTF-8 under its percent-encoding.
+    BadPath,
+}
+
+/// A route that cannot be served.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RouteError {
+    #[error("a route starts with \"/\", as in \"GET /hits/:page\"")]
+    NoSlash,
+    #[error("\":\" and \"*\" in a route need a name behind them, as in \"/hits/:page\"")]
+    NoName,
+    #[error("\"*name\" takes the rest of the path, so it can only be the last part of a route")]
+    RestNotLast,
+    #[error("paths below /{0} belong to the server; choose another first part")]
+    Reserved(&'static str),
+    #[error("another procedure already answers {0}")]
+    Taken(String),
+    #[error("a route has at most {SEGMENTS_MAX} parts")]
+    TooLong,
+}
+
+#[derive(Default)]
+pub(crate) struct Router {
+    root: Node,
+}
+
+#[derive(Default)]
+struct Node {
+    literal: HashMap<Box<str>, Node>,
+    parameter: Option<Box<Node>>,
+    /// Routes that end here.
+    here: Vec<Endpoint>,
+    /// Routes that take whatever is left from here.
+    rest: Vec<Endpoint>,
+}
+
+struct Endpoint {
+    method: String,
+    procedure: ProcedureId,
+    names: Vec<String>,
+}
+
+impl Router {
+    /// Adds a route.
+    pub(crate) fn add(&mut self, route: &Route, procedure: ProcedureId) -> Result<(), RouteError> {
+        let path = route.pattern.strip_prefix('/').ok_or(RouteError::NoSlash)?;
+        let mut segments: Vec<&str> = path.split('/').collect();
+        if segments.len() > SEGMENTS_MAX {
+            return Err(RouteError::TooLong);
+        }
+        if let Some(reserved) = RESERVED.into_iter().find(|r| segments.first() == Some(r)) {
+            return Err(RouteError::Reserved(reserved));
+        }
+        let rest = segments.pop_if(|last| last.starts_with('*'));
+        let mut node = &mut self.root;
+        let mut names = Vec::new();
+        for segment in segments {
+            if let Some(name) = segment.strip_prefix(':') {
+                names.push(checked_name(name)?);
+                node = node.parameter.get_or_insert_default();
+            } else if segment.starts_with('*') {
+                return Err(RouteError::RestNotLast);
+            } else {
+                node = node.literal.entry(segment.into()).or_default();
+            }
+        }
+        let endpoints = match rest {
+            Some(rest) => {
+                names.push(checked_name(&rest[1..])?);
+                &mut node.rest
+            }
+            None => &mut node.here,
+        };
+        if endpoints.iter().any(|e| e.method == route.method) {
+            return Err(RouteError::Taken(format!("{} {}", route.method, route.pattern)));
+        }
+        endpoints.push(Endpoint { method: route.method.clone(), procedure, names });
+        Ok(())
+    }
+
+    /// Looks up a path as it stands in the request, without the query. `HEAD` finds what `GET`
+    /// would, unless it has a route of its own.
+    pub(crate) fn find<'r, 'p>(&'r self, method: &str, path: &'p str) -> Found<'r, 'p> {
+        let Some(path) = path.strip_prefix('/') else { return Found::Nothing };
+        if path.bytes().filter(|&b| b == b'/').count() >= SEGMENTS_MAX {
+            return Found::Nothing;
+        }
+        let mut search = Search { method, matched: Vec::new(), others: Vec::new() };
+        let found = self.root.find(Some(path), &mut search);
+        match found {
+            Some(endpoint) => {
+                let decoded = endpoint
+                    .names
+                    .iter()
+                    .zip(search.matched)
+                    .map(|(name, raw)| Some((name.as_str(), percent::decode_utf8(raw)?)));
+                decoded.collect::<Option<_>>().map_or(Found::BadPath, |parameters| {
+                    Found::Procedure(endpoint.procedure, parameters)
+                })
+            }
+            None if search.others.is_empty() => Found::Nothing,
+            None => Found::OtherMethods(allowed(search.others)),
+        }
+    }
+}
+
+fn checked_name(name: &str) -> Result<String, RouteError> {
+    if name.is_empty() { Err(RouteError::NoName) } else { Ok(name.to_owned()) }
+}
+
+/// The value of `Allow`: sorted, and with the `HEAD` that comes with `GET`.
+fn allowed(mut methods: Vec<&str>) -> Vec<&str> {
+    if methods.contains(&"GET") {
+        methods.push("HEAD");
+    }
+    methods.sort_unstable();
+    methods.dedup();
+    methods
+}
+
+struct Search<'r, 'p, 'm> {
+    method: &'m str,
+    /// What the parameters on the way here matched, still encoded.
+    matched: Vec<&'p str>,
+    /// Methods of routes that fit but for the method.
+    others: Vec<&'r str>,
+}
+
+impl Node {
+    /// The endpoint for what is left of the path; `None` in `left` is the end of it.
+    fn find<'r, 'p>(
+        &'r self,
+        left: Option<&'p str>,
+        search: &mut Search<'r, 'p, '_>,
+    ) -> Option<&'r Endpoint> {
+        let Some(left) = left else { return choose(&self.here, search) };
+        let (segment, behind) = match left.split_once('/') {
+            Some((segment, behind)) => (segment, Some(behind)),
+            None => (left, None),
+        };
+        if !self.literal.is_empty() {
+            let decoded = percent::decode_utf8(segment);
+            let next = decoded.and_then(|segment| self.literal.get(&*segment));
+            if let Some(found) = next.and_then(|node| node.find(behind, search)) {
+                return Some(found);
+            }
+        }
+        if let Some(node) = self.parameter.as_ref().filter(|_| !segment.is_empty()) {
+            search.matched.push(segment);
+            if let Some(found) = node.find(behind, search) {
+                return Some(found);
+            }
+            search.matched.pop();
+        }
+        let found = choose(&self.rest, search)?;
+        search.matched.push(left);
+        Some(found)
+    }
+}
+
+fn choose<'r>(endpoints: &'r [Endpoint], search: &mut Search<'r, '_, '_>) -> Option<&'r Endpoint> {
+    let by = |method: &str| endpoints.iter().find(|e| e.method == method);
+    let found = by(search.method).or_else(|| by("GET").filter(|_| search.method == "HEAD"));
+    if found.is_none() {
+        search.others.extend(endpoints.iter().map(|e| e.method.as_str()));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokaido_script::{Limits, Source, Sources, Vm};
+    use tokaido_store::{Store, tree};
+
+    use super::*;
+
+    /// As many procedures as there are patterns, since only a VM gives ids.
+    fn ids(count: usize) -> Vec<ProcedureId> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = tree::open(directory.path(), tree::Options::default()).expect("a store");
+        let store: Arc<dyn Store> = Arc::new(store);
+        let fields: String =
+            (0..count).map(|i| format!("p{i:02} = tokaido.read(function() end), ")).collect();
+        let text = format!("local tokaido = require 'tokaido' return {{ {fields} }}");
+        let mut sources = Sources::default();
+        sources.add(Source {
+            module: "m".to_owned(),
+            path: "m.lua".into(),
+            text: text.into_bytes().into(),
+        });
+        let (vm, errors) = Vm::new(&store, &sources, Limits::default()).expect("a VM");
+        assert!(errors.is_empty(), "{errors:?}");
+        (0..count).filter_map(|i| vm.find(format!("m.p{i:02}").as_bytes())).collect()
+    }
+
+    fn route(text: &str) -> Route {
+        let (method, pattern) = text.split_once(' ').expect("a method and a pattern");
+        Route { method: method.to_owned(), pattern: pattern.to_owned() }
+    }
+
+    /// Tells which of the patterns answers, and with what.
+    struct Table {
+        patterns: Vec<&'static str>,
+        ids: Vec<ProcedureId>,
+        router: Router,
+    }
+
+    impl Table {
+        fn new(patterns: &[&'static str]) -> Self {
+            let (ids, mut router) = (ids(patterns.len()), Router::default());
+            for (pattern, &id) in patterns.iter().zip(&ids) {
+                router.add(&route(pattern), id).expect(pattern);
+            }
+            Self { patterns: patterns.to_vec(), ids, router }
+        }
+
+        fn find(&self, request: &str) -> String {
+            let (method, path) = request.split_once(' ').expect("a method and a path");
+            match self.router.find(method, path) {
+                Found::Procedure(id, parameters) => {
+                    let at = self.ids.iter().position(|&other| other == id).expect("an id");
+                    let given = parameters.iter().map(|(n, v)| format!(" {n}={v}"));
+                    format!("{}{}", self.patterns[at], given.collect::<String>())
+                }
+                Found::OtherMethods(methods) => format!("405 {}", methods.join(", ")),
+                Found::Nothing => "404".to_owned(),
+                Found::BadPath => "400".to_owned(),
+            }
+        }
+    }
+
+    #[test]
+    fn literals_go_before_names_and_names_before_the_rest() {
+        let table = Table::new(&[
+            "GET /",
+            "GET /hits/top",
+            "GET /hits/:page",
+            "POST /hits/:page",
+            "GET /hits/:page/days/:day",
+            "GET /files/*path",
+            "GET /hits/*other",
+            "PUT /hits/top",
+            "GET /日本/:x",
+        ]);
+        let cases = [
+            ("GET /", "GET /"),
+            ("GET /hits/top", "GET /hits/top"),
+            ("HEAD /hits/top", "GET /hits/top"),
+            ("POST /hits/top", "POST /hits/:page page=top"),
+            ("GET /hits/a%2Fb", "GET /hits/:page page=a/b"),
+            ("GET /hits/t%6Fp", "GET /hits/top"),
+            ("GET /hits/7/days/1", "GET /hits/:page/days/:day page=7 day=1"),
+            ("GET /hits/7/weeks/1", "GET /hits/*other other=7/weeks/1"),
+            ("GET /hits/", "GET /hits/*other other="),
+            ("GET /hits", "404"),
+            ("GET /files/a/b%20c", "GET /files/*path path=a/b c"),
+            ("GET /%E6%97%A5%E6%9C%AC/1", "GET /日本/:x x=1"),
+            ("DELETE /hits/top", "405 GET, HEAD, POST, PUT"),
+            ("DELETE /files/x", "405 GET, HEAD"),
+            ("GET /files/%FF", "400"),
+            ("GET /nothing", "404"),
+            ("GET *", "404"),
+        ];
+        for (request, answer) in cases {
+            assert_eq!(table.find(request), answer, "{request}");
+        }
+        let deep = format!("GET /files{}", "/x".repeat(SEGMENTS_MAX));
+        assert_eq!(table.find(&deep), "404");
+    }
+
+    #[test]
+    fn routes_that_cannot_be_served_are_refused() {
+        let id = ids(1)[0];
+        let mut router = Router::default();
+        router.add(&route("GET /a/:x"), id).expect("the first of its kind");
+        let cases = [
+            ("GET a", RouteError::NoSlash),
+            ("GET /:", RouteError::NoName),
+            ("GET /*", RouteError::NoName),
+            ("GET /*a/b", RouteError::RestNotLast),
+            ("GET /v1/x", RouteError::Reserved("v1")),
+            ("GET /metrics", RouteError::Reserved("metrics")),
+            ("GET /a/:y", RouteError::Taken("GET /a/:y".to_owned())),
+        ];
+        for (pattern, error) in cases {
+            assert_eq!(router.add(&route(pattern), id), Err(error), "{pattern}");
+        }
+        assert_eq!(router.add(&route("POST /a/:y"), id), Ok(()));
+    }
+}

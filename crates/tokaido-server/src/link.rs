@@ -1,0 +1,246 @@
+//! One connection as its worker sees it, and the time limits of all of them.
+//!
+//! A timer for each request would cost more than many a request. Instead each connection notes the
+//! phase that it is in, and one sweep every few ms shuts down the sockets that have been in theirs
+//! for too long. The connection's own task then reads an end of input and learns the reason here.
+//! Stopping uses the same way: what the client sent until then is still read and answered.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    io,
+    net::{Shutdown, SocketAddr},
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use socket2::SockRef;
+use tokio::net::{
+    TcpStream,
+    tcp::{OwnedReadHalf, OwnedWriteHalf},
+};
+
+use crate::config::Limits;
+
+/// Longest and shortest time between two sweeps. A limit is kept to within about one of them.
+const SWEEP_MS_MAX: u64 = 250;
+const SWEEP_MS_MIN: u64 = 5;
+
+/// How long, and for how many bytes, a connection that was refused is still read from before it is
+/// closed. Closing it with unread input would reset it, and the client might never see the reason.
+const LINGER_TIME: Duration = Duration::from_millis(500);
+const LINGER_BYTES_MAX: usize = 16 << 20;
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Its first line has not arrived.
+    FirstLine,
+    /// Between requests.
+    Idle,
+    /// A request has begun to arrive.
+    Request,
+    /// The server is at work for it.
+    Working,
+    /// Replies wait for room in the socket.
+    Reply,
+}
+
+/// A connection.
+pub(crate) struct Link {
+    /// The way out. Both halves are the same socket; only the way in needs to be owned to be used.
+    out: OwnedWriteHalf,
+    /// The client's address.
+    pub(crate) peer: SocketAddr,
+    clock: Rc<Clock>,
+    phase: Cell<Phase>,
+    since_ms: Cell<u64>,
+    expired: Cell<Option<Phase>>,
+}
+
+/// The worker's time in ms, moved on by the sweep, so that looking at it costs nothing.
+struct Clock {
+    started: Instant,
+    now_ms: Cell<u64>,
+    stopping: Cell<bool>,
+}
+
+impl Link {
+    /// The socket, for all that needs no exclusive access.
+    pub(crate) fn stream(&self) -> &TcpStream {
+        self.out.as_ref()
+    }
+
+    /// Notes what the connection does from here on.
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.phase.set(phase);
+        self.since_ms.set(self.clock.now_ms.get());
+    }
+
+    /// As [`enter`](Self::enter), but time spent in `phase` before counts.
+    pub(crate) fn remain_in(&self, phase: Phase) {
+        if self.phase.get() != phase {
+            self.enter(phase);
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase.get()
+    }
+
+    /// The phase whose limit was passed, if that is why the input has ended.
+    pub(crate) fn expired(&self) -> Option<Phase> {
+        self.expired.get()
+    }
+
+    /// Whether the server stops: requests that were read are answered, then the connection ends.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.clock.stopping.get()
+    }
+
+    /// Closes the way out, and reads on for a moment so that the client gets to see the last reply.
+    pub(crate) async fn linger(&self) {
+        if SockRef::from(self.stream()).shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        let drain = async {
+            let mut scratch = vec![0; 16 << 10];
+            let mut left = LINGER_BYTES_MAX;
+            while left > 0 && self.stream().readable().await.is_ok() {
+                match self.stream().try_read(&mut scratch) {
+                    Ok(0) => break,
+                    Ok(n) => left = left.saturating_sub(n),
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(_) => break,
+                }
+            }
+        };
+        // Either way the connection is over.
+        let _ = tokio::time::timeout(LINGER_TIME, drain).await;
+    }
+
+    fn limit_ms(&self, limits: &Limits) -> Option<u64> {
+        match self.phase.get() {
+            Phase::FirstLine => Some(limits.first_line_ms),
+            Phase::Idle => (limits.idle_ms > 0).then_some(limits.idle_ms),
+            Phase::Request => Some(limits.request_ms),
+            Phase::Working => None,
+            Phase::Reply => Some(limits.reply_ms),
+        }
+    }
+
+    /// Ends the phase from outside.
+    fn expire(&self) {
+        self.expired.set(Some(self.phase.get()));
+        if self.phase.get() == Phase::Reply {
+            // An error means that the socket is gone already.
+            let _ = SockRef::from(self.stream()).shutdown(Shutdown::Both);
+        } else {
+            self.end_input();
+        }
+    }
+
+    /// What the socket holds already can still be read, then it reads as ended.
+    fn end_input(&self) {
+        // An error means that the socket is gone already.
+        let _ = SockRef::from(self.stream()).shutdown(Shutdown::Read);
+    }
+}
+
+/// All connections of one worker.
+pub(crate) struct Links {
+    clock: Rc<Clock>,
+    open: RefCell<HashMap<u64, Rc<Link>>>,
+    next: Cell<u64>,
+}
+
+impl Links {
+    pub(crate) fn new() -> Self {
+        let clock =
+            Clock { started: Instant::now(), now_ms: Cell::new(0), stopping: Cell::new(false) };
+        Self { clock: Rc::new(clock), open: RefCell::default(), next: Cell::new(0) }
+    }
+
+    /// Takes a new connection in, until the guard is dropped.
+    pub(crate) fn open(
+        self: &Rc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+    ) -> (LinkGuard, OwnedReadHalf) {
+        let (input, out) = stream.into_split();
+        let link = Rc::new(Link {
+            out,
+            peer,
+            clock: self.clock.clone(),
+            phase: Cell::new(Phase::FirstLine),
+            since_ms: Cell::new(self.clock.now_ms.get()),
+            expired: Cell::new(None),
+        });
+        let id = self.next.replace(self.next.get() + 1);
+        self.open.borrow_mut().insert(id, link.clone());
+        if link.is_stopping() {
+            link.end_input();
+        }
+        (LinkGuard { links: self.clone(), id, link }, input)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.borrow().is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.open.borrow().len()
+    }
+
+    /// Ends the input of every connection, and of those that may still come.
+    pub(crate) fn stop(&self) {
+        self.clock.stopping.set(true);
+        for link in self.open.borrow().values() {
+            link.end_input();
+        }
+    }
+
+    /// Enforces the limits for ever.
+    pub(crate) async fn sweep(&self, limits: &Limits) {
+        let shortest = [limits.first_line_ms, limits.request_ms, limits.reply_ms, limits.idle_ms]
+            .into_iter()
+            .filter(|&ms| ms > 0)
+            .min()
+            .unwrap_or(SWEEP_MS_MAX);
+        let period_ms = (shortest / 4).clamp(SWEEP_MS_MIN, SWEEP_MS_MAX);
+        let mut ticks = tokio::time::interval(Duration::from_millis(period_ms));
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let now_ms = u64::try_from(self.clock.started.elapsed().as_millis()).unwrap_or(0);
+            // Phases were stamped with the time of an earlier sweep, at most this much too early.
+            let grace_ms = now_ms - self.clock.now_ms.replace(now_ms);
+            for link in self.open.borrow().values() {
+                let spent_ms = now_ms.saturating_sub(link.since_ms.get() + grace_ms);
+                let over = link.limit_ms(limits).is_some_and(|limit_ms| spent_ms >= limit_ms);
+                if over && link.expired.get().is_none() {
+                    link.expire();
+                }
+            }
+        }
+    }
+}
+
+/// A connection that is known to its worker as long as this lives.
+pub(crate) struct LinkGuard {
+    links: Rc<Links>,
+    id: u64,
+    link: Rc<Link>,
+}
+
+impl LinkGuard {
+    pub(crate) fn link(&self) -> &Rc<Link> {
+        &self.link
+    }
+}
+
+impl Drop for LinkGuard {
+    fn drop(&mut self) {
+        self.links.open.borrow_mut().remove(&self.id);
+    }
+}

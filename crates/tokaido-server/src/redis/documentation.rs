@@ -1,0 +1,103 @@
+//! The page `docs/redis-commands.md`, written from the table.
+
+use std::fmt::Write;
+
+use super::{
+    command::{Access, Command, Group},
+    table::COMMANDS,
+};
+
+/// The groups in the order of the page.
+const GROUPS: [(Group, &str); 6] = [
+    (Group::String, "Values"),
+    (Group::Generic, "Keys"),
+    (Group::Scripting, "Procedures"),
+    (Group::Transactions, "Transactions"),
+    (Group::Connection, "Connections"),
+    (Group::Server, "Server"),
+];
+
+const HEAD: &str = "\
+# Redis commands
+
+<!-- Written from the table of commands by `cargo xtask docs`. Do not edit. -->
+
+Any Redis client can talk to Tokaido, in version 2 or 3 of the protocol. These are the commands it
+knows, with Redis's semantics and error texts, but for what is listed under *Differences*.
+*Runs on* says where a command is executed: `snapshot`, on every core, never waiting for a writer;
+`writer`, as a transaction that is on disk before its reply is sent; `procedure`, as the
+procedure's own mode says; `session`, without touching the data.
+";
+
+const TAIL: &str = "
+## Procedures by their bare name
+
+A procedure is called like a command: `hits.count /index` is `FCALL hits.count 1 /index`. Arguments
+arrive as strings. Results are mapped so: an integer to an integer; any other number to a double
+(version 2: a string); a string to a string; a list to an array; any other table to a map (version
+2: a flat array of keys and values); `true` and `false` to booleans (version 2: 1 and null); `nil`
+to null. An error is one line with file and line, as `ERR hits.lua:12: no such page`, and nothing of
+the call remains in the data.
+
+## Differences
+
+- A key has 1 to 4096 bytes, a value at most 64 MiB.
+- `EXEC` is all or nothing: if a queued command fails, the transaction is rolled back and answered
+  with `EXECABORT`. Redis would keep what the other commands did.
+- `SELECT`, `MOVE` and `COPY` also take the name of a database, as in `SELECT companies`. Number 0
+  is the database `main`, number 7 is the database `7`.
+- `FLUSHALL` deletes the named databases, too.
+- `KEYS` and `SCAN` give keys in their order as bytes, and a pattern that starts with plain text
+  visits only keys that start with it. The cursor of a `SCAN` is forgotten when 4,096 newer ones
+  exist; it can then not be used any more, and says so.
+- `MEMORY USAGE` counts key, value and header as they are stored, not Redis's structures.
+- `RANDOMKEY` does not choose each key with the same probability.
+- `INCRBYFLOAT` counts with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
+- `HELLO` is refused between `MULTI` and `EXEC`, and `CLIENT TRACKING ON` everywhere. `CONFIG` only
+  reads.
+- A session that has not given the password is told nothing but that, even for unknown commands.
+- All values are strings: there are no lists, hashes, sets, or streams.
+";
+
+/// The page, in Markdown.
+#[must_use]
+pub fn documentation() -> String {
+    let mut page = HEAD.to_owned();
+    for (group, title) in GROUPS {
+        // Writing to a string cannot fail.
+        let _ =
+            write!(page, "\n## {title}\n\n| command | what it does | runs on |\n|---|---|---|\n");
+        for command in COMMANDS.iter().filter(|command| is_listed(command, group)) {
+            let usage = command.usage().replace('|', "\\|");
+            let runs_on = match command.access() {
+                Access::Connection => "session",
+                Access::Read => "snapshot",
+                Access::Write => "writer",
+                Access::Procedure => "procedure",
+            };
+            let _ = writeln!(page, "| `{usage}` | {} | {runs_on} |", command.summary);
+        }
+    }
+    page + TAIL
+}
+
+/// A container that does nothing by itself is not a command to its user, and neither is HELP news.
+fn is_listed(command: &Command, group: Group) -> bool {
+    let does_nothing = command.is_container() && command.arity == -2;
+    command.group == group && !does_nothing && !command.name.ends_with("|help")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_fresh() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/redis-commands.md");
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(path, documentation()).unwrap();
+        }
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(page == documentation(), "{path} is not what the table says: cargo xtask docs");
+    }
+}

@@ -1,0 +1,176 @@
+//! Expiry: EXPIRE and its forms, TTL and its forms, PERSIST.
+
+use tokaido_store::{NewRecord, ReadTransaction, Record, WriteTransaction};
+
+use super::{call::Call, failure::Failure, options::Unit};
+
+pub(super) fn expire(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    expire_in(call, tx, Unit::SECONDS, "expire")
+}
+
+pub(super) fn pexpire(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    expire_in(call, tx, Unit::MILLISECONDS, "pexpire")
+}
+
+pub(super) fn expireat(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    expire_in(call, tx, Unit::AT_SECONDS, "expireat")
+}
+
+pub(super) fn pexpireat(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    expire_in(call, tx, Unit::AT_MILLISECONDS, "pexpireat")
+}
+
+/// When an expiry may be changed.
+#[derive(Default)]
+struct Conditions {
+    only_if_none: bool,
+    only_if_some: bool,
+    only_if_later: bool,
+    only_if_sooner: bool,
+}
+
+impl Conditions {
+    fn read(call: &Call<'_, '_>) -> Result<Self, Failure> {
+        let mut conditions = Self::default();
+        for at in 3..call.len() {
+            *(if call.is_word(at, "NX") {
+                &mut conditions.only_if_none
+            } else if call.is_word(at, "XX") {
+                &mut conditions.only_if_some
+            } else if call.is_word(at, "GT") {
+                &mut conditions.only_if_later
+            } else if call.is_word(at, "LT") {
+                &mut conditions.only_if_sooner
+            } else {
+                let option = String::from_utf8_lossy(call.arg(at));
+                return Err(Failure::other(format!("Unsupported option {option}")));
+            }) = true;
+        }
+        let Self { only_if_none, only_if_some, only_if_later, only_if_sooner } = conditions;
+        if only_if_none && (only_if_some || only_if_later || only_if_sooner) {
+            return Err(Failure::other(
+                "NX and XX, GT or LT options at the same time are not compatible",
+            ));
+        }
+        if only_if_later && only_if_sooner {
+            return Err(Failure::other("GT and LT options at the same time are not compatible"));
+        }
+        Ok(conditions)
+    }
+
+    /// A record without an expiry counts as one that expires last of all.
+    fn hold(&self, old_ms: Option<u64>, new_ms: i64) -> bool {
+        let old = old_ms.map_or(i128::MAX, i128::from);
+        let new = i128::from(new_ms);
+        !(self.only_if_none && old_ms.is_some()
+            || self.only_if_some && old_ms.is_none()
+            || self.only_if_later && new <= old
+            || self.only_if_sooner && new >= old)
+    }
+}
+
+fn expire_in(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+    unit: Unit,
+    command: &'static str,
+) -> Result<(), Failure> {
+    let conditions = Conditions::read(call)?;
+    let now_ms = tx.now_ms();
+    let at_ms = unit.time_ms(call.integer(2)?, now_ms).ok_or(Failure::ExpireTime { command })?;
+    let (database, key) = (call.database(), call.arg(1));
+    let Some(record) = tx.get(database, key)? else {
+        call.reply.integer(0);
+        return Ok(());
+    };
+    if !conditions.hold(record.expires_at_ms, at_ms) {
+        call.reply.integer(0);
+        return Ok(());
+    }
+    match u64::try_from(at_ms) {
+        Ok(at_ms) if at_ms > now_ms => {
+            let (value, flags) = (record.value.to_vec(), record.flags);
+            let expires_at_ms = Some(at_ms);
+            tx.put(database, key, NewRecord { value: &value, flags, expires_at_ms })?;
+        }
+        _ => {
+            tx.delete(database, key)?;
+        }
+    }
+    call.reply.integer(1);
+    Ok(())
+}
+
+pub(super) fn persist(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    let (database, key) = (call.database(), call.arg(1));
+    let found = tx.get(database, key)?.filter(|record| record.expires_at_ms.is_some());
+    let Some(record) = found else {
+        call.reply.integer(0);
+        return Ok(());
+    };
+    let (value, flags) = (record.value.to_vec(), record.flags);
+    tx.put(database, key, NewRecord { value: &value, flags, expires_at_ms: None })?;
+    call.reply.integer(1);
+    Ok(())
+}
+
+pub(super) fn ttl(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let now_ms = tx.now_ms();
+    tell(call, tx, |at_ms| to_seconds(at_ms.saturating_sub(now_ms)))
+}
+
+pub(super) fn pttl(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let now_ms = tx.now_ms();
+    tell(call, tx, |at_ms| at_ms.saturating_sub(now_ms))
+}
+
+pub(super) fn expiretime(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn ReadTransaction,
+) -> Result<(), Failure> {
+    tell(call, tx, to_seconds)
+}
+
+pub(super) fn pexpiretime(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn ReadTransaction,
+) -> Result<(), Failure> {
+    tell(call, tx, |at_ms| at_ms)
+}
+
+/// To the nearest second, as Redis rounds.
+fn to_seconds(ms: u64) -> u64 {
+    ms.saturating_add(500) / 1000
+}
+
+/// -2 without a record, -1 for one that never expires, else what `form` makes of the expiry.
+fn tell(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn ReadTransaction,
+    form: impl Fn(u64) -> u64,
+) -> Result<(), Failure> {
+    let answer = match tx.get(call.database(), call.arg(1))? {
+        None => -2,
+        Some(Record { expires_at_ms: None, .. }) => -1,
+        Some(Record { expires_at_ms: Some(at_ms), .. }) => {
+            i64::try_from(form(at_ms)).unwrap_or(i64::MAX)
+        }
+    };
+    call.reply.integer(answer);
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! The text of INFO. Clients look in it for `redis_version`, `loading`, `role` and
+//! `maxmemory_policy`, so those are always true in Redis's terms.
+
+use std::{fmt::Write, fs, sync::atomic::Ordering};
+
+use tokaido_store::{DatabaseStatistics, ReadTransaction};
+
+use super::failure::Failure;
+use crate::{
+    Shared,
+    shared::{NUMBERED_DATABASES, REDIS_VERSION, TOKAIDO_VERSION, wall_clock_us},
+};
+
+/// The sections, in the order in which they are shown.
+const SECTIONS: [&str; 8] =
+    ["Server", "Clients", "Memory", "Persistence", "Stats", "Replication", "Keyspace", "Databases"];
+
+/// The sections that `wanted` names; all of them if it names none.
+pub(super) fn render(
+    shared: &Shared,
+    tx: &mut dyn ReadTransaction,
+    wanted: &[&[u8]],
+) -> Result<String, Failure> {
+    let is_wanted = |section: &str| {
+        let names = ["all", "default", "everything", section];
+        wanted.is_empty()
+            || wanted.iter().any(|w| names.iter().any(|n| w.eq_ignore_ascii_case(n.as_bytes())))
+    };
+    let mut text = String::new();
+    for section in SECTIONS.into_iter().filter(|section| is_wanted(section)) {
+        let lines = match section {
+            "Server" => server(shared),
+            "Clients" => clients(shared),
+            "Memory" => memory(),
+            "Persistence" => vec![("loading", "0".to_owned()), ("aof_enabled", "1".to_owned())],
+            "Stats" => stats(shared),
+            "Replication" => replication(shared),
+            _ => {
+                let lines = keyspace(shared, tx, section == "Keyspace")?;
+                push_section(&mut text, section, &lines);
+                continue;
+            }
+        };
+        push_section(&mut text, section, &lines);
+    }
+    Ok(text)
+}
+
+fn push_section<N: AsRef<str>>(text: &mut String, section: &str, lines: &[(N, String)]) {
+    if !text.is_empty() {
+        text.push_str("\r\n");
+    }
+    // Writing to a string cannot fail.
+    let _ = write!(text, "# {section}\r\n");
+    for (name, value) in lines {
+        let _ = write!(text, "{}:{value}\r\n", name.as_ref());
+    }
+}
+
+type Lines = Vec<(&'static str, String)>;
+
+fn server(shared: &Shared) -> Lines {
+    let uptime_s = shared.uptime_s();
+    vec![
+        ("redis_version", REDIS_VERSION.to_owned()),
+        ("tokaido_version", TOKAIDO_VERSION.to_owned()),
+        ("redis_mode", "standalone".to_owned()),
+        ("os", std::env::consts::OS.to_owned()),
+        ("arch_bits", usize::BITS.to_string()),
+        ("process_id", std::process::id().to_string()),
+        ("run_id", shared.run_id().to_owned()),
+        ("tcp_port", shared.port().to_string()),
+        ("server_time_usec", wall_clock_us().to_string()),
+        ("uptime_in_seconds", uptime_s.to_string()),
+        ("uptime_in_days", (uptime_s / 86_400).to_string()),
+    ]
+}
+
+fn clients(shared: &Shared) -> Lines {
+    let open = shared.counters.connections_open.load(Ordering::Relaxed);
+    vec![("connected_clients", open.to_string()), ("blocked_clients", "0".to_owned())]
+}
+
+fn memory() -> Lines {
+    let resident = resident_bytes().to_string();
+    vec![
+        ("used_memory", resident.clone()),
+        ("used_memory_rss", resident),
+        ("maxmemory", "0".to_owned()),
+        ("maxmemory_policy", "noeviction".to_owned()),
+    ]
+}
+
+/// The memory that the process occupies, with what it has mapped of its files; 0 where the system
+/// does not tell.
+fn resident_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
+
+fn stats(shared: &Shared) -> Lines {
+    let counters = &shared.counters;
+    [
+        ("total_connections_received", &counters.connections_total),
+        ("total_commands_processed", &counters.commands),
+        ("total_error_replies", &counters.errors),
+        ("total_procedure_calls", &counters.procedure_calls),
+    ]
+    .map(|(name, counter)| (name, counter.load(Ordering::Relaxed).to_string()))
+    .into()
+}
+
+fn replication(shared: &Shared) -> Lines {
+    vec![
+        ("role", "master".to_owned()),
+        ("connected_slaves", "0".to_owned()),
+        ("master_replid", shared.run_id().to_owned()),
+        ("master_repl_offset", "0".to_owned()),
+    ]
+}
+
+/// The databases that hold something: those with a number under the name that Redis gives them, or
+/// those with a name.
+fn keyspace(
+    shared: &Shared,
+    tx: &mut dyn ReadTransaction,
+    numbered: bool,
+) -> Result<Vec<(String, String)>, Failure> {
+    let mut lines = Vec::new();
+    for (id, name) in shared.store().databases() {
+        let number = if id == shared.main() { Some(0) } else { number_of(&name) };
+        if number.is_some() != numbered {
+            continue;
+        }
+        let DatabaseStatistics { records, key_bytes, value_bytes } = tx.statistics(id)?;
+        if records == 0 {
+            continue;
+        }
+        lines.push(match number {
+            Some(n) => (format!("db{n}"), format!("keys={records},expires=0,avg_ttl=0")),
+            None => {
+                (name, format!("keys={records},key_bytes={key_bytes},value_bytes={value_bytes}"))
+            }
+        });
+    }
+    Ok(lines)
+}
+
+fn number_of(name: &str) -> Option<usize> {
+    let number = name.parse().ok().filter(|&n| (1..NUMBERED_DATABASES).contains(&n))?;
+    (number.to_string() == name).then_some(number)
+}

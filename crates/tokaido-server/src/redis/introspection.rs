@@ -1,0 +1,272 @@
+//! COMMAND, and HELP of every container: what the table says, told to clients.
+
+use tokaido_store::parse_integer;
+use tokaido_wire::resp::{ReplyWriter, Request, RequestBuf};
+
+use super::{
+    call::Call,
+    command::{Command, Flags, KeyPositions},
+    execute::Step,
+    failure::Failure,
+    glob,
+    syntax::{self, Argument},
+    table::{self, COMMANDS},
+};
+
+/// The commands without the subcommands, which are told with their container.
+fn commands() -> impl Iterator<Item = &'static Command> {
+    COMMANDS.iter().filter(|command| command.container().is_none())
+}
+
+fn subcommands(container: &Command) -> Vec<&'static Command> {
+    COMMANDS.iter().filter(|command| command.container() == Some(container.name)).collect()
+}
+
+/// A command by the name that COMMAND INFO takes: `get`, or `client|id`.
+fn by_name(name: &[u8]) -> Option<&'static Command> {
+    table::find(name, None)
+}
+
+pub(super) fn count(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+    call.reply.integer(commands().count() as i64);
+    Ok(Step::Done)
+}
+
+pub(super) fn all(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+    call.reply.array(commands().count());
+    for command in commands() {
+        describe(call.reply, command);
+    }
+    Ok(Step::Done)
+}
+
+pub(super) fn info(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+    if call.len() == 2 {
+        return all(call);
+    }
+    call.reply.array(call.len() - 2);
+    for name in call.request.arguments_from(2) {
+        match by_name(name) {
+            Some(command) => describe(call.reply, command),
+            None => call.reply.null_array(),
+        }
+    }
+    Ok(Step::Done)
+}
+
+/// The ten fields of COMMAND INFO.
+fn describe(reply: &mut ReplyWriter<'_>, command: &Command) {
+    reply.array(10);
+    reply.bulk(command.name.as_bytes());
+    reply.integer(i64::from(command.arity));
+    let flags: Vec<_> = command.flag_names().collect();
+    reply.set(flags.len());
+    for flag in flags {
+        reply.simple(flag);
+    }
+    let KeyPositions { first, last, step } = command.keys;
+    for position in [first, last, step] {
+        reply.integer(i64::from(position));
+    }
+    let categories: Vec<_> = command.categories().collect();
+    reply.set(categories.len());
+    for category in categories {
+        reply.simple(category);
+    }
+    // Redis has hints for clusters here.
+    reply.set(0);
+    describe_keys(reply, command);
+    let subcommands = subcommands(command);
+    reply.array(subcommands.len());
+    for command in subcommands {
+        describe(reply, command);
+    }
+}
+
+/// The key specification, from which clients with several servers find the right one.
+fn describe_keys(reply: &mut ReplyWriter<'_>, command: &Command) {
+    let KeyPositions { first, last, step } = command.keys;
+    let is_counted = command.flags.has(Flags::MOVABLE_KEYS);
+    if first == 0 && !is_counted {
+        reply.set(0);
+        return;
+    }
+    reply.set(1);
+    reply.map(3);
+    reply.bulk(b"flags");
+    reply.set(1);
+    reply.simple(if command.flag_names().any(|flag| flag == "readonly") { "RO" } else { "RW" });
+    let (index, kind, fields) = if is_counted {
+        (2, "keynum", [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)])
+    } else {
+        // Redis counts the last key from the first here.
+        let last = if last < 0 { last } else { last - first };
+        (first, "range", [("lastkey", last), ("keystep", step), ("limit", 0)])
+    };
+    reply.bulk(b"begin_search");
+    describe_step(reply, "index", &[("index", index)]);
+    reply.bulk(b"find_keys");
+    describe_step(reply, kind, &fields);
+}
+
+fn describe_step(reply: &mut ReplyWriter<'_>, kind: &str, fields: &[(&str, i8)]) {
+    reply.map(2);
+    reply.bulk(b"type");
+    reply.bulk(kind.as_bytes());
+    reply.bulk(b"spec");
+    reply.map(fields.len());
+    for (name, value) in fields {
+        reply.bulk(name.as_bytes());
+        reply.integer(i64::from(*value));
+    }
+}
+
+pub(super) fn docs(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+    let wanted: Vec<&Command> = if call.len() == 2 {
+        commands().collect()
+    } else {
+        call.request.arguments_from(2).filter_map(by_name).collect()
+    };
+    call.reply.map(wanted.len());
+    for command in wanted {
+        document(call.reply, command);
+    }
+    Ok(Step::Done)
+}
+
+fn document(reply: &mut ReplyWriter<'_>, command: &Command) {
+    let subcommands = subcommands(command);
+    let arguments = syntax::parse(command.syntax);
+    reply.bulk(command.name.as_bytes());
+    reply.map(3 + usize::from(!arguments.is_empty()) + usize::from(!subcommands.is_empty()));
+    for (field, value) in
+        [("summary", command.summary), ("since", command.since), ("group", command.group.name())]
+    {
+        reply.bulk(field.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+    if !arguments.is_empty() {
+        reply.bulk(b"arguments");
+        document_arguments(reply, &arguments);
+    }
+    if !subcommands.is_empty() {
+        reply.bulk(b"subcommands");
+        reply.map(subcommands.len());
+        for command in subcommands {
+            document(reply, command);
+        }
+    }
+}
+
+fn document_arguments(reply: &mut ReplyWriter<'_>, arguments: &[Argument]) {
+    reply.array(arguments.len());
+    for argument in arguments {
+        let Argument { name, kind, token, is_optional, is_repeated, parts } = argument;
+        let flags: Vec<_> = [(is_optional, "optional"), (is_repeated, "multiple")]
+            .into_iter()
+            .filter_map(|(is_set, flag)| is_set.then_some(flag))
+            .collect();
+        let has = [token.is_some(), !flags.is_empty(), !parts.is_empty()];
+        reply.map(3 + has.into_iter().filter(|has| *has).count());
+        for (field, value) in [("name", name.as_str()), ("type", kind.name())] {
+            reply.bulk(field.as_bytes());
+            reply.bulk(value.as_bytes());
+        }
+        if let Some(token) = token {
+            reply.bulk(b"token");
+            reply.bulk(token.as_bytes());
+        }
+        reply.bulk(b"display_text");
+        reply.bulk(name.as_bytes());
+        if !flags.is_empty() {
+            reply.bulk(b"flags");
+            reply.array(flags.len());
+            for flag in flags {
+                reply.simple(flag);
+            }
+        }
+        if !parts.is_empty() {
+            reply.bulk(b"arguments");
+            document_arguments(reply, parts);
+        }
+    }
+}
+
+pub(super) fn list(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+    let wanted: Vec<&Command> = match call.len() {
+        2 => commands().collect(),
+        5 if call.is_word(2, "FILTERBY") => {
+            let argument = call.arg(4).to_ascii_lowercase();
+            let category = [b"@", &argument[..]].concat();
+            if call.is_word(3, "PATTERN") {
+                COMMANDS.iter().filter(|c| glob::matches(&argument, c.name.as_bytes())).collect()
+            } else if call.is_word(3, "ACLCAT") {
+                COMMANDS
+                    .iter()
+                    .filter(|c| c.categories().any(|x| x.as_bytes() == category))
+                    .collect()
+            } else if call.is_word(3, "MODULE") {
+                Vec::new()
+            } else {
+                return Err(Failure::Syntax);
+            }
+        }
+        _ => return Err(Failure::Syntax),
+    };
+    call.reply.array(wanted.len());
+    for command in wanted {
+        call.reply.bulk(command.name.as_bytes());
+    }
+    Ok(Step::Done)
+}
+
+pub(super) fn get_keys(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+    let arguments: Vec<&[u8]> = call.request.arguments_from(2).collect();
+    let inner = RequestBuf::from_arguments(&arguments);
+    let request = inner.as_request();
+    let command = table::resolve(request)
+        .ok()
+        .flatten()
+        .ok_or_else(|| Failure::other("Invalid command specified"))?;
+    if !command.accepts(request.len()) {
+        return Err(Failure::other("Invalid number of arguments specified for command"));
+    }
+    let places = key_places(command, request)?;
+    call.reply.array(places.len());
+    for place in places {
+        call.reply.bulk(request.get(place).unwrap_or_default());
+    }
+    Ok(Step::Done)
+}
+
+fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<usize>, Failure> {
+    if command.flags.has(Flags::MOVABLE_KEYS) {
+        let count = request.get(2).and_then(parse_integer);
+        let count = count.and_then(|count| usize::try_from(count).ok());
+        return match count {
+            Some(count) if count <= request.len() - 3 => Ok((3..3 + count).collect()),
+            _ => Err(Failure::other("Invalid arguments specified for command")),
+        };
+    }
+    if command.keys.first == 0 {
+        return Err(Failure::other("The command has no key arguments"));
+    }
+    Ok(command.keys.places(request.len()).collect())
+}
+
+pub(super) fn help(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+    let Some(container) = by_name(call.arg(0)) else { return Err(Failure::Syntax) };
+    let name = container.name.to_uppercase();
+    let mut lines =
+        vec![format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")];
+    for command in subcommands(container) {
+        let usage = command.usage();
+        lines.push(usage.strip_prefix(&name).unwrap_or(&usage).trim_start().to_owned());
+        lines.push(format!("    {}", command.summary));
+    }
+    call.reply.array(lines.len());
+    for line in &lines {
+        call.reply.simple(line);
+    }
+    Ok(Step::Done)
+}

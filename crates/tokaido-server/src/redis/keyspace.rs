@@ -1,0 +1,109 @@
+//! Databases as wholes: DBSIZE, RANDOMKEY, FLUSHDB, FLUSHALL.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    ops::Bound,
+};
+
+use tokaido_store::{DatabaseId, Direction, ReadTransaction, WriteTransaction};
+
+use super::{call::Call, failure::Failure};
+
+pub(super) fn dbsize(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let statistics = tx.statistics(call.database())?;
+    call.reply.integer(statistics.records as i64);
+    Ok(())
+}
+
+pub(super) fn flushdb(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    check_flush(call)?;
+    tx.clear(call.database())?;
+    call.reply.ok();
+    Ok(())
+}
+
+pub(super) fn flushall(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    check_flush(call)?;
+    for (database, _) in call.shared.store().databases() {
+        tx.clear(database)?;
+    }
+    call.reply.ok();
+    Ok(())
+}
+
+/// Clearing takes constant time either way.
+fn check_flush(call: &Call<'_, '_>) -> Result<(), Failure> {
+    match call.len() {
+        1 => Ok(()),
+        2 if call.is_word(1, "ASYNC") || call.is_word(1, "SYNC") => Ok(()),
+        _ => Err(Failure::Syntax),
+    }
+}
+
+pub(super) fn randomkey(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn ReadTransaction,
+) -> Result<(), Failure> {
+    let database = call.database();
+    let first = end(tx, database, Direction::Forward)?;
+    let last = end(tx, database, Direction::Backward)?;
+    let (Some(first), Some(last)) = (first, last) else {
+        call.reply.null();
+        return Ok(());
+    };
+    let guess = between(&first, &last, RandomState::new().hash_one(tx.now_ms()));
+    let found = tx.seek(database, Bound::Included(&guess), Direction::Forward)?;
+    call.reply.bulk(found.map_or(&last, |entry| entry.key));
+    Ok(())
+}
+
+fn end(
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+    direction: Direction,
+) -> Result<Option<Vec<u8>>, Failure> {
+    Ok(tx.seek(database, Bound::Unbounded, direction)?.map(|entry| entry.key.to_vec()))
+}
+
+/// A place from `first` to `last`, chosen by `random`: what they have in common, and then seven
+/// bytes that lie between theirs as a number.
+fn between(first: &[u8], last: &[u8], random: u64) -> Vec<u8> {
+    const DIGITS: usize = 7;
+    let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+    let number = |key: &[u8]| {
+        (0..DIGITS).fold(0u64, |n, i| n << 8 | u64::from(*key.get(common + i).unwrap_or(&0)))
+    };
+    let (low, high) = (number(first), number(last).max(number(first)));
+    let chosen = low + random % (high - low + 1);
+    let mut key = first[..common].to_vec();
+    key.extend_from_slice(&chosen.to_be_bytes()[8 - DIGITS..]);
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn the_guess_lies_between(a: Vec<u8>, b: Vec<u8>, random: u64) {
+            let (first, last) = if a <= b { (a, b) } else { (b, a) };
+            let guess = between(&first, &last, random);
+            // Behind the last key there is nothing to be found; the caller then takes that key.
+            let common = first.iter().zip(&last).take_while(|(a, b)| a == b).count();
+            proptest::prop_assert!(guess.starts_with(&first[..common]));
+            let prefix = |key: &[u8]| {
+                let mut key = key[..key.len().min(common + 7)].to_vec();
+                key.resize(common + 7, 0);
+                key
+            };
+            proptest::prop_assert!(prefix(&first) <= guess && guess <= prefix(&last));
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! KEYS and SCAN, and the table of cursors.
+//!
+//! Keys are ordered here, so the place where a scan stopped *is* its last key. Clients read
+//! cursors as integers, though, so the server keeps the key under a number.
+
+use std::{
+    collections::BTreeMap,
+    ops::Bound,
+    sync::{Mutex, PoisonError},
+};
+
+use tokaido_store::{DatabaseId, ReadTransaction, ScanRange, Scanner, parse_integer};
+
+use super::{call::Call, failure::Failure, glob};
+
+/// Most cursors that the server remembers; beyond it the oldest are forgotten.
+const CURSORS_MAX: usize = 4096;
+
+/// Most keys that KEYS answers with.
+const KEYS_RESULTS_MAX: usize = 1_000_000;
+
+/// How many keys a SCAN visits if it does not say.
+const COUNT_DEFAULT: usize = 10;
+
+/// Most keys that one SCAN visits, whatever it says.
+const COUNT_MAX: usize = 10_000;
+
+/// Where scans stopped, each under a number.
+#[derive(Debug)]
+pub(crate) struct Cursors {
+    places: Mutex<Places>,
+}
+
+#[derive(Debug)]
+struct Places {
+    next: u64,
+    stopped: BTreeMap<u64, Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    database: DatabaseId,
+    last_key: Vec<u8>,
+    /// The cursor that led here. It is kept until this one is used, so that a client whose
+    /// connection broke can ask again; so a scan takes two places, however long it is.
+    from: u64,
+}
+
+impl Cursors {
+    /// Cursors of a server that started at `started_at_ms` differ from those of its earlier lives,
+    /// and fit into the 53 bits that every client can read.
+    pub(crate) fn new(started_at_ms: u64) -> Self {
+        let next = ((started_at_ms / 1000) << 20 & ((1 << 52) - 1)) + 1;
+        Self { places: Mutex::new(Places { next, stopped: BTreeMap::new() }) }
+    }
+
+    /// Remembers where a scan stopped that had come from cursor `from`.
+    fn stop(&self, database: DatabaseId, last_key: Vec<u8>, from: u64) -> u64 {
+        let places = &mut *self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.stopped.len() >= CURSORS_MAX {
+            places.stopped.pop_first();
+        }
+        let cursor = places.next;
+        places.next += 1;
+        places.stopped.insert(cursor, Place { database, last_key, from });
+        cursor
+    }
+
+    /// The last key that was seen before `cursor`.
+    fn resume(&self, database: DatabaseId, cursor: u64) -> Option<Vec<u8>> {
+        let places = &mut *self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = places.stopped.get(&cursor).filter(|place| place.database == database)?;
+        let (key, from) = (place.last_key.clone(), place.from);
+        places.stopped.remove(&from);
+        Some(key)
+    }
+}
+
+/// The keys that can match `pattern`.
+fn range_of(pattern: &[u8]) -> ScanRange {
+    let prefix = glob::literal_prefix(pattern);
+    if prefix.len() == pattern.len() {
+        // The pattern has nothing special in it: it is one key.
+        let key = Bound::Included(prefix);
+        return ScanRange { low: key.clone(), high: key, ..ScanRange::all() };
+    }
+    ScanRange::prefix(&prefix)
+}
+
+pub(super) fn keys(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let pattern = call.arg(1);
+    let mut scanner = Scanner::new(call.database(), range_of(pattern), usize::MAX);
+    let mut found = Vec::new();
+    while let Some(entry) = scanner.next(tx)? {
+        if glob::matches(pattern, entry.key) {
+            if found.len() == KEYS_RESULTS_MAX {
+                return Err(Failure::other(format!(
+                    "more than {KEYS_RESULTS_MAX} keys match; go through them with SCAN"
+                )));
+            }
+            found.push(entry.key.to_vec());
+        }
+    }
+    call.reply.array(found.len());
+    for key in &found {
+        call.reply.bulk(key);
+    }
+    Ok(())
+}
+
+/// What SCAN was asked for.
+struct Options<'c> {
+    pattern: &'c [u8],
+    count: usize,
+    /// Whether the type asked for is the only one there is.
+    is_string: bool,
+}
+
+impl<'c> Options<'c> {
+    fn read(call: &Call<'c, '_>) -> Result<Self, Failure> {
+        let mut options = Self { pattern: b"*", count: COUNT_DEFAULT, is_string: true };
+        if !call.len().is_multiple_of(2) {
+            return Err(Failure::Syntax);
+        }
+        for at in (2..call.len()).step_by(2) {
+            if call.is_word(at, "MATCH") {
+                options.pattern = call.arg(at + 1);
+            } else if call.is_word(at, "COUNT") {
+                let count = usize::try_from(call.integer(at + 1)?).unwrap_or(0);
+                if count == 0 {
+                    return Err(Failure::Syntax);
+                }
+                options.count = count.min(COUNT_MAX);
+            } else if call.is_word(at, "TYPE") {
+                options.is_string = call.is_word(at + 1, "string");
+            } else {
+                return Err(Failure::Syntax);
+            }
+        }
+        Ok(options)
+    }
+}
+
+pub(super) fn scan(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let cursor = parse_integer(call.arg(1))
+        .and_then(|cursor| u64::try_from(cursor).ok())
+        .ok_or_else(|| Failure::other("invalid cursor"))?;
+    let options = Options::read(call)?;
+    let database = call.database();
+    let mut scanner = Scanner::new(database, range_of(options.pattern), options.count);
+    if cursor != 0 {
+        let last_key = call.shared.cursors.resume(database, cursor).ok_or_else(|| {
+            Failure::other(format!("cursor {cursor} is not known any more; start again with 0"))
+        })?;
+        scanner = scanner.after(&last_key);
+    }
+    let mut visited = 0;
+    let mut last_key = Vec::new();
+    let mut found = Vec::new();
+    while let Some(entry) = scanner.next(tx)? {
+        visited += 1;
+        if visited == options.count {
+            last_key = entry.key.to_vec();
+        }
+        if options.is_string && glob::matches(options.pattern, entry.key) {
+            found.push(entry.key.to_vec());
+        }
+    }
+    let is_over = visited < options.count;
+    let next = if is_over { 0 } else { call.shared.cursors.stop(database, last_key, cursor) };
+    call.reply.array(2);
+    call.reply.bulk(next.to_string().as_bytes());
+    call.reply.array(found.len());
+    for key in &found {
+        call.reply.bulk(key);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn database() -> DatabaseId {
+        DatabaseId::from_index(0)
+    }
+
+    #[test]
+    fn a_cursor_can_be_used_again_until_its_successor_is() {
+        let cursors = Cursors::new(1_700_000_000_000);
+        let a = cursors.stop(database(), b"a".to_vec(), 0);
+        assert_eq!(cursors.resume(database(), a), Some(b"a".to_vec()));
+        let b = cursors.stop(database(), b"b".to_vec(), a);
+        assert_eq!(cursors.resume(database(), a), Some(b"a".to_vec()));
+        assert_eq!(cursors.resume(database(), b), Some(b"b".to_vec()));
+        assert_eq!(cursors.resume(database(), a), None);
+        assert_eq!(cursors.resume(DatabaseId::from_index(1), b), None);
+    }
+
+    #[test]
+    fn the_oldest_cursors_are_forgotten() {
+        let cursors = Cursors::new(0);
+        let first = cursors.stop(database(), b"first".to_vec(), 0);
+        let second = cursors.stop(database(), b"second".to_vec(), 0);
+        for _ in 2..=CURSORS_MAX {
+            cursors.stop(database(), b"x".to_vec(), 0);
+        }
+        assert_eq!(cursors.resume(database(), first), None);
+        assert_eq!(cursors.resume(database(), second), Some(b"second".to_vec()));
+    }
+
+    #[test]
+    fn a_plain_pattern_is_one_key() {
+        assert_eq!(range_of(b"a\\*"), ScanRange::prefix(b"a*"));
+        assert_eq!(range_of(b"a*"), ScanRange::prefix(b"a"));
+        assert_eq!(range_of(b"*"), ScanRange::prefix(b""));
+        assert_eq!(range_of(b"ab").high, Bound::Included(b"ab".to_vec()));
+    }
+}

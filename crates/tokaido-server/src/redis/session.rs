@@ -1,0 +1,125 @@
+//! What the server remembers of one connection between its requests.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use tokaido_store::DatabaseId;
+use tokaido_wire::resp::Version;
+
+use super::{
+    clients::{Client, Entry},
+    transactions::{Queue, Watched},
+};
+use crate::{Counters, Shared};
+
+/// Which replies are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplyMode {
+    /// All.
+    On,
+    /// None, until they are turned on.
+    Off,
+    /// All but the next.
+    SkipNext,
+}
+
+/// What the server remembers of one connection. It is `Send`, for it travels with a batch of
+/// requests to the writer and back.
+pub struct Session {
+    database: DatabaseId,
+    version: Version,
+    pub(crate) authenticated: bool,
+    pub(crate) reply_mode: ReplyMode,
+    /// What MULTI has queued; `None` outside of one.
+    pub(crate) queue: Option<Queue>,
+    pub(crate) watched: Vec<Watched>,
+    entry: Entry,
+    shared: Arc<Shared>,
+}
+
+impl Session {
+    /// The session of a new connection from `peer` to `local`, both as `address:port`.
+    #[must_use]
+    pub fn new(shared: &Arc<Shared>, peer: &str, local: &str) -> Self {
+        Counters::add(&shared.counters.connections_open);
+        Counters::add(&shared.counters.connections_total);
+        let mut session = Self {
+            database: shared.main(),
+            version: Version::Resp2,
+            authenticated: !shared.needs_password(),
+            reply_mode: ReplyMode::On,
+            queue: None,
+            watched: Vec::new(),
+            entry: shared.clients.enter(peer, local),
+            shared: Arc::clone(shared),
+        };
+        session.select(shared.main());
+        session
+    }
+
+    /// The number that CLIENT ID tells.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.client().id
+    }
+
+    /// The version of the protocol that replies are written in.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The selected database.
+    #[must_use]
+    pub fn database(&self) -> DatabaseId {
+        self.database
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.entry.client
+    }
+
+    pub(crate) fn select(&mut self, database: DatabaseId) {
+        self.database = database;
+        self.client().database.store(database.index() as u16, Ordering::Relaxed);
+    }
+
+    pub(crate) fn speak(&mut self, version: Version) {
+        self.version = version;
+        self.client().is_resp3.store(version == Version::Resp3, Ordering::Relaxed);
+    }
+
+    /// Takes the queue of MULTI, and with it the session out of MULTI.
+    pub(crate) fn take_queue(&mut self) -> Option<Queue> {
+        self.client().queued.store(-1, Ordering::Relaxed);
+        self.queue.take()
+    }
+
+    /// Back to how it was when the connection was opened.
+    pub(crate) fn reset(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        self.select(shared.main());
+        self.speak(Version::Resp2);
+        self.authenticated = !shared.needs_password();
+        self.reply_mode = ReplyMode::On;
+        self.take_queue();
+        self.watched.clear();
+        self.client().change_names(|names| names.connection.clear());
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        Counters::take(&self.shared.counters.connections_open);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_travels_between_threads() {
+        fn assert_send<T: Send>() {}
+        assert_send::<Session>();
+    }
+}

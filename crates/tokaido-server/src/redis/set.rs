@@ -1,0 +1,159 @@
+//! SET with all its options, its older forms, and GETEX.
+
+use tokaido_store::{NewRecord, WriteTransaction};
+
+use super::{call::Call, failure::Failure, options::Unit};
+
+/// What becomes of the expiry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Expiry<'c> {
+    /// Nothing was said about it.
+    #[default]
+    Unsaid,
+    /// KEEPTTL, or PERSIST.
+    Word,
+    /// A unit and a number that is not read yet, since syntax errors come first.
+    Time(Unit, &'c [u8]),
+}
+
+impl<'c> Expiry<'c> {
+    /// Notes one option; two of different kinds contradict each other.
+    fn say(&mut self, said: Self) -> Result<(), Failure> {
+        let agrees = match (*self, said) {
+            (Self::Unsaid, _) | (Self::Word, Self::Word) => true,
+            (Self::Time(before, _), Self::Time(unit, _)) => before == unit,
+            _ => false,
+        };
+        *self = said;
+        if agrees { Ok(()) } else { Err(Failure::Syntax) }
+    }
+
+    /// Reads `EX 10` and the like at `at`; gives how many arguments that took.
+    fn read(&mut self, call: &Call<'c, '_>, at: usize) -> Result<usize, Failure> {
+        match (Unit::option(call, at), call.request.get(at + 1)) {
+            (Some(unit), Some(number)) => self.say(Self::Time(unit, number)).map(|()| 2),
+            _ => Err(Failure::Syntax),
+        }
+    }
+}
+
+/// The options of SET.
+#[derive(Default)]
+struct Options<'c> {
+    only_if_absent: bool,
+    only_if_present: bool,
+    gives_old: bool,
+    expiry: Expiry<'c>,
+}
+
+impl<'c> Options<'c> {
+    fn read(call: &Call<'c, '_>) -> Result<Self, Failure> {
+        let mut options = Self::default();
+        let mut at = 3;
+        while at < call.len() {
+            if call.is_word(at, "NX") {
+                options.only_if_absent = true;
+            } else if call.is_word(at, "XX") {
+                options.only_if_present = true;
+            } else if call.is_word(at, "GET") {
+                options.gives_old = true;
+            } else if call.is_word(at, "KEEPTTL") {
+                options.expiry.say(Expiry::Word)?;
+            } else {
+                at += options.expiry.read(call, at)? - 1;
+            }
+            at += 1;
+        }
+        if options.only_if_absent && options.only_if_present {
+            return Err(Failure::Syntax);
+        }
+        Ok(options)
+    }
+}
+
+pub(super) fn set(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (database, key, value) = (call.database(), call.arg(1), call.arg(2));
+    if call.len() == 3 {
+        tx.put(database, key, NewRecord::of(value))?;
+        call.reply.ok();
+        return Ok(());
+    }
+    let options = Options::read(call)?;
+    let timed_ms = match options.expiry {
+        Expiry::Time(unit, number) => Some(unit.expiry_ms(number, tx.now_ms(), "set")?),
+        _ => None,
+    };
+    let old = tx.get(database, key)?;
+    if options.gives_old {
+        call.reply.bulk_or_null(old.map(|record| record.value));
+    }
+    let is_allowed = match old {
+        Some(_) => !options.only_if_absent,
+        None => !options.only_if_present,
+    };
+    if !is_allowed {
+        if !options.gives_old {
+            call.reply.null();
+        }
+        return Ok(());
+    }
+    let expires_at_ms = match options.expiry {
+        Expiry::Word => old.and_then(|record| record.expires_at_ms),
+        _ => timed_ms,
+    };
+    tx.put(database, key, NewRecord { value, flags: 0, expires_at_ms })?;
+    if !options.gives_old {
+        call.reply.ok();
+    }
+    Ok(())
+}
+
+pub(super) fn setex(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    set_expiring(call, tx, Unit::SECONDS, "setex")
+}
+
+pub(super) fn psetex(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    set_expiring(call, tx, Unit::MILLISECONDS, "psetex")
+}
+
+fn set_expiring(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+    unit: Unit,
+    command: &'static str,
+) -> Result<(), Failure> {
+    let at_ms = unit.expiry_ms(call.arg(2), tx.now_ms(), command)?;
+    tx.put(call.database(), call.arg(1), NewRecord::of(call.arg(3)).expiring(Some(at_ms)))?;
+    call.reply.ok();
+    Ok(())
+}
+
+pub(super) fn getex(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (database, key, now_ms) = (call.database(), call.arg(1), tx.now_ms());
+    let mut expiry = Expiry::default();
+    let mut at = 2;
+    while at < call.len() {
+        if call.is_word(at, "PERSIST") {
+            expiry.say(Expiry::Word)?;
+            at += 1;
+        } else {
+            at += expiry.read(call, at)?;
+        }
+    }
+    let timed_ms = match expiry {
+        Expiry::Time(unit, number) => Some(unit.expiry_ms(number, now_ms, "getex")?),
+        _ => None,
+    };
+    let found = tx.get(database, key)?;
+    call.reply.bulk_or_null(found.map(|record| record.value));
+    let Some(record) = found else { return Ok(()) };
+    if expiry == Expiry::Unsaid || record.expires_at_ms == timed_ms {
+        return Ok(());
+    }
+    let (value, flags) = (record.value.to_vec(), record.flags);
+    tx.put(database, key, NewRecord { value: &value, flags, expires_at_ms: timed_ms })?;
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Values: GET, MGET, MSET, APPEND, GETRANGE, SETRANGE and what is near them.
+
+use tokaido_store::{
+    NewRecord, ReadTransaction, WriteOperations, WriteTransaction, limits::VALUE_LEN_MAX,
+};
+
+use super::{call::Call, failure::Failure};
+
+pub(super) fn get(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let record = tx.get(call.database(), call.arg(1))?;
+    call.reply.bulk_or_null(record.map(|record| record.value));
+    Ok(())
+}
+
+pub(super) fn mget(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let database = call.database();
+    let keys: Vec<&[u8]> = call.request.arguments().collect();
+    call.reply.array(keys.len());
+    let reply = &mut *call.reply;
+    tx.get_many(database, &keys, &mut |_, record| reply.bulk_or_null(record.map(|r| r.value)))?;
+    Ok(())
+}
+
+pub(super) fn strlen(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let record = tx.get(call.database(), call.arg(1))?;
+    call.reply.integer(record.map_or(0, |record| record.value.len() as i64));
+    Ok(())
+}
+
+pub(super) fn getrange(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn ReadTransaction,
+) -> Result<(), Failure> {
+    let (start, end) = (call.integer(2)?, call.integer(3)?);
+    let record = tx.get(call.database(), call.arg(1))?;
+    call.reply.bulk(range(record.map_or(&[], |record| record.value), start, end));
+    Ok(())
+}
+
+/// From `start` to `end`, both included; negative ones count from the end.
+fn range(value: &[u8], start: i64, end: i64) -> &[u8] {
+    let len = value.len() as i64;
+    if start < 0 && end < 0 && start > end {
+        return &[];
+    }
+    let place = |at: i64| if at < 0 { at.saturating_add(len).max(0) } else { at };
+    let (start, end) = (place(start), place(end).min(len - 1));
+    if start > end { &[] } else { &value[start as usize..=end as usize] }
+}
+
+pub(super) fn getset(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    let (database, key) = (call.database(), call.arg(1));
+    call.reply.bulk_or_null(tx.get(database, key)?.map(|record| record.value));
+    tx.put(database, key, NewRecord::of(call.arg(2)))?;
+    Ok(())
+}
+
+pub(super) fn getdel(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    let (database, key) = (call.database(), call.arg(1));
+    let found = tx.get(database, key)?;
+    call.reply.bulk_or_null(found.map(|record| record.value));
+    if found.is_some() {
+        tx.delete(database, key)?;
+    }
+    Ok(())
+}
+
+pub(super) fn setnx(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (database, key) = (call.database(), call.arg(1));
+    let is_absent = tx.get(database, key)?.is_none();
+    if is_absent {
+        tx.put(database, key, NewRecord::of(call.arg(2)))?;
+    }
+    call.reply.integer(i64::from(is_absent));
+    Ok(())
+}
+
+pub(super) fn mset(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    check_pairs(call, "mset")?;
+    put_pairs(call, tx)?;
+    call.reply.ok();
+    Ok(())
+}
+
+pub(super) fn msetnx(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    check_pairs(call, "msetnx")?;
+    for key in call.request.arguments().step_by(2) {
+        if tx.get(call.database(), key)?.is_some() {
+            call.reply.integer(0);
+            return Ok(());
+        }
+    }
+    put_pairs(call, tx)?;
+    call.reply.integer(1);
+    Ok(())
+}
+
+fn check_pairs(call: &Call<'_, '_>, command: &str) -> Result<(), Failure> {
+    if call.len() % 2 == 1 { Ok(()) } else { Err(call.wrong_arity(command)) }
+}
+
+fn put_pairs(call: &Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    for at in (1..call.len()).step_by(2) {
+        tx.put(call.database(), call.arg(at), NewRecord::of(call.arg(at + 1)))?;
+    }
+    Ok(())
+}
+
+pub(super) fn append(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    let len = tx.append(call.database(), call.arg(1), call.arg(2))?;
+    call.reply.integer(len as i64);
+    Ok(())
+}
+
+pub(super) fn setrange(
+    call: &mut Call<'_, '_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    let (database, key, part) = (call.database(), call.arg(1), call.arg(3));
+    let Ok(offset) = usize::try_from(call.integer(2)?) else {
+        return Err(Failure::other("offset is out of range"));
+    };
+    let found = tx.get(database, key)?;
+    if part.is_empty() {
+        call.reply.integer(found.map_or(0, |record| record.value.len() as i64));
+        return Ok(());
+    }
+    let end = offset.saturating_add(part.len());
+    if end > VALUE_LEN_MAX {
+        return Err(Failure::TooLong);
+    }
+    let (mut value, flags, expires_at_ms) =
+        found.map_or((Vec::new(), 0, None), |r| (r.value.to_vec(), r.flags, r.expires_at_ms));
+    value.resize(value.len().max(end), 0);
+    value[offset..end].copy_from_slice(part);
+    tx.put(database, key, NewRecord { value: &value, flags, expires_at_ms })?;
+    call.reply.integer(value.len() as i64);
+    Ok(())
+}

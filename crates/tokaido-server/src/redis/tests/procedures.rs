@@ -1,0 +1,181 @@
+//! Procedures called by FCALL and by their bare name, and what their results become.
+
+use std::{path::PathBuf, sync::Arc};
+
+use tokaido_script::{Source, Sources};
+
+use super::{Context, Server, Session, Step, Target, execute, golden::show};
+
+const HITS: &str = r#"
+local tokaido = require "tokaido"
+local hits = {}
+
+hits.count = tokaido.write(function(tx, page, by)
+  return tx.main:increment(page, tonumber(by or 1))
+end)
+
+hits.fail = tokaido.write(function(tx, page)
+  tx.main:put(page, "half done")
+  error("no such page")
+end)
+
+hits.get = tokaido.read(function(tx, page)
+  return tx.main:get(page)
+end)
+
+hits.give = tokaido.read(function(tx, what)
+  local values = {
+    integer = 42, number = 1.5, large = 2^60, text = "text", yes = true, no = false,
+    list = {1, "two", {3}}, map = {name = "Hara", station = 13}, empty = {},
+  }
+  return values[what]
+end)
+
+hits.page = tokaido.http("GET /hits/:page", function(tx, req, res) end)
+
+return hits
+"#;
+
+fn server() -> (Server, Session) {
+    let mut sources = Sources::default();
+    let path = PathBuf::from("hits.lua");
+    sources.add(Source { module: "hits".to_owned(), path, text: Arc::from(HITS.as_bytes()) });
+    let server = Server::new(None, &sources);
+    let session = server.session();
+    (server, session)
+}
+
+fn answer(server: &mut Server, session: &mut Session, line: &str) -> String {
+    show(&server.run(session, line).0).trim_end().to_owned()
+}
+
+#[test]
+fn a_procedure_is_called_by_fcall_and_by_its_bare_name() {
+    let (mut server, mut session) = server();
+    for (line, expected) in [
+        ("FCALL hits.count 1 /index", ":1"),
+        ("FCALL hits.count 1 /index 41", ":42"),
+        ("FCALL hits.count 0 /index", ":43"),
+        ("hits.count /index", ":44"),
+        ("FCALL_RO hits.get 1 /index", "\"44\""),
+        ("GET /index", "\"44\""),
+        ("hits.get /missing", "nil"),
+        ("FCALL hits.count 2 /index", "-ERR Number of keys can't be greater than number of args"),
+        ("FCALL hits.count -1 /index", "-ERR Number of keys can't be negative"),
+        ("FCALL hits.count x /index", "-ERR Bad number of keys provided"),
+        ("FCALL hits.none 0", "-ERR Function not found"),
+        (
+            "FCALL_RO hits.count 1 /index",
+            "-ERR Can not execute a script with write flag using *_ro command.",
+        ),
+        ("hits.none x", "-ERR unknown command 'hits.none', with args beginning with: 'x' "),
+        ("HITS.COUNT x", "-ERR unknown command 'HITS.COUNT', with args beginning with: 'x' "),
+    ] {
+        let seen = answer(&mut server, &mut session, line);
+        assert_eq!(seen, expected.trim_end(), "{line}");
+    }
+}
+
+#[test]
+fn results_become_replies_of_either_version() {
+    let (mut server, mut session) = server();
+    for (what, resp2, resp3) in [
+        ("integer", ":42", ":42"),
+        ("number", "\"1.5\"", ",1.5"),
+        ("text", "\"text\"", "\"text\""),
+        ("yes", ":1", "#true"),
+        ("no", "nil", "#false"),
+        ("nothing", "nil", "nil"),
+        ("list", "*3\n  :1\n  \"two\"\n  *1\n    :3", "*3\n  :1\n  \"two\"\n  *1\n    :3"),
+        (
+            "map",
+            "*4\n  \"name\"\n  \"Hara\"\n  \"station\"\n  :13",
+            "%2\n  \"name\"\n  \"Hara\"\n  \"station\"\n  :13",
+        ),
+    ] {
+        server.run(&mut session, "HELLO 2");
+        assert_eq!(
+            answer(&mut server, &mut session, &format!("hits.give {what}")),
+            resp2,
+            "{what}"
+        );
+        server.run(&mut session, "HELLO 3");
+        assert_eq!(
+            answer(&mut server, &mut session, &format!("hits.give {what}")),
+            resp3,
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn an_error_is_one_line_and_nothing_of_the_call_remains() {
+    let (mut server, mut session) = server();
+    let (out, _) = server.run(&mut session, "hits.fail /index");
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.starts_with("-ERR hits.lua:11: no such page"), "{out}");
+    assert_eq!(out.matches("\r\n").count(), 1, "{out}");
+    assert_eq!(answer(&mut server, &mut session, "GET /index"), "nil");
+}
+
+#[test]
+fn in_multi_a_procedure_is_part_of_the_transaction() {
+    let (mut server, mut session) = server();
+    for line in ["MULTI", "SET a 1", "hits.count /index", "FCALL hits.get 1 /index"] {
+        server.run(&mut session, line);
+    }
+    let seen = answer(&mut server, &mut session, "EXEC");
+    assert_eq!(seen, "*3\n  +OK\n  :1\n  \"1\"");
+
+    for line in ["MULTI", "SET a 2", "hits.fail /index"] {
+        server.run(&mut session, line);
+    }
+    let seen = answer(&mut server, &mut session, "EXEC");
+    assert!(
+        seen.starts_with("-EXECABORT ") && seen.contains("hits.lua:11: no such page"),
+        "{seen}"
+    );
+    assert_eq!(answer(&mut server, &mut session, "MGET a /index"), "*2\n  \"1\"\n  \"1\"");
+}
+
+#[test]
+fn a_handler_of_http_cannot_be_called_by_name() {
+    let (mut server, mut session) = server();
+    let seen = answer(&mut server, &mut session, "hits.page");
+    assert_eq!(
+        seen,
+        "-ERR hits.page answers GET /hits/:page over HTTP and cannot be called by name"
+    );
+}
+
+#[test]
+fn the_procedures_are_listed_as_functions() {
+    let (mut server, mut session) = server();
+    server.run(&mut session, "HELLO 3");
+    let seen = answer(&mut server, &mut session, "FUNCTION LIST LIBRARYNAME h*");
+    assert!(seen.starts_with("*1\n  %3\n    \"library_name\"\n    \"hits\"\n"), "{seen}");
+    assert!(seen.contains("\"hits.get\"") && seen.contains("+no-writes"), "{seen}");
+    assert!(!seen.contains("hits.page"), "{seen}");
+    assert_eq!(answer(&mut server, &mut session, "FUNCTION LIST LIBRARYNAME x*"), "*0");
+}
+
+#[test]
+fn what_may_take_long_is_sent_to_the_pool() {
+    let (mut server, mut session) = server();
+    let mut step = |server: &mut Server, line: &[&[u8]]| {
+        let request = tokaido_wire::resp::RequestBuf::from_arguments(line);
+        let mut out = Vec::new();
+        let mut reply = tokaido_wire::resp::ReplyWriter::new(&mut out, session.version());
+        let target = Target::Snapshot(&mut *server.snapshot);
+        let (shared, vm) = (&*server.shared, &mut server.vm);
+        let mut context = Context { shared, vm, target, may_take_long: false };
+        let step = execute(&mut session, request.as_request(), &mut context, &mut reply);
+        assert_eq!(step == Step::Done, !out.is_empty());
+        step
+    };
+    assert_eq!(step(&mut server, &[b"KEYS", b"*"]), Step::NeedsPool);
+    assert_eq!(step(&mut server, &[b"hits.get", b"/index"]), Step::NeedsPool);
+    assert_eq!(step(&mut server, &[b"hits.count", b"/index"]), Step::NeedsWriter);
+    assert_eq!(step(&mut server, &[b"GET", b"/index"]), Step::Done);
+    assert_eq!(step(&mut server, &[b"SCAN", b"0"]), Step::Done);
+}

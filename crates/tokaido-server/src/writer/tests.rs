@@ -1,0 +1,303 @@
+//! Groups of jobs over a store that fails when told to.
+
+use std::sync::{Mutex, PoisonError, mpsc};
+
+use tokaido_script::{Limits, Sources, Vm};
+use tokaido_store::{Clock, NewRecord, Store, transact, tree};
+
+use super::*;
+
+/// What the store is to fail with.
+#[derive(Clone, Default)]
+struct Failures {
+    flush: Arc<Mutex<Option<CommitError>>>,
+    commit: Arc<Mutex<Option<CommitError>>>,
+    rollback: Arc<Mutex<Option<CommitError>>>,
+    flushes: Arc<Mutex<usize>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A writer that fails in the place of a real one, which then drops what was not flushed.
+struct FailingWriter {
+    store: Arc<dyn Store>,
+    inner: Option<Box<dyn Writer>>,
+    failures: Failures,
+}
+
+impl FailingWriter {
+    fn inner(&mut self) -> &mut dyn Writer {
+        let store = &self.store;
+        &mut **self.inner.get_or_insert_with(|| store.writer().expect("a writer"))
+    }
+
+    fn fail(&mut self, error: CommitError) -> Result<(), CommitError> {
+        self.inner = None;
+        Err(error)
+    }
+}
+
+impl Writer for FailingWriter {
+    fn begin(&mut self) -> Result<&mut dyn WriteTransaction, WriteError> {
+        self.inner().begin()
+    }
+    fn transaction(&mut self) -> &mut dyn WriteTransaction {
+        self.inner().transaction()
+    }
+    fn commit(&mut self) -> Result<CommitNumber, CommitError> {
+        let failure = lock(&self.failures.commit.clone()).take();
+        match failure {
+            Some(error) => self.fail(error).and(Ok(0)),
+            None => self.inner().commit(),
+        }
+    }
+    fn rollback(&mut self) -> Result<(), CommitError> {
+        match lock(&self.failures.rollback.clone()).take() {
+            Some(error) => self.fail(error),
+            None => self.inner().rollback(),
+        }
+    }
+    fn flush(&mut self) -> Result<(), CommitError> {
+        *lock(&self.failures.flushes) += 1;
+        match lock(&self.failures.flush.clone()).take() {
+            Some(error) => self.fail(error),
+            None => self.inner().flush(),
+        }
+    }
+    fn remove_expired(&mut self, limit: usize) -> Result<usize, WriteError> {
+        self.inner().remove_expired(limit)
+    }
+}
+
+/// A store, the jobs that wait for its writer, and their answers.
+struct Bed {
+    store: Arc<dyn Store>,
+    failures: Failures,
+    metrics: Metrics,
+    handle: WriterHandle,
+    queue: JobQueue,
+    answers: (mpsc::Sender<String>, mpsc::Receiver<String>),
+    _directory: tempfile::TempDir,
+}
+
+type Work = Box<dyn FnMut(&mut WriterContext) -> Result<(), String> + Send>;
+
+struct TestJob {
+    work: Work,
+    result: Result<(), String>,
+    answer: mpsc::Sender<String>,
+}
+
+impl Job for TestJob {
+    fn run(&mut self, context: &mut WriterContext) {
+        self.result = (self.work)(context);
+    }
+
+    fn finish(self: Box<Self>, outcome: Result<(), CommitError>) {
+        let outcome = outcome.map_err(|error| error.to_string());
+        let text = outcome.and(self.result).err().unwrap_or_else(|| "durable".to_owned());
+        self.answer.send(text).expect("the test waits");
+    }
+}
+
+impl Bed {
+    fn new() -> Self {
+        Self::with_options(tree::Options::default())
+    }
+
+    fn with_options(options: tree::Options) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = Arc::new(tree::open(directory.path(), options).expect("a store"));
+        let (handle, queue) = WriterHandle::new();
+        Self {
+            store,
+            failures: Failures::default(),
+            metrics: Metrics::new(1),
+            handle,
+            queue,
+            answers: mpsc::channel(),
+            _directory: directory,
+        }
+    }
+
+    fn submit(&self, work: impl FnMut(&mut WriterContext) -> Result<(), String> + Send + 'static) {
+        let (work, answer) = (Box::new(work), self.answers.0.clone());
+        let job = Box::new(TestJob { work, result: Ok(()), answer });
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(self.handle.submit(job));
+    }
+
+    fn put(&self, key: &'static str) {
+        let main = self.store.database("main").expect("a name");
+        self.submit(move |context| {
+            let put = transact(&mut context.writer, |tx| {
+                tx.put(main, key.as_bytes(), NewRecord::of(b"v"))
+            });
+            put.map_err(|error| error.to_string())
+        });
+    }
+
+    /// Runs all jobs that wait as the writer does; gives their answers, and the keys that remain.
+    fn run(self) -> (Vec<String>, Vec<String>, Self) {
+        let (handle, queue) = WriterHandle::new();
+        let store = self.store.clone();
+        let (vm, _) = Vm::new(&store, &Sources::default(), Limits::default()).expect("a VM");
+        let inner = FailingWriter { store, inner: None, failures: self.failures.clone() };
+        let context = WriterContext { writer: GroupWriter::new(Box::new(inner)), vm };
+        drop(self.handle);
+        run(&self.queue, context, &self.metrics);
+        let answers = self.answers.1.try_iter().collect();
+        let bed = Self { handle, queue, ..self };
+        (answers, bed.keys(), bed)
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let main = self.store.database("main").expect("a name");
+        let mut snapshot = self.store.snapshot().expect("a snapshot");
+        let candidates = ["a", "b", "c", "open"];
+        let is_there = |key: &&str| snapshot.get(main, key.as_bytes()).expect("a read").is_some();
+        candidates.into_iter().filter(is_there).map(str::to_owned).collect()
+    }
+}
+
+#[test]
+fn jobs_that_wait_share_one_flush() {
+    let bed = Bed::new();
+    for key in ["a", "b", "c"] {
+        bed.put(key);
+    }
+    let (answers, keys, bed) = bed.run();
+    assert_eq!(answers, ["durable"; 3]);
+    assert_eq!(keys, ["a", "b", "c"]);
+    assert_eq!(*lock(&bed.failures.flushes), 1);
+}
+
+#[test]
+fn after_a_failed_flush_no_job_of_the_group_is_told_otherwise() {
+    let bed = Bed::new();
+    bed.put("a");
+    bed.put("b");
+    *lock(&bed.failures.flush) = Some(CommitError::DiskFull);
+    let (answers, keys, bed) = bed.run();
+    assert_eq!(answers, [CommitError::DiskFull.to_string(), CommitError::DiskFull.to_string()]);
+    assert!(keys.is_empty());
+    assert!(!bed.metrics.store_refuses_writes.load(Relaxed));
+
+    bed.put("c");
+    let (answers, keys, _) = bed.run();
+    assert_eq!((answers, keys), (vec!["durable".to_owned()], vec!["c".to_owned()]));
+}
+
+#[test]
+fn a_sync_of_unknown_outcome_is_remembered() {
+    let bed = Bed::new();
+    bed.put("a");
+    let error = CommitError::Undetermined { message: "EIO".to_owned() };
+    *lock(&bed.failures.flush) = Some(error.clone());
+    let (answers, _, bed) = bed.run();
+    assert_eq!(answers, [error.to_string()]);
+    assert!(bed.metrics.store_refuses_writes.load(Relaxed));
+}
+
+#[test]
+fn a_commit_that_fails_takes_the_group_with_it() {
+    let bed = Bed::new();
+    bed.put("a");
+    let failures = bed.failures.clone();
+    bed.submit(move |context| {
+        *lock(&failures.commit) = Some(CommitError::Failed { message: "as told".to_owned() });
+        context.writer.begin().map_err(|e| e.to_string())?;
+        context.writer.commit().map(drop).map_err(|e| e.to_string())
+    });
+    bed.put("c");
+    let (answers, keys, _) = bed.run();
+    assert!(answers[0].contains("as told"), "{answers:?}");
+    assert!(answers[1].contains("as told"), "{answers:?}");
+    assert_eq!((answers[2].as_str(), keys), ("durable", vec!["c".to_owned()]));
+}
+
+#[test]
+fn a_rollback_that_fails_takes_the_group_with_it() {
+    let bed = Bed::new();
+    bed.put("a");
+    let failures = bed.failures.clone();
+    bed.submit(move |context| {
+        context.writer.begin().map_err(|error| error.to_string())?;
+        let message = "no way back".to_owned();
+        *lock(&failures.rollback) = Some(CommitError::Failed { message });
+        context.writer.rollback().map_err(|error| error.to_string())
+    });
+    bed.put("c");
+    let (answers, keys, _) = bed.run();
+    assert!(answers[0].contains("no way back"), "{answers:?}");
+    assert!(answers[1].contains("no way back"), "{answers:?}");
+    assert_eq!((answers[2].as_str(), keys), ("durable", vec!["c".to_owned()]));
+}
+
+#[test]
+fn a_panic_is_rolled_back_and_answered() {
+    let bed = Bed::new();
+    let main = bed.store.database("main").expect("a name");
+    bed.put("a");
+    bed.submit(move |context| {
+        let tx = context.writer.begin().map_err(|error| error.to_string())?;
+        tx.put(main, b"open", NewRecord::of(b"v")).map_err(|error| error.to_string())?;
+        panic!("a test of panics");
+    });
+    bed.put("b");
+    let (answers, keys, _) = bed.run();
+    assert_eq!((answers[0].as_str(), answers[2].as_str()), ("durable", "durable"));
+    assert!(answers[1].contains("an error in the server itself"), "{answers:?}");
+    assert_eq!(keys, ["a", "b"]);
+}
+
+#[test]
+fn a_transaction_left_open_is_rolled_back() {
+    let bed = Bed::new();
+    let main = bed.store.database("main").expect("a name");
+    bed.submit(move |context| {
+        let tx = context.writer.begin().map_err(|error| error.to_string())?;
+        tx.put(main, b"open", NewRecord::of(b"v")).map_err(|error| error.to_string())
+    });
+    bed.put("a");
+    let (answers, keys, _) = bed.run();
+    assert_eq!((answers, keys), (vec!["durable".to_owned(); 2], vec!["a".to_owned()]));
+}
+
+struct FixedClock(u64);
+
+impl Clock for FixedClock {
+    fn now_ms(&self) -> u64 {
+        self.0
+    }
+}
+
+#[test]
+fn expired_records_are_removed_when_it_is_time() {
+    let clock = Arc::new(FixedClock(1000));
+    let bed = Bed::with_options(tree::Options { clock, ..tree::Options::default() });
+    let main = bed.store.database("main").expect("a name");
+    let mut writer = GroupWriter::new(bed.store.writer().expect("a writer"));
+    for i in 0..EXPIRY_REMOVALS_MAX as u64 + 1 {
+        let record = NewRecord { value: b"v", flags: 0, expires_at_ms: Some(i.min(1000)) };
+        transact(&mut writer, |tx| tx.put(main, &i.to_be_bytes(), record)).expect("a write");
+    }
+    writer.end_group().expect("a flush");
+    let left = || {
+        let mut snapshot = bed.store.snapshot().expect("a snapshot");
+        snapshot.statistics(main).expect("statistics").records
+    };
+    let mut expiry = Expiry::new();
+    expiry.remove_if_due(&mut writer);
+    assert_eq!(left(), EXPIRY_REMOVALS_MAX as u64 + 1);
+    expiry.due = Instant::now();
+    expiry.remove_if_due(&mut writer);
+    assert_eq!(left(), 1);
+    // The batch was full, so the next is due at once.
+    assert!(expiry.wait().is_zero());
+    expiry.remove_if_due(&mut writer);
+    assert_eq!(left(), 0);
+    assert!(!expiry.wait().is_zero());
+}

@@ -1,0 +1,261 @@
+//! Counting records without looking each of them up.
+//!
+//! A put need not know whether it replaces a record of the base, and finding out would cost a
+//! random read. So the sums are kept in parts: what the base holds, exactly, as of the last
+//! checkpoint; what the memtables add, exactly; and what their nodes *shadow*, which is looked up
+//! for all of them together when somebody asks.
+
+use std::{collections::HashMap, ptr::NonNull, sync::Arc};
+
+use crate::{DatabaseStatistics, ReadError, record};
+
+use super::{
+    base::{BaseContents, BaseView},
+    memtable::{Memtable, MemtableWriter, Node, Seen, Written},
+};
+
+/// Records and bytes, added or taken away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    records: i64,
+    key_bytes: i64,
+    value_bytes: i64,
+}
+
+impl Sum {
+    fn increase(&mut self, other: Self) {
+        *self = *self + other;
+    }
+
+    fn decrease(&mut self, other: Self) {
+        self.records -= other.records;
+        self.key_bytes -= other.key_bytes;
+        self.value_bytes -= other.value_bytes;
+    }
+
+    /// One record.
+    fn of(key_len: usize, value_len: usize) -> Self {
+        Self { records: 1, key_bytes: key_len as i64, value_bytes: value_len as i64 }
+    }
+}
+
+impl std::ops::Add for Sum {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            records: self.records + other.records,
+            key_bytes: self.key_bytes + other.key_bytes,
+            value_bytes: self.value_bytes + other.value_bytes,
+        }
+    }
+}
+
+impl From<DatabaseStatistics> for Sum {
+    fn from(s: DatabaseStatistics) -> Self {
+        Self {
+            records: s.records as i64,
+            key_bytes: s.key_bytes as i64,
+            value_bytes: s.value_bytes as i64,
+        }
+    }
+}
+
+impl From<Sum> for DatabaseStatistics {
+    fn from(sum: Sum) -> Self {
+        let number = |n: i64| u64::try_from(n).unwrap_or(0);
+        Self {
+            records: number(sum.records),
+            key_bytes: number(sum.key_bytes),
+            value_bytes: number(sum.value_bytes),
+        }
+    }
+}
+
+/// Sums by tree. There are few trees, and the one asked for is usually the last.
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    sums: Vec<(u32, Sum)>,
+}
+
+impl Sums {
+    #[inline]
+    fn get_mut(&mut self, tree: u32) -> &mut Sum {
+        let place = self.sums.iter().rposition(|(found, _)| *found == tree);
+        let place = place.unwrap_or_else(|| {
+            self.sums.push((tree, Sum::default()));
+            self.sums.len() - 1
+        });
+        &mut self.sums[place].1
+    }
+
+    fn get(&self, tree: u32) -> Sum {
+        self.sums.iter().find(|(found, _)| *found == tree).map(|(_, s)| *s).unwrap_or_default()
+    }
+
+    fn append(&mut self, other: &mut Self) {
+        for (tree, sum) in other.sums.drain(..) {
+            self.get_mut(tree).increase(sum);
+        }
+    }
+}
+
+/// What writes have added, and the nodes whose shadows are to be looked up.
+#[derive(Default)]
+pub(super) struct Changes {
+    added: Sums,
+    /// Nodes that these changes were the first to write to in their table.
+    nodes: Vec<NonNull<Node>>,
+    /// How many of them are part of `shadowed`.
+    resolved: usize,
+    shadowed: Sums,
+}
+
+// SAFETY: the nodes are kept alive by the table beside which the changes are kept, and shared
+// nodes may be used by any thread.
+unsafe impl Send for Changes {}
+
+/// What lies below a memtable.
+pub(super) struct Below<'v> {
+    pub(super) frozen: Option<&'v Memtable>,
+    pub(super) base: &'v BaseView,
+}
+
+impl Below<'_> {
+    fn find(&self, tree: u32, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
+        let node = self.frozen.and_then(|table| table.find(tree, key));
+        match node.and_then(Node::latest) {
+            Some(seen) => Ok(seen.record()),
+            None => self.base.find(tree, key),
+        }
+    }
+}
+
+impl Changes {
+    /// Writes to a memtable, always the same one, and notes what changes. Gives the expiry of the
+    /// record that the memtable had.
+    pub(super) fn write(
+        &mut self,
+        memtable: &mut MemtableWriter,
+        tree: u32,
+        key: &[u8],
+        parts: Option<[&[u8]; 2]>,
+        sequence: u64,
+    ) -> Result<(Written, Option<u64>), ReadError> {
+        let sum = self.added.get_mut(tree);
+        let mut old_expiry = Ok(None);
+        let written = memtable.write(tree, key, parts, sequence, |seen| {
+            let Some(Seen::Record(stored)) = seen else { return };
+            old_expiry = record::decode(stored).map(|old| {
+                sum.decrease(Sum::of(key.len(), old.value.len()));
+                old.expires_at_ms
+            });
+        });
+        if let Some([header, value]) = parts {
+            // The log gives a record in one part, with its header.
+            let value_len =
+                if header.is_empty() { record::decode(value)?.value.len() } else { value.len() };
+            self.added.get_mut(tree).increase(Sum::of(key.len(), value_len));
+        }
+        // SAFETY: the memtable has just given the node.
+        if !unsafe { written.node.as_ref() }.set_listed(true) {
+            self.nodes.push(written.node);
+        }
+        Ok((written, old_expiry?))
+    }
+
+    /// Forgets all, since the writes were taken back.
+    pub(super) fn discard(&mut self) {
+        for node in self.nodes.drain(..) {
+            // SAFETY: listed by `write`; the table lives as long as what is noted of it.
+            unsafe { node.as_ref() }.set_listed(false);
+        }
+        self.added.sums.clear();
+        self.shadowed.sums.clear();
+        self.resolved = 0;
+    }
+
+    /// Takes over what came later.
+    pub(super) fn append(&mut self, later: &mut Self) {
+        let are_resolved = self.resolved == self.nodes.len() && later.resolved == later.nodes.len();
+        self.added.append(&mut later.added);
+        self.nodes.append(&mut later.nodes);
+        if are_resolved {
+            self.shadowed.append(&mut later.shadowed);
+            self.resolved = self.nodes.len();
+        }
+        later.shadowed.sums.clear();
+        later.resolved = 0;
+    }
+
+    /// What the changes come to for a tree, after looking up what they shadow.
+    pub(super) fn total(&mut self, tree: u32, below: &Below<'_>) -> Result<Sum, ReadError> {
+        while let Some(node) = self.nodes.get(self.resolved) {
+            // SAFETY: listed by `write`; the table lives as long as what is noted of it.
+            let node = unsafe { node.as_ref() };
+            if let Some(stored) = below.find(node.tree(), node.key())? {
+                let value_len = record::decode(stored)?.value.len();
+                self.shadowed.get_mut(node.tree()).increase(Sum::of(node.key().len(), value_len));
+            }
+            self.resolved += 1;
+        }
+        let mut sum = self.added.get(tree);
+        sum.decrease(self.shadowed.get(tree));
+        Ok(sum)
+    }
+}
+
+/// A table and what was written to it.
+struct TableAccount {
+    /// Keeps the nodes of `changes`.
+    table: Arc<Memtable>,
+    changes: Changes,
+}
+
+/// The published state of all sums.
+pub(super) struct Accounts {
+    base: HashMap<u32, Sum>,
+    base_sequence: u64,
+    frozen: Option<TableAccount>,
+    active: TableAccount,
+}
+
+impl Accounts {
+    pub(super) fn new(base: BaseContents, active: Arc<Memtable>, changes: Changes) -> Self {
+        let active = TableAccount { table: active, changes };
+        let mut accounts = Self { base: HashMap::new(), base_sequence: 0, frozen: None, active };
+        accounts.checkpointed(base);
+        accounts
+    }
+
+    /// Adds what a group has committed.
+    pub(super) fn publish(&mut self, changes: &mut Changes) {
+        self.active.changes.append(changes);
+    }
+
+    pub(super) fn freeze(&mut self, active: Arc<Memtable>) {
+        let active = TableAccount { table: active, changes: Changes::default() };
+        self.frozen = Some(std::mem::replace(&mut self.active, active));
+    }
+
+    /// The base holds the frozen table now.
+    pub(super) fn checkpointed(&mut self, base: BaseContents) {
+        self.base_sequence = base.sequence;
+        self.base = base.trees.into_iter().map(|(tree, s)| (tree, s.into())).collect();
+        self.frozen = None;
+    }
+
+    /// The sum of a tree as of the last commit; `None` if the view is of another checkpoint.
+    pub(super) fn total(&mut self, tree: u32, base: &BaseView) -> Result<Option<Sum>, ReadError> {
+        if base.sequence() != self.base_sequence {
+            return Ok(None);
+        }
+        let mut sum = self.base.get(&tree).copied().unwrap_or_default();
+        if let Some(frozen) = &mut self.frozen {
+            sum.increase(frozen.changes.total(tree, &Below { frozen: None, base })?);
+        }
+        let frozen = self.frozen.as_ref().map(|frozen| &*frozen.table);
+        sum.increase(self.active.changes.total(tree, &Below { frozen, base })?);
+        Ok(Some(sum))
+    }
+}

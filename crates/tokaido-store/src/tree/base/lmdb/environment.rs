@@ -1,0 +1,77 @@
+//! The environment: one file, its lock file, and its map.
+
+use std::{ffi::CString, os::unix::ffi::OsStrExt, path::Path, ptr};
+
+use lmdb_master_sys as ffi;
+
+use super::{LmdbError, ReadTxn, WriteTxn, error::check};
+
+/// How to open an environment.
+pub(in crate::tree::base) struct EnvironmentOptions {
+    /// Bytes of address space for the file.
+    pub map_size: usize,
+    /// Most read transactions at one time.
+    pub readers_max: u32,
+    /// Most named databases.
+    pub databases_max: u32,
+}
+
+/// An open environment. Transactions borrow nothing from it; whoever makes them keeps it alive
+/// (the engine shares it by `Arc` with its snapshots and its writer).
+pub(in crate::tree::base) struct Environment {
+    raw: *mut ffi::MDB_env,
+}
+
+// SAFETY: LMDB's environment handle may be used by any thread; only transactions belong to one.
+unsafe impl Send for Environment {}
+// SAFETY: as above; LMDB locks what its threads share.
+unsafe impl Sync for Environment {}
+
+impl Environment {
+    /// Opens, or creates, the environment whose files are `data.mdb` and `lock.mdb` in
+    /// `directory`.
+    pub(in crate::tree::base) fn open(
+        directory: &Path,
+        options: &EnvironmentOptions,
+    ) -> Result<Self, LmdbError> {
+        let path =
+            CString::new(directory.as_os_str().as_bytes()).map_err(|_| LmdbError(libc::EINVAL))?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: `raw` is a valid place for the new handle.
+        check(unsafe { ffi::mdb_env_create(&raw mut raw) })?;
+        let environment = Self { raw };
+        // NOTLS ties a read transaction to its handle and not to a thread, so that a snapshot
+        // belongs to a task.
+        // SAFETY: the handle is live and not yet open, as these calls demand; dropping it closes
+        // it, which LMDB demands after a failed open as well.
+        unsafe {
+            check(ffi::mdb_env_set_mapsize(raw, options.map_size))?;
+            check(ffi::mdb_env_set_maxreaders(raw, options.readers_max))?;
+            check(ffi::mdb_env_set_maxdbs(raw, options.databases_max))?;
+            check(ffi::mdb_env_open(raw, path.as_ptr(), ffi::MDB_NOTLS, 0o640))?;
+            // A process that was killed leaves its reader slots behind; they would pin old pages.
+            let mut dead = 0;
+            check(ffi::mdb_reader_check(raw, &raw mut dead))?;
+        }
+        Ok(environment)
+    }
+
+    /// Begins a read transaction of what is committed now.
+    pub(in crate::tree::base) fn read(&self) -> Result<ReadTxn, LmdbError> {
+        // SAFETY: the handle is open.
+        unsafe { ReadTxn::begin(self.raw) }
+    }
+
+    /// Begins the write transaction. There is one at a time: another thread's is waited for.
+    pub(in crate::tree::base) fn write(&self) -> Result<WriteTxn, LmdbError> {
+        // SAFETY: the handle is open.
+        unsafe { WriteTxn::begin(self.raw) }
+    }
+}
+
+impl Drop for Environment {
+    fn drop(&mut self) {
+        // SAFETY: the handle is live, and its owner lets go of it after the last transaction.
+        unsafe { ffi::mdb_env_close(self.raw) }
+    }
+}

@@ -1,0 +1,152 @@
+//! Opening the base, and the handles that its users share.
+
+use std::{
+    path::Path,
+    sync::{PoisonError, RwLock},
+};
+
+use crate::{DatabaseStatistics, limits};
+
+use super::{
+    format::{self, TreeEntry},
+    lmdb::{Dbi, Environment, EnvironmentOptions, Insert, LmdbError, WriteTxn},
+};
+
+/// Slots: each database has a tree, there are two internal trees, and while a checkpoint replaces
+/// trees by others, both take a slot.
+const SLOTS_MAX: usize = 2 * (limits::DATABASES_MAX + 2);
+
+/// An open base.
+pub(in crate::tree) struct Base {
+    pub(super) environment: Environment,
+    pub(super) directory: Dbi,
+    /// The slots that views may use.
+    pub(super) slots: RwLock<Vec<Dbi>>,
+    /// A random number, the same in all files of a store.
+    store: u64,
+}
+
+pub(in crate::tree) struct BaseOptions {
+    pub size_max: usize,
+    pub views_max: u32,
+}
+
+/// What a base holds as a whole.
+pub(in crate::tree) struct BaseContents {
+    /// The last transaction in it.
+    pub sequence: u64,
+    /// Its trees.
+    pub trees: Vec<(u32, DatabaseStatistics)>,
+}
+
+pub(in crate::tree) enum BaseOpenError {
+    Lmdb(LmdbError),
+    Version(u32),
+    Damaged(&'static str),
+}
+
+impl From<LmdbError> for BaseOpenError {
+    fn from(error: LmdbError) -> Self {
+        Self::Lmdb(error)
+    }
+}
+
+impl Base {
+    /// Opens the base in `directory`, or makes an empty one for a new store.
+    pub(in crate::tree) fn open(
+        path: &Path,
+        options: &BaseOptions,
+        new_store: u64,
+    ) -> Result<(Self, BaseContents), BaseOpenError> {
+        let environment = Environment::open(
+            path,
+            &EnvironmentOptions {
+                map_size: options.size_max,
+                readers_max: options.views_max,
+                // The slots, the directory, and room for the look at the name after the last slot.
+                databases_max: SLOTS_MAX as u32 + 2,
+            },
+        )?;
+        let mut txn = environment.write()?;
+        let directory = txn.create_database(format::BASE)?;
+        let store = match number::<4>(&mut txn, directory, format::FORMAT_KEY)? {
+            Some(version) if u32::from_le_bytes(version) != format::FORMAT_VERSION => {
+                return Err(BaseOpenError::Version(u32::from_le_bytes(version)));
+            }
+            Some(_) => {
+                let store = number::<8>(&mut txn, directory, format::STORE_KEY)?;
+                u64::from_le_bytes(store.ok_or(BaseOpenError::Damaged("it has no number"))?)
+            }
+            None => {
+                let version = format::FORMAT_VERSION.to_le_bytes();
+                put(&mut txn, directory, format::FORMAT_KEY, &version)?;
+                put(&mut txn, directory, format::STORE_KEY, &new_store.to_le_bytes())?;
+                new_store
+            }
+        };
+        let mut slots = Vec::new();
+        while let Some(dbi) = txn.find_database(&format::slot_name(slots.len()))? {
+            slots.push(dbi);
+        }
+        let sequence = number::<8>(&mut txn, directory, format::SEQUENCE_KEY)?;
+        let sequence = sequence.map_or(0, u64::from_le_bytes);
+        let trees = read_trees(&mut txn, directory)?;
+        if trees.iter().any(|(_, entry)| entry.slot as usize >= slots.len()) {
+            return Err(BaseOpenError::Damaged("a tree without a slot"));
+        }
+        let trees = trees.into_iter().map(|(tree, entry)| (tree, entry.statistics)).collect();
+        txn.commit()?;
+        let base = Self { environment, directory, slots: RwLock::new(slots), store };
+        Ok((base, BaseContents { sequence, trees }))
+    }
+
+    pub(in crate::tree) fn store(&self) -> u64 {
+        self.store
+    }
+
+    pub(super) fn slots(&self) -> Vec<Dbi> {
+        self.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The entries of all trees.
+pub(super) fn read_trees(
+    txn: &mut WriteTxn,
+    directory: Dbi,
+) -> Result<Vec<(u32, TreeEntry)>, BaseOpenError> {
+    use super::lmdb::Step;
+    let mut trees = Vec::new();
+    let mut found = txn.step(directory, Step::AtOrAfter(format::TREE_PREFIX))?;
+    while let Some((key, value)) = found {
+        let Some(tree) = format::parse_tree_key(key) else { break };
+        let entry = TreeEntry::decode(value).ok_or(BaseOpenError::Damaged("a tree's entry"))?;
+        trees.push((tree, entry));
+        found = txn.step(directory, Step::Next)?;
+    }
+    Ok(trees)
+}
+
+/// A number of `N` bytes.
+fn number<const N: usize>(
+    txn: &mut WriteTxn,
+    directory: Dbi,
+    key: &[u8],
+) -> Result<Option<[u8; N]>, BaseOpenError> {
+    let stored = txn.find(directory, key)?;
+    let number = stored.map(|bytes| bytes.try_into()).transpose();
+    number.map_err(|_| BaseOpenError::Damaged("a number of a wrong length"))
+}
+
+pub(super) fn put(
+    txn: &mut WriteTxn,
+    directory: Dbi,
+    key: &[u8],
+    bytes: &[u8],
+) -> Result<(), LmdbError> {
+    let room = match txn.insert(directory, key, bytes.len())? {
+        Insert::Vacant(room) => room,
+        Insert::Occupied(_) => txn.overwrite(directory, key, bytes.len())?,
+    };
+    room.copy_from_slice(bytes);
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! A view of the base at one checkpoint.
+
+use std::{ops::Bound, sync::Arc};
+
+use crate::{Direction, ReadError};
+
+use super::{
+    format::{self, TreeEntry},
+    lmdb::{Dbi, LmdbError, ReadTxn, Step},
+    long_key,
+    open::Base,
+};
+
+/// A key and its stored record.
+pub(in crate::tree) type Stored<'v> = (&'v [u8], &'v [u8]);
+
+pub(in crate::tree) struct BaseView {
+    /// Before `base`, which closes the environment if it is the last to go.
+    txn: ReadTxn,
+    base: Arc<Base>,
+    is_held: bool,
+    /// The trees that have a slot in this view.
+    trees: Vec<(u32, Dbi)>,
+    /// The last transaction that this view holds.
+    sequence: u64,
+}
+
+impl From<LmdbError> for ReadError {
+    fn from(error: LmdbError) -> Self {
+        let hint = if error.is_readers_full() { "; raise the limit of snapshots" } else { "" };
+        Self::Engine { message: format!("{error}{hint}") }
+    }
+}
+
+impl BaseView {
+    /// A view that is not held yet.
+    pub(in crate::tree) fn new(base: Arc<Base>) -> Result<Self, ReadError> {
+        let mut txn = base.environment.read()?;
+        txn.reset();
+        Ok(Self { txn, base, is_held: false, trees: Vec::new(), sequence: 0 })
+    }
+
+    /// Takes the newest view.
+    ///
+    /// Between LMDB's commit of a new slot and our knowing its handle lie a few instructions of
+    /// the checkpoint. A view taken there is given up for the next.
+    pub(in crate::tree) fn renew(&mut self) -> Result<(), ReadError> {
+        loop {
+            self.release();
+            self.txn.renew()?;
+            self.is_held = true;
+            if self.read_trees()? {
+                return Ok(());
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Lets go of the view.
+    pub(in crate::tree) fn release(&mut self) {
+        if std::mem::take(&mut self.is_held) {
+            self.txn.reset();
+        }
+    }
+
+    /// Reads where the trees are. Tells whether all of their slots can be used.
+    fn read_trees(&mut self) -> Result<bool, ReadError> {
+        let damaged = || ReadError::Damaged { what: "the directory of the base".to_owned() };
+        let slots = self.base.slots();
+        let directory = self.base.directory;
+        let sequence = self.txn.find(directory, format::SEQUENCE_KEY)?;
+        let sequence = sequence.map(|bytes| bytes.try_into().map_err(|_| damaged())).transpose()?;
+        self.sequence = sequence.map_or(0, u64::from_le_bytes);
+        self.trees.clear();
+        let mut found = self.txn.step(directory, Step::AtOrAfter(format::TREE_PREFIX))?;
+        while let Some((key, value)) = found {
+            let Some(tree) = format::parse_tree_key(key) else { break };
+            let entry = TreeEntry::decode(value).ok_or_else(damaged)?;
+            match slots.get(entry.slot as usize) {
+                Some(dbi) if self.txn.knows(*dbi) => self.trees.push((tree, *dbi)),
+                _ => return Ok(false),
+            }
+            found = self.txn.step(directory, Step::Next)?;
+        }
+        Ok(true)
+    }
+
+    /// The last transaction that the view holds.
+    pub(in crate::tree) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Whether the view has nothing of a tree.
+    pub(in crate::tree) fn is_empty(&self, tree: u32) -> bool {
+        self.slot(tree).is_none()
+    }
+
+    fn slot(&self, tree: u32) -> Option<Dbi> {
+        debug_assert!(self.is_held, "reading from a view that was let go");
+        self.trees.iter().find(|(number, _)| *number == tree).map(|(_, dbi)| *dbi)
+    }
+
+    /// The stored record under `key`.
+    pub(in crate::tree) fn find(&self, tree: u32, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
+        let Some(dbi) = self.slot(tree) else { return Ok(None) };
+        let Some(stored) = self.txn.find(dbi, long_key::tree_key(key))? else { return Ok(None) };
+        if long_key::is_long(key) { long_key::find(stored, key) } else { Ok(Some(stored)) }
+    }
+
+    /// The nearest entry from `from` on.
+    pub(in crate::tree) fn seek(
+        &self,
+        tree: u32,
+        from: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Result<Option<Stored<'_>>, ReadError> {
+        let Some(dbi) = self.slot(tree) else { return Ok(None) };
+        let mut found = self.first(dbi, from, direction)?;
+        while let Some((tree_key, stored)) = found {
+            let picked = pick(tree_key, stored, from, direction)?;
+            if picked.is_some() {
+                return Ok(picked);
+            }
+            found = self.txn.step(dbi, next(direction))?;
+        }
+        Ok(None)
+    }
+
+    /// The first entry of the slot that can hold the answer, or one just before it.
+    fn first(
+        &self,
+        dbi: Dbi,
+        from: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Result<Option<Stored<'_>>, ReadError> {
+        let (Bound::Included(key) | Bound::Excluded(key)) = from else {
+            return Ok(match direction {
+                Direction::Forward => self.txn.step(dbi, Step::First)?,
+                Direction::Backward => self.txn.step(dbi, Step::Last)?,
+            });
+        };
+        let tree_key = long_key::tree_key(key);
+        // The common case: the scan goes on from the entry that the cursor stands on.
+        if self.txn.is_settled(dbi)
+            && let Some(current) = self.txn.step(dbi, Step::Stay)?
+            && current.0 == tree_key
+        {
+            let moves_on = matches!(from, Bound::Excluded(_)) && !long_key::is_long(key);
+            return Ok(if moves_on { self.txn.step(dbi, next(direction))? } else { Some(current) });
+        }
+        let at_or_after = self.txn.step(dbi, Step::AtOrAfter(tree_key))?;
+        Ok(match direction {
+            // The answer is at this entry or before it, and when there is no entry, at the end.
+            Direction::Backward if at_or_after.is_none() => self.txn.step(dbi, Step::Last)?,
+            _ => at_or_after,
+        })
+    }
+}
+
+fn next(direction: Direction) -> Step<'static> {
+    match direction {
+        Direction::Forward => Step::Next,
+        Direction::Backward => Step::Previous,
+    }
+}
+
+/// The answer, if this entry of the slot holds it.
+fn pick<'v>(
+    tree_key: &'v [u8],
+    stored: &'v [u8],
+    from: Bound<&[u8]>,
+    direction: Direction,
+) -> Result<Option<Stored<'v>>, ReadError> {
+    let is_in_range = |key: &[u8]| match (direction, from) {
+        (_, Bound::Unbounded) => true,
+        (Direction::Forward, Bound::Included(from)) => key >= from,
+        (Direction::Forward, Bound::Excluded(from)) => key > from,
+        (Direction::Backward, Bound::Included(from)) => key <= from,
+        (Direction::Backward, Bound::Excluded(from)) => key < from,
+    };
+    if !long_key::is_bucket(tree_key) {
+        return Ok(is_in_range(tree_key).then_some((tree_key, stored)));
+    }
+    let mut best = None;
+    for pair in long_key::pairs(stored) {
+        let pair = pair?;
+        if is_in_range(pair.0) {
+            best = Some(pair);
+            if direction == Direction::Forward {
+                break;
+            }
+        }
+    }
+    Ok(best)
+}

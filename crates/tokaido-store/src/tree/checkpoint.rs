@@ -1,0 +1,183 @@
+//! Checkpoints: a frozen memtable goes into the base, in order, and its part of the log goes away.
+//!
+//! They run on a thread of their own, the *keeper*, which also syncs the log in the background
+//! where the store was opened for that. Readers and the writer go on meanwhile.
+
+use std::{
+    panic::{self, AssertUnwindSafe},
+    sync::{Arc, Condvar, Mutex, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use crate::WriteError;
+
+use super::{
+    base::{Layer, LayerError},
+    catalog::TreeMap,
+    memtable::{Memtable, Node},
+    options::SyncMode,
+    shared::{Shared, Tables, lock},
+};
+
+/// What a checkpoint is to do.
+#[derive(Clone)]
+pub(super) struct Job {
+    pub(super) frozen: Arc<Memtable>,
+    /// The last transaction in the frozen memtable.
+    pub(super) sequence: u64,
+    /// Which trees are in use after it.
+    pub(super) trees: TreeMap,
+    /// The first segment of the log that is still needed afterwards.
+    pub(super) keep_from: u64,
+}
+
+/// How writers and the keeper talk to each other.
+#[derive(Default)]
+pub(super) struct Signal {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    job: Option<Job>,
+    /// Why the last attempt at the job failed.
+    failure: Option<String>,
+    is_stopping: bool,
+}
+
+/// How long the keeper waits after a checkpoint that failed, for a full disk for example.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+impl Signal {
+    pub(super) fn begin(&self, job: Job) {
+        let mut state = lock(&self.state);
+        state.job = Some(job);
+        state.failure = None;
+        self.changed.notify_all();
+    }
+
+    /// Waits until the job is done. Gives up if it cannot be done.
+    pub(super) fn wait_for_checkpoint(&self) -> Result<(), WriteError> {
+        let mut state = lock(&self.state);
+        while state.job.is_some() {
+            if let Some(why) = &state.failure {
+                let message = format!(
+                    "the memtable is full and the last checkpoint failed: {why}; free some space"
+                );
+                return Err(WriteError::Engine { message });
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
+
+    pub(super) fn stop(&self) {
+        lock(&self.state).is_stopping = true;
+        self.changed.notify_all();
+    }
+
+    fn finish(&self, result: Result<(), String>) {
+        let mut state = lock(&self.state);
+        match result {
+            Ok(()) => {
+                state.job = None;
+                state.failure = None;
+            }
+            Err(why) => state.failure = Some(why),
+        }
+        self.changed.notify_all();
+    }
+
+    /// Waits for something to do: a job, or the time for a sync. `None` to stop.
+    fn next(&self, pause: Option<Duration>) -> Option<Option<Job>> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.is_stopping {
+                return None;
+            }
+            if state.failure.is_none() && state.job.is_some() {
+                return Some(state.job.clone());
+            }
+            let wait = if state.failure.is_some() { Some(RETRY_DELAY) } else { pause };
+            let Some(wait) = wait else {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let (guard, timeout) =
+                self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+            if timeout.timed_out() {
+                state.failure = None;
+                return Some(None);
+            }
+        }
+    }
+}
+
+/// The keeper's thread.
+pub(super) fn keep(shared: &Shared) {
+    let interval = match shared.options.sync {
+        SyncMode::Interval(interval) => Some(interval),
+        SyncMode::Always | SyncMode::Os => None,
+    };
+    while let Some(work) = shared.signal.next(interval) {
+        sync_in_background(shared);
+        let Some(job) = work else { continue };
+        // A panic must not leave writers waiting for a thread that is gone.
+        let result = panic::catch_unwind(AssertUnwindSafe(|| checkpoint(shared, &job)));
+        let result = match result {
+            Ok(result) => result.map_err(|error| error.to_string()),
+            Err(_) => Err("it panicked; please report this as a bug".to_owned()),
+        };
+        if let Err(why) = &result {
+            tracing::error!(why, "a checkpoint failed and will be tried again");
+        }
+        shared.signal.finish(result);
+    }
+    sync_in_background(shared);
+}
+
+fn sync_in_background(shared: &Shared) {
+    let Some(file) = lock(&shared.unsynced).take() else { return };
+    let published = shared.published();
+    match file.sync() {
+        Ok(()) => {
+            shared.durable.fetch_max(published, Ordering::SeqCst);
+        }
+        Err(error) => shared.poison(&error.to_string()),
+    }
+}
+
+fn checkpoint(shared: &Shared, job: &Job) -> Result<(), LayerError> {
+    let mut layer = Layer::begin(&shared.base)?;
+    for node in job.frozen.nodes().filter(|node| job.trees.has(node.tree())) {
+        if let Some(seen) = Node::latest(node) {
+            layer.apply(node.tree(), node.key(), seen.record())?;
+        }
+    }
+    layer.retain(|tree| job.trees.has(tree))?;
+    let contents = layer.commit(job.sequence)?;
+    {
+        let mut accounts = lock(&shared.accounts);
+        accounts.checkpointed(contents);
+        let active = Arc::clone(&shared.tables().active);
+        shared.set_tables(Tables { active, frozen: None });
+    }
+    remove_segments(shared, job.keep_from);
+    Ok(())
+}
+
+/// Removes the segments that the base has made needless. What cannot be removed now is removed
+/// after the next checkpoint, or when the store is opened.
+pub(super) fn remove_segments(shared: &Shared, keep_from: u64) {
+    let removed = shared.storage.list().and_then(|segments| {
+        for segment in segments.into_iter().filter(|segment| *segment < keep_from) {
+            shared.storage.remove(segment)?;
+        }
+        Ok(())
+    });
+    if let Err(error) = removed {
+        tracing::warn!(%error, "an old segment of the log could not be removed");
+    }
+}

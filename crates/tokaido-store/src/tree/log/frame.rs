@@ -1,0 +1,167 @@
+//! Frames: one for each group of transactions, checked as a whole.
+//!
+//! ```text
+//! 0   magic              u32   "TKdF"
+//! 4   CRC32C             u32   of all that follows, payload included
+//! 8   payload length     u64
+//! 16  first sequence     u64   the others follow on
+//! 24  durable sequence   u64   the last that was synced before this frame was written
+//! 32  transactions       u32   how many
+//! 36  zero               u32
+//! 40  payload                  for each transaction: length u32, operations
+//! ..  zeros                    up to a multiple of 16
+//! ```
+//! A group is one frame because a power failure may tear it anywhere: then all of it is gone, and
+//! no valid frame follows a torn one, unless its durable sequence says that the torn one had been
+//! synced. That is how damage is told from an interrupted write.
+
+use super::Operation;
+
+const MAGIC: [u8; 4] = *b"TKdF";
+const HEADER_LEN: usize = 40;
+pub(super) const ALIGN: usize = 16;
+
+/// Builds the frame of a group, transaction by transaction.
+#[derive(Default)]
+pub(in crate::tree) struct FrameBuilder {
+    bytes: Vec<u8>,
+    transactions: u32,
+    first_sequence: u64,
+}
+
+impl FrameBuilder {
+    /// Adds a transaction.
+    pub(in crate::tree) fn push<'o>(
+        &mut self,
+        sequence: u64,
+        operations: impl Iterator<Item = Operation<'o>>,
+    ) {
+        if self.transactions == 0 {
+            self.bytes.resize(HEADER_LEN, 0);
+            self.first_sequence = sequence;
+        }
+        debug_assert_eq!(sequence, self.first_sequence + u64::from(self.transactions));
+        self.transactions += 1;
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        for operation in operations {
+            operation.encode(&mut self.bytes);
+        }
+        let len = (self.bytes.len() - start - 4) as u32;
+        self.bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
+    }
+
+    /// The last sequence in it.
+    pub(in crate::tree) fn last_sequence(&self) -> u64 {
+        self.first_sequence + u64::from(self.transactions.max(1)) - 1
+    }
+
+    /// The frame, ready to be written. [`clear`](Self::clear) begins the next.
+    pub(super) fn finish(&mut self, durable_sequence: u64) -> &[u8] {
+        let payload_len = self.bytes.len() - HEADER_LEN;
+        self.bytes[0..4].copy_from_slice(&MAGIC);
+        self.bytes[8..16].copy_from_slice(&(payload_len as u64).to_le_bytes());
+        self.bytes[16..24].copy_from_slice(&self.first_sequence.to_le_bytes());
+        self.bytes[24..32].copy_from_slice(&durable_sequence.to_le_bytes());
+        self.bytes[32..36].copy_from_slice(&self.transactions.to_le_bytes());
+        let crc = crc32c::crc32c(&self.bytes[8..]);
+        self.bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+        self.bytes.resize(self.bytes.len().next_multiple_of(ALIGN), 0);
+        &self.bytes
+    }
+
+    pub(in crate::tree) fn clear(&mut self) {
+        const LEN_KEPT: usize = 1 << 20;
+        self.bytes.clear();
+        self.bytes.shrink_to(LEN_KEPT);
+        self.transactions = 0;
+    }
+}
+
+/// A frame that is whole.
+pub(super) struct Frame<'l> {
+    pub(super) transactions: u32,
+    pub(super) first_sequence: u64,
+    pub(super) durable_sequence: u64,
+    payload: &'l [u8],
+    /// Bytes up to the next frame.
+    pub(super) len: usize,
+}
+
+impl<'l> Frame<'l> {
+    /// The frame at the front of `bytes`, if a whole one stands there.
+    pub(super) fn decode(bytes: &'l [u8]) -> Option<Self> {
+        let (header, rest) = bytes.split_first_chunk::<HEADER_LEN>()?;
+        let u32_at = |at: usize| header[at..].first_chunk().map(|b| u32::from_le_bytes(*b));
+        let u64_at = |at: usize| header[at..].first_chunk().map(|b| u64::from_le_bytes(*b));
+        if header[..4] != MAGIC {
+            return None;
+        }
+        let payload_len = usize::try_from(u64_at(8)?).ok()?;
+        let payload = rest.get(..payload_len)?;
+        let crc = crc32c::crc32c_append(crc32c::crc32c(&header[8..]), payload);
+        if Some(crc) != u32_at(4) {
+            return None;
+        }
+        Some(Self {
+            transactions: u32_at(32)?,
+            first_sequence: u64_at(16)?,
+            durable_sequence: u64_at(24)?,
+            payload,
+            len: (HEADER_LEN + payload_len).next_multiple_of(ALIGN),
+        })
+    }
+
+    /// The transactions, with their sequence; `None` where the payload is none.
+    pub(super) fn transactions(&self) -> impl Iterator<Item = Option<(u64, &'l [u8])>> {
+        let mut rest = self.payload;
+        (self.first_sequence..).take(self.transactions as usize).map(move |sequence| {
+            let (len, tail) = rest.split_first_chunk::<4>()?;
+            let (operations, tail) = tail.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+            rest = tail;
+            Some((sequence, operations))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(transactions: &[Vec<u8>]) -> Vec<u8> {
+        let mut builder = FrameBuilder::default();
+        for (sequence, key) in (7..).zip(transactions) {
+            let operation = Operation { tree: 2, key, record: Some(b"r") };
+            builder.push(sequence, std::iter::once(operation));
+        }
+        builder.finish(5).to_vec()
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_frame_gives_back_its_transactions(
+            keys in proptest::collection::vec(proptest::collection::vec(0u8.., 1..40), 1..10),
+            behind: Vec<u8>,
+        ) {
+            let mut bytes = frame(&keys);
+            let len = bytes.len();
+            bytes.extend_from_slice(&behind);
+            let frame = Frame::decode(&bytes).unwrap();
+            proptest::prop_assert_eq!((frame.len, frame.first_sequence, frame.durable_sequence), (len, 7, 5));
+            let found: Vec<_> = frame.transactions().map(|t| t.unwrap().0).collect();
+            let expected: Vec<_> = (7..7 + keys.len() as u64).collect();
+            proptest::prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn a_changed_or_cut_frame_is_none(at: proptest::sample::Index, bit in 0u8..8, cut: proptest::sample::Index) {
+            let whole = frame(&[b"key".to_vec(), b"other".to_vec()]);
+            // The padding is not covered, so it is left out here.
+            let covered = HEADER_LEN + 2 * 4 + 2 * 12 + 3 + 5;
+            let mut changed = whole.clone();
+            changed[at.index(covered)] ^= 1 << bit;
+            proptest::prop_assert!(Frame::decode(&changed).is_none());
+            proptest::prop_assert!(Frame::decode(&whole[..cut.index(covered)]).is_none());
+        }
+    }
+}

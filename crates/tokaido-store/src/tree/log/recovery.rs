@@ -1,0 +1,120 @@
+//! Reading the log back: what was committed, where it was torn, and whether it is damaged.
+
+use std::io;
+
+use super::{
+    LogStorage,
+    frame::{ALIGN, Frame},
+    segment::{HEADER_LEN, Head, check_header},
+};
+
+/// What reading the log found.
+#[derive(Debug)]
+pub(in crate::tree) struct Recovered {
+    /// The last transaction.
+    pub last_sequence: u64,
+    /// The number for the next segment.
+    pub next_segment: u64,
+    /// Bytes of frames, over all segments.
+    pub bytes: u64,
+}
+
+/// The log cannot be read.
+#[derive(Debug)]
+pub(in crate::tree) enum RecoveryError {
+    Io(io::Error),
+    /// What is wrong, and where.
+    Damaged(String),
+    Version(u32),
+}
+
+impl From<io::Error> for RecoveryError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Gives every transaction after `base_sequence` to `apply`, in order, with its operations.
+///
+/// A torn end is cut off the file, so that it is not taken for damage once frames of later
+/// segments say that they came after it.
+pub(in crate::tree) fn recover(
+    storage: &dyn LogStorage,
+    store: u64,
+    base_sequence: u64,
+    mut apply: impl FnMut(u64, &[u8]) -> Result<(), String>,
+) -> Result<Recovered, RecoveryError> {
+    let segments = storage.list()?;
+    let mut recovered = Recovered {
+        last_sequence: base_sequence,
+        next_segment: segments.last().map_or(1, |last| last + 1),
+        bytes: 0,
+    };
+    for (i, number) in segments.iter().copied().enumerate() {
+        let bytes = storage.read(number)?;
+        match check_header(&bytes, number, store) {
+            Head::Valid => {}
+            Head::Torn if i + 1 == segments.len() => continue,
+            Head::Version(found) => return Err(RecoveryError::Version(found)),
+            Head::Torn | Head::Foreign => {
+                return Err(damaged(number, 0, "its header is not what it should be"));
+            }
+        }
+        let end = read_segment(number, &bytes, &mut recovered, &mut apply)?;
+        let is_torn = bytes[end..].iter().any(|byte| *byte != 0);
+        if is_torn {
+            check_tear(number, &bytes, end, recovered.last_sequence)?;
+            let file = storage.open(number)?;
+            file.truncate(end as u64)?;
+            file.sync()?;
+        }
+    }
+    Ok(recovered)
+}
+
+/// Reads frames until there is none; gives the offset at which they end.
+fn read_segment(
+    number: u64,
+    bytes: &[u8],
+    recovered: &mut Recovered,
+    apply: &mut impl FnMut(u64, &[u8]) -> Result<(), String>,
+) -> Result<usize, RecoveryError> {
+    let mut at = HEADER_LEN;
+    while let Some(frame) = Frame::decode(&bytes[at.min(bytes.len())..]) {
+        for transaction in frame.transactions() {
+            let Some((sequence, operations)) = transaction else {
+                return Err(damaged(number, at, "a frame does not hold what it says"));
+            };
+            if sequence <= recovered.last_sequence {
+                continue;
+            }
+            if sequence != recovered.last_sequence + 1 {
+                return Err(damaged(number, at, "transactions are missing before this place"));
+            }
+            apply(sequence, operations).map_err(|what| damaged(number, at, &what))?;
+            recovered.last_sequence = sequence;
+        }
+        recovered.bytes += frame.len as u64;
+        at += frame.len;
+    }
+    Ok(at.min(bytes.len()))
+}
+
+/// Looks behind a tear for a frame which says that what is torn had been synced.
+fn check_tear(number: u64, bytes: &[u8], end: usize, last: u64) -> Result<(), RecoveryError> {
+    let mut at = end + ALIGN;
+    while at < bytes.len() {
+        match Frame::decode(&bytes[at..]) {
+            Some(frame) if frame.durable_sequence > last => {
+                return Err(damaged(number, end, "synced transactions are lost at this place"));
+            }
+            Some(frame) => at += frame.len,
+            None => at += ALIGN,
+        }
+    }
+    Ok(())
+}
+
+fn damaged(number: u64, at: usize, what: &str) -> RecoveryError {
+    RecoveryError::Damaged(format!("log segment {number}, byte {at}: {what}"))
+}

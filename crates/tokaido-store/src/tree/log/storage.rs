@@ -1,0 +1,140 @@
+//! Where log segments are kept: the seam at which tests lose power, fill disks and fail syncs.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+/// The segments of a log, by number.
+pub trait LogStorage: Send + Sync {
+    /// The numbers of all segments, in order.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn list(&self) -> io::Result<Vec<u64>>;
+
+    /// Creates an empty segment.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn create(&self, segment: u64) -> io::Result<Box<dyn LogFile>>;
+
+    /// Opens a segment for writing.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn open(&self, segment: u64) -> io::Result<Box<dyn LogFile>>;
+
+    /// All bytes of a segment.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read(&self, segment: u64) -> io::Result<Vec<u8>>;
+
+    /// Removes a segment.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn remove(&self, segment: u64) -> io::Result<()>;
+
+    /// Makes creations and removals durable.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn sync_directory(&self) -> io::Result<()>;
+}
+
+/// One segment that is being written.
+pub trait LogFile: Send + Sync {
+    /// Writes all of `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// What the system says; then any part of it may be written.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Makes durable what was written.
+    ///
+    /// # Errors
+    /// What the system says; then it is unknown what is durable.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Cuts the file.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn truncate(&self, len: u64) -> io::Result<()>;
+}
+
+/// Segments as files `log/00000000000000000001` below a directory.
+pub struct DirectoryStorage {
+    directory: PathBuf,
+}
+
+const LOG_DIRECTORY: &str = "log";
+
+impl DirectoryStorage {
+    /// The log below `directory`, whose folder is made if it is not there.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(directory: &Path) -> io::Result<Self> {
+        let directory = directory.join(LOG_DIRECTORY);
+        fs::create_dir_all(&directory)?;
+        Ok(Self { directory })
+    }
+
+    fn path(&self, segment: u64) -> PathBuf {
+        self.directory.join(format!("{segment:020}"))
+    }
+}
+
+impl LogStorage for DirectoryStorage {
+    fn list(&self) -> io::Result<Vec<u64>> {
+        let mut segments = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let name = entry?.file_name();
+            // Other files are not ours to judge.
+            segments.extend(name.to_str().and_then(|name| name.parse::<u64>().ok()));
+        }
+        segments.sort_unstable();
+        Ok(segments)
+    }
+
+    fn create(&self, segment: u64) -> io::Result<Box<dyn LogFile>> {
+        let mut options = File::options();
+        let file = options.read(true).write(true).create_new(true).open(self.path(segment))?;
+        Ok(Box::new(file))
+    }
+
+    fn open(&self, segment: u64) -> io::Result<Box<dyn LogFile>> {
+        Ok(Box::new(File::options().read(true).write(true).open(self.path(segment))?))
+    }
+
+    fn read(&self, segment: u64) -> io::Result<Vec<u8>> {
+        fs::read(self.path(segment))
+    }
+
+    fn remove(&self, segment: u64) -> io::Result<()> {
+        fs::remove_file(self.path(segment))
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        File::open(&self.directory)?.sync_all()
+    }
+}
+
+impl LogFile for File {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_all_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.set_len(len)
+    }
+}

@@ -1,0 +1,75 @@
+//! Memory that is handed out piece by piece and freed all at once.
+
+use std::{
+    mem::MaybeUninit,
+    ptr::NonNull,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+/// Bytes of an ordinary chunk; a larger piece gets a chunk of its own.
+const CHUNK_LEN: usize = 1 << 20;
+
+/// Pieces are aligned to this many bytes, and their lengths rounded up to it.
+pub(super) const ALIGN: usize = align_of::<u64>();
+
+type Chunk = Box<[MaybeUninit<u64>]>;
+
+/// The chunks. They belong to the memtable, which readers share.
+#[derive(Default)]
+pub(super) struct Arena {
+    chunks: Mutex<Vec<Chunk>>,
+    bytes: AtomicUsize,
+}
+
+/// The writer's place in the newest chunk.
+pub(super) struct Cursor {
+    at: NonNull<u8>,
+    left: usize,
+}
+
+impl Cursor {
+    pub(super) fn new() -> Self {
+        Self { at: NonNull::<u64>::dangling().cast(), left: 0 }
+    }
+}
+
+impl Arena {
+    /// Bytes taken from the system.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// A piece of `len` bytes, which live as long as the arena.
+    #[inline]
+    pub(super) fn allocate(&self, cursor: &mut Cursor, len: usize) -> NonNull<u8> {
+        let len = len.next_multiple_of(ALIGN);
+        if len <= cursor.left {
+            let piece = cursor.at;
+            // SAFETY: `left` bytes follow `at` in the same chunk, and `len` is no more than that.
+            cursor.at = unsafe { piece.add(len) };
+            cursor.left -= len;
+            return piece;
+        }
+        self.allocate_chunk(cursor, len)
+    }
+
+    #[cold]
+    fn allocate_chunk(&self, cursor: &mut Cursor, len: usize) -> NonNull<u8> {
+        let is_large = len > CHUNK_LEN / 4;
+        let chunk_len = if is_large { len } else { CHUNK_LEN };
+        let mut chunk: Chunk = Box::new_uninit_slice(chunk_len / ALIGN);
+        let start = NonNull::from(&mut *chunk).cast::<u8>();
+        self.bytes.fetch_add(chunk_len, Ordering::Relaxed);
+        // The boxes move within the vector, what they own stays in place.
+        self.chunks.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
+        if !is_large {
+            // SAFETY: the chunk has `CHUNK_LEN` bytes, of which `len` are given away.
+            cursor.at = unsafe { start.add(len) };
+            cursor.left = chunk_len - len;
+        }
+        start
+    }
+}

@@ -1,0 +1,126 @@
+//! The hash index: from a key to its node.
+//!
+//! Open addressing with linear probing. The writer fills empty slots and, when the table is half
+//! full, publishes one of twice the size; old ones stay for readers that are still in them. A slot
+//! holds the node's address and, in the 16 bits that addresses leave free, a part of the hash.
+
+use std::{
+    ptr::{self, NonNull},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicPtr, AtomicU64, Ordering},
+    },
+};
+
+use super::node::{Node, Place};
+
+const SLOTS_MIN: usize = 1 << 10;
+const TAG_SHIFT: u32 = 48;
+const ADDRESS_MASK: u64 = (1 << TAG_SHIFT) - 1;
+
+struct Slots {
+    slots: Box<[AtomicU64]>,
+}
+
+pub(super) struct Index {
+    current: AtomicPtr<Slots>,
+    /// All tables that were ever current, so that they are freed with the index. Boxed, so that
+    /// the vector may move them.
+    #[expect(clippy::vec_box, reason = "readers point to the tables")]
+    tables: Mutex<Vec<Box<Slots>>>,
+}
+
+impl Slots {
+    fn new(len: usize) -> Box<Self> {
+        let slots = (0..len).map(|_| AtomicU64::new(0)).collect();
+        Box::new(Self { slots })
+    }
+
+    /// The slots in the order of probing.
+    #[inline]
+    fn probe(&self, hash: u64) -> impl Iterator<Item = &AtomicU64> {
+        let mask = self.slots.len() - 1;
+        let start = hash as usize & mask;
+        (0..self.slots.len()).map(move |i| &self.slots[(start + i) & mask])
+    }
+
+    fn insert(&self, hash: u64, entry: u64) {
+        let empty = self.probe(hash).find(|slot| slot.load(Ordering::Relaxed) == 0);
+        // Release: a reader that finds the entry finds the node written.
+        empty.expect("the table is at most half full").store(entry, Ordering::Release);
+    }
+}
+
+impl Index {
+    pub(super) fn new() -> Self {
+        let mut slots = Slots::new(SLOTS_MIN);
+        let current = AtomicPtr::new(&raw mut *slots);
+        Self { current, tables: Mutex::new(vec![slots]) }
+    }
+
+    fn current(&self) -> &Slots {
+        // SAFETY: `tables` keeps every table that was ever current as long as the index.
+        unsafe { &*self.current.load(Ordering::Acquire) }
+    }
+
+    #[inline]
+    pub(super) fn find(&self, hash: u64, place: &Place<'_>) -> Option<&Node> {
+        let tag = hash >> TAG_SHIFT;
+        for slot in self.current().probe(hash) {
+            let entry = slot.load(Ordering::Acquire);
+            if entry == 0 {
+                return None;
+            }
+            if entry >> TAG_SHIFT == tag {
+                let address = (entry & ADDRESS_MASK) as usize;
+                // SAFETY: `insert` put the address of a node there; nodes live as long as the
+                // memtable, of which this index is a part.
+                let node = unsafe { &*ptr::with_exposed_provenance::<Node>(address) };
+                if node.is_at(place) {
+                    return Some(node);
+                }
+            }
+        }
+        None
+    }
+
+    /// Adds a node that is not there yet. `len` is the number of nodes without it. Only the writer
+    /// calls this.
+    pub(super) fn insert(
+        &self,
+        hash: u64,
+        node: NonNull<Node>,
+        len: usize,
+        hash_of: impl Fn(&Node) -> u64,
+    ) {
+        if len * 2 >= self.current().slots.len() {
+            self.grow(hash_of);
+        }
+        let address = node.as_ptr().expose_provenance() as u64;
+        assert!(address <= ADDRESS_MASK, "an address of more than 48 bits");
+        self.current().insert(hash, hash >> TAG_SHIFT << TAG_SHIFT | address);
+    }
+
+    #[cold]
+    fn grow(&self, hash_of: impl Fn(&Node) -> u64) {
+        let old = self.current();
+        let mut new = Slots::new(old.slots.len() * 2);
+        for slot in &old.slots {
+            let entry = slot.load(Ordering::Relaxed);
+            if entry != 0 {
+                let address = (entry & ADDRESS_MASK) as usize;
+                // SAFETY: as in `find`.
+                let node = unsafe { &*ptr::with_exposed_provenance::<Node>(address) };
+                new.insert(hash_of(node), entry);
+            }
+        }
+        self.current.store(&raw mut *new, Ordering::Release);
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner).push(new);
+    }
+
+    /// Bytes of the tables.
+    pub(super) fn bytes(&self) -> usize {
+        // Each old table was half the size of the next.
+        2 * self.current().slots.len() * size_of::<AtomicU64>()
+    }
+}

@@ -1,0 +1,250 @@
+//! Nodes, one for each key, and their versions.
+
+use std::{
+    cmp::Ordering as Order,
+    ptr::{self, NonNull},
+    slice,
+    sync::atomic::{AtomicBool, AtomicPtr, Ordering},
+};
+
+/// Most levels of the skip list: enough for 4^12 keys.
+pub(super) const HEIGHT_MAX: usize = 12;
+
+/// A key. Behind the struct, in the same piece of the arena, stand the pointers to the next node
+/// of each level, and then the bytes of the key.
+#[repr(C)]
+pub(in crate::tree) struct Node {
+    /// The newest version; null after a rollback of the only one.
+    versions: AtomicPtr<Version>,
+    /// The node before this one; null for the first.
+    back: AtomicPtr<Node>,
+    /// The first bytes of the key, so that most comparisons need no more.
+    prefix: u64,
+    tree: u32,
+    key_len: u16,
+    height: u8,
+    /// Whether the node is on a list of those whose older record is still to be accounted for.
+    /// Only the writer looks at it.
+    is_listed: AtomicBool,
+}
+
+/// What one transaction has put under a key. The stored record stands behind the struct.
+#[repr(C)]
+pub(super) struct Version {
+    pub(super) sequence: u64,
+    /// The version before this one.
+    pub(super) older: *mut Version,
+    /// Bytes of the record; [`TOMBSTONE`] for a deletion.
+    pub(super) len: u32,
+    /// Bytes there is room for.
+    pub(super) capacity: u32,
+}
+
+/// A length that no record has.
+pub(super) const TOMBSTONE: u32 = u32::MAX;
+
+/// What a reader finds under a key of the memtable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tree) enum Seen<'t> {
+    /// This stored record.
+    Record(&'t [u8]),
+    /// The record was deleted: what older tables have does not count.
+    Deleted,
+}
+
+/// What orders nodes: the tree, then the key.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'k> {
+    pub(super) tree: u32,
+    prefix: u64,
+    pub(super) key: &'k [u8],
+}
+
+impl<'k> Place<'k> {
+    pub(super) fn new(tree: u32, key: &'k [u8]) -> Self {
+        let prefix = match key.first_chunk::<8>() {
+            Some(head) => u64::from_be_bytes(*head),
+            None => {
+                let mut head = [0; 8];
+                head[..key.len()].copy_from_slice(key);
+                u64::from_be_bytes(head)
+            }
+        };
+        Self { tree, prefix, key }
+    }
+}
+
+impl Node {
+    /// Bytes that a node takes.
+    pub(super) fn size(height: usize, key_len: usize) -> usize {
+        size_of::<Self>() + height * size_of::<AtomicPtr<Self>>() + key_len
+    }
+
+    /// Writes a node that is linked nowhere.
+    ///
+    /// # Safety
+    /// `piece` has [`Node::size`] writable bytes, aligned for a pointer, to which nobody else
+    /// refers. `height` is at least 1, and the key has at most `u16::MAX` bytes.
+    pub(super) unsafe fn write(
+        piece: NonNull<u8>,
+        height: usize,
+        place: &Place<'_>,
+    ) -> NonNull<Self> {
+        let node = piece.cast::<Self>();
+        let header = Self {
+            versions: AtomicPtr::new(ptr::null_mut()),
+            back: AtomicPtr::new(ptr::null_mut()),
+            prefix: place.prefix,
+            tree: place.tree,
+            key_len: place.key.len() as u16,
+            height: height as u8,
+            is_listed: AtomicBool::new(false),
+        };
+        // SAFETY: all three parts lie in the piece, as its size says.
+        unsafe {
+            node.write(header);
+            let tower = node.add(1).cast::<AtomicPtr<Self>>();
+            for level in 0..height {
+                tower.add(level).write(AtomicPtr::new(ptr::null_mut()));
+            }
+            let key = tower.add(height).cast::<u8>();
+            key.copy_from_nonoverlapping(NonNull::from(place.key).cast(), place.key.len());
+        }
+        node
+    }
+
+    fn tower(&self) -> *const AtomicPtr<Self> {
+        ptr::from_ref(self).wrapping_add(1).cast()
+    }
+
+    pub(in crate::tree) fn tree(&self) -> u32 {
+        self.tree
+    }
+
+    pub(in crate::tree) fn key(&self) -> &[u8] {
+        // SAFETY: `write` has put the key behind the tower, and it is never changed.
+        unsafe {
+            let key = self.tower().add(self.height as usize).cast::<u8>();
+            slice::from_raw_parts(key, self.key_len as usize)
+        }
+    }
+
+    /// Marks the node as listed or not; tells what it was.
+    pub(in crate::tree) fn set_listed(&self, is_listed: bool) -> bool {
+        self.is_listed.swap(is_listed, Ordering::Relaxed)
+    }
+
+    fn link(&self, level: usize) -> &AtomicPtr<Self> {
+        debug_assert!(level < self.height as usize);
+        // SAFETY: `write` has put `height` pointers behind the node; callers reach it by a link of
+        // that level, so the level is below its height.
+        unsafe { &*self.tower().add(level) }
+    }
+
+    /// The next node of a level at which this one is linked.
+    #[inline]
+    pub(super) fn next_at(&self, level: usize) -> Option<&Self> {
+        // SAFETY: a link is null or leads to a node of the same arena, which lives as long as any
+        // borrow of a node; Acquire pairs with the Release of `set_next_at`.
+        unsafe { self.link(level).load(Ordering::Acquire).as_ref() }
+    }
+
+    pub(super) fn set_next_at(&self, level: usize, next: Option<&Self>) {
+        let next = next.map_or(ptr::null_mut(), |next| ptr::from_ref(next).cast_mut());
+        self.link(level).store(next, Ordering::Release);
+    }
+
+    /// The next node in order.
+    pub(in crate::tree) fn next(&self) -> Option<&Self> {
+        self.next_at(0)
+    }
+
+    /// The node before this one. A reader that goes back may miss nodes that were linked after its
+    /// snapshot, which it would not see anyway.
+    pub(in crate::tree) fn back(&self) -> Option<&Self> {
+        // SAFETY: as in `next_at`.
+        unsafe { self.back.load(Ordering::Acquire).as_ref() }
+    }
+
+    pub(super) fn set_back(&self, back: Option<&Self>) {
+        let back = back.map_or(ptr::null_mut(), |back| ptr::from_ref(back).cast_mut());
+        self.back.store(back, Ordering::Release);
+    }
+
+    #[inline]
+    pub(super) fn compare(&self, place: &Place<'_>) -> Order {
+        self.tree
+            .cmp(&place.tree)
+            .then(self.prefix.cmp(&place.prefix))
+            .then_with(|| self.key().cmp(place.key))
+    }
+
+    #[inline]
+    pub(super) fn is_at(&self, place: &Place<'_>) -> bool {
+        self.prefix == place.prefix && self.tree == place.tree && self.key() == place.key
+    }
+
+    /// The newest version.
+    pub(super) fn newest(&self) -> *mut Version {
+        self.versions.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_newest(&self, version: *mut Version) {
+        self.versions.store(version, Ordering::Release);
+    }
+
+    /// Whether this table has one version of the key, or none.
+    pub(in crate::tree) fn is_first_version(&self) -> bool {
+        let newest = self.newest();
+        // SAFETY: as in `see`.
+        newest.is_null() || unsafe { (*newest).older.is_null() }
+    }
+
+    /// What the newest version, published or not, holds.
+    pub(in crate::tree) fn latest(&self) -> Option<Seen<'_>> {
+        self.see(u64::MAX)
+    }
+
+    /// What a reader of the commits up to `sequence` finds; `None` if nothing had been written.
+    #[inline]
+    pub(in crate::tree) fn see(&self, sequence: u64) -> Option<Seen<'_>> {
+        let mut version = self.newest();
+        // SAFETY: versions live in the node's arena; one that a reader comes to was written before
+        // it was linked, and its bytes are not written any more once its sequence is published,
+        // which is before any reader asks for that sequence.
+        unsafe {
+            while !version.is_null() {
+                if (*version).sequence <= sequence {
+                    return Some(Version::seen(version));
+                }
+                version = (*version).older;
+            }
+        }
+        None
+    }
+}
+
+impl<'t> Seen<'t> {
+    /// The record, if it was not deleted.
+    pub(in crate::tree) fn record(self) -> Option<&'t [u8]> {
+        match self {
+            Self::Record(stored) => Some(stored),
+            Self::Deleted => None,
+        }
+    }
+}
+
+impl Version {
+    /// # Safety
+    /// The pointer is to a version in an arena that lives as long as `'t`.
+    unsafe fn seen<'t>(version: *const Self) -> Seen<'t> {
+        // SAFETY: `len` bytes of record stand behind the struct.
+        unsafe {
+            let len = (*version).len;
+            if len == TOMBSTONE {
+                return Seen::Deleted;
+            }
+            Seen::Record(slice::from_raw_parts(version.add(1).cast::<u8>(), len as usize))
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The memtable as a whole, and the handle of its one writer.
+
+use std::{hash::BuildHasher, ptr::NonNull, sync::Arc};
+
+use super::{
+    arena::{Arena, Cursor},
+    index::Index,
+    list::{List, Splice},
+    node::{HEIGHT_MAX, Node, Place, Seen, TOMBSTONE, Version},
+};
+
+/// Every write since the last checkpoint; readers share it.
+pub(in crate::tree) struct Memtable {
+    arena: Arena,
+    index: Index,
+    list: List,
+    hasher: foldhash::fast::RandomState,
+}
+
+// SAFETY: what the pointers lead to lies in the arena, which is part of the table. Readers reach
+// it by atomic loads that pair with the writer's stores, and the writer, of which there is one
+// (`MemtableWriter` cannot be cloned), changes nothing that a published link leads to, except for
+// atomics and for versions whose sequence nobody may see yet.
+unsafe impl Send for Memtable {}
+// SAFETY: as above.
+unsafe impl Sync for Memtable {}
+
+/// The right to write to a memtable.
+pub(in crate::tree) struct MemtableWriter {
+    table: Arc<Memtable>,
+    cursor: Cursor,
+    splice: Splice,
+    len: usize,
+}
+
+// SAFETY: the pointers lead into the arena of `table`, which goes along.
+unsafe impl Send for MemtableWriter {}
+
+/// Where a write went.
+pub(in crate::tree) struct Written {
+    /// The node of the key.
+    pub node: NonNull<Node>,
+    /// Whether it is the transaction's first write to the key, so that a rollback must know it.
+    pub is_first: bool,
+}
+
+impl Memtable {
+    /// Makes a table and its writer.
+    pub(in crate::tree) fn create() -> MemtableWriter {
+        let arena = Arena::default();
+        let mut cursor = Cursor::new();
+        let piece = arena.allocate(&mut cursor, Node::size(HEIGHT_MAX, 0));
+        // SAFETY: the piece is as large as such a node, and new.
+        let head = unsafe { Node::write(piece, HEIGHT_MAX, &Place::new(0, &[])) };
+        let list = List::new(head);
+        let splice = list.splice();
+        let hasher = foldhash::fast::RandomState::default();
+        let table = Self { arena, index: Index::new(), list, hasher };
+        MemtableWriter { table: Arc::new(table), cursor, splice, len: 0 }
+    }
+
+    #[inline]
+    fn hash(&self, tree: u32, key: &[u8]) -> u64 {
+        self.hasher.hash_one((tree, key))
+    }
+
+    /// The node of a key.
+    #[inline]
+    pub(in crate::tree) fn find(&self, tree: u32, key: &[u8]) -> Option<&Node> {
+        self.index.find(self.hash(tree, key), &Place::new(tree, key))
+    }
+
+    /// The first node of the tree whose key is at least `key`, or above it.
+    pub(in crate::tree) fn after(&self, tree: u32, key: &[u8], is_included: bool) -> Option<&Node> {
+        let node = match self.find(tree, key) {
+            Some(node) if is_included => Some(node),
+            Some(node) => node.next(),
+            None => self.list.at_or_after(&Place::new(tree, key)),
+        };
+        node.filter(|node| node.tree() == tree)
+    }
+
+    /// The last node of the tree whose key is at most `key`, or below it.
+    pub(in crate::tree) fn before(
+        &self,
+        tree: u32,
+        key: &[u8],
+        is_included: bool,
+    ) -> Option<&Node> {
+        let node = match self.find(tree, key) {
+            Some(node) if is_included => Some(node),
+            Some(node) => node.back(),
+            None => self.list.last_before(&Place::new(tree, key)),
+        };
+        node.filter(|node| node.tree() == tree)
+    }
+
+    /// The last node of the tree.
+    pub(in crate::tree) fn last(&self, tree: u32) -> Option<&Node> {
+        let behind = Place::new(tree + 1, &[]);
+        self.list.last_before(&behind).filter(|node| node.tree() == tree)
+    }
+
+    /// All nodes in order.
+    pub(in crate::tree) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        std::iter::successors(self.list.first(), |node| node.next())
+    }
+
+    /// Bytes of memory that it takes.
+    pub(in crate::tree) fn bytes(&self) -> usize {
+        self.arena.bytes() + self.index.bytes()
+    }
+}
+
+impl MemtableWriter {
+    pub(in crate::tree) fn table(&self) -> &Arc<Memtable> {
+        &self.table
+    }
+
+    /// Puts the record that `parts` make up, or a deletion for `None`, under a key, as transaction
+    /// `sequence`. A transaction has one version of a key: its later writes replace its first.
+    /// `inspect` is shown what this table had before.
+    pub(in crate::tree) fn write(
+        &mut self,
+        tree: u32,
+        key: &[u8],
+        parts: Option<[&[u8]; 2]>,
+        sequence: u64,
+        inspect: impl FnOnce(Option<Seen<'_>>),
+    ) -> Written {
+        let hash = self.table.hash(tree, key);
+        let place = Place::new(tree, key);
+        let node = match self.table.index.find(hash, &place) {
+            Some(node) => NonNull::from(node),
+            None => self.insert(hash, &place),
+        };
+        // SAFETY: the node lies in the arena of `table`, which `self` keeps.
+        inspect(unsafe { node.as_ref() }.latest());
+        // SAFETY: as above.
+        let newest = unsafe { node.as_ref() }.newest();
+        // SAFETY: versions lie in the same arena, and the writer alone changes them.
+        let own = unsafe { own_version(newest, sequence) };
+        let is_first = own.is_none();
+        let len = parts.map_or(0, |[head, tail]| head.len() + tail.len());
+        match own {
+            Some(own) if len <= own.capacity as usize => {
+                // SAFETY: the version has room for `len` bytes, and its sequence is not published,
+                // so no reader looks at them.
+                unsafe { fill(newest, parts) }
+            }
+            _ => {
+                let older = own.map_or(newest, |own| own.older);
+                let version = self.version(sequence, older, parts, len);
+                // SAFETY: as above.
+                unsafe { node.as_ref() }.set_newest(version);
+            }
+        }
+        Written { node, is_first }
+    }
+
+    fn insert(&mut self, hash: u64, place: &Place<'_>) -> NonNull<Node> {
+        let table = &*self.table;
+        let height = self.splice.height();
+        let size = Node::size(height, place.key.len());
+        let piece = table.arena.allocate(&mut self.cursor, size);
+        // SAFETY: the piece is new and has the size of such a node; keys are far below 64 KiB.
+        let node = unsafe { Node::write(piece, height, place) };
+        table.list.find(&mut self.splice, place);
+        table.list.link(&mut self.splice, node, height);
+        table.index.insert(hash, node, self.len, |node| table.hash(node.tree(), node.key()));
+        self.len += 1;
+        node
+    }
+
+    fn version(
+        &mut self,
+        sequence: u64,
+        older: *mut Version,
+        parts: Option<[&[u8]; 2]>,
+        len: usize,
+    ) -> *mut Version {
+        let capacity = len.next_multiple_of(super::arena::ALIGN);
+        let size = size_of::<Version>() + capacity;
+        let piece = self.table.arena.allocate(&mut self.cursor, size).cast::<Version>();
+        // SAFETY: the piece is new and has room for the struct and `capacity` bytes behind it.
+        unsafe {
+            piece.write(Version { sequence, older, len: 0, capacity: capacity as u32 });
+            fill(piece.as_ptr(), parts);
+        }
+        piece.as_ptr()
+    }
+
+    /// Takes back what transaction `sequence` has written under a key.
+    ///
+    /// # Safety
+    /// The node is of this table.
+    pub(in crate::tree) unsafe fn take_back(&mut self, node: NonNull<Node>, sequence: u64) {
+        // SAFETY: the caller vouches for the node; its versions lie in the same arena.
+        unsafe {
+            let node = node.as_ref();
+            if let Some(own) = own_version(node.newest(), sequence) {
+                node.set_newest(own.older);
+            }
+        }
+    }
+}
+
+/// What the writer must know of a version that it may overwrite.
+#[derive(Clone, Copy)]
+struct Own {
+    older: *mut Version,
+    capacity: u32,
+}
+
+/// The version, if it is of transaction `sequence`.
+///
+/// # Safety
+/// The pointer is null or to a version of the writer's table.
+unsafe fn own_version(version: *mut Version, sequence: u64) -> Option<Own> {
+    // SAFETY: the caller's. Fields are read one by one, since readers may look at the sequence.
+    unsafe {
+        if version.is_null() || (*version).sequence != sequence {
+            return None;
+        }
+        Some(Own { older: (*version).older, capacity: (*version).capacity })
+    }
+}
+
+/// Fills a version with a record or a deletion.
+///
+/// # Safety
+/// The version has room for the parts, and no reader looks at it.
+unsafe fn fill(version: *mut Version, parts: Option<[&[u8]; 2]>) {
+    // SAFETY: the caller's.
+    unsafe {
+        let Some([head, tail]) = parts else {
+            (*version).len = TOMBSTONE;
+            return;
+        };
+        let bytes = version.add(1).cast::<u8>();
+        bytes.copy_from_nonoverlapping(head.as_ptr(), head.len());
+        bytes.add(head.len()).copy_from_nonoverlapping(tail.as_ptr(), tail.len());
+        (*version).len = (head.len() + tail.len()) as u32;
+    }
+}

@@ -1,0 +1,196 @@
+//! What snapshots, the writer and the checkpoint share.
+
+use std::{
+    ffi::CString,
+    fs::File,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use crate::{Clock, ReadError, WriteError};
+
+use super::{
+    LogFile, LogStorage,
+    accounts::Accounts,
+    base::{Base, BaseView},
+    catalog::Names,
+    checkpoint::Signal,
+    memtable::Memtable,
+    options::Options,
+    view::View,
+    writer::Seat,
+};
+
+/// The memtables that readers look into, newest first.
+pub(super) struct Tables {
+    pub(super) active: Arc<Memtable>,
+    pub(super) frozen: Option<Arc<Memtable>>,
+}
+
+impl Tables {
+    pub(super) fn each(&self) -> impl Iterator<Item = &Memtable> {
+        std::iter::once(&*self.active).chain(self.frozen.as_deref())
+    }
+}
+
+pub(super) struct Shared {
+    pub(super) base: Arc<Base>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) options: Options,
+    pub(super) names: Names,
+    pub(super) storage: Arc<dyn LogStorage>,
+    tables: RwLock<Arc<Tables>>,
+    /// Grows whenever `tables` changes.
+    tables_version: AtomicU64,
+    /// The last transaction that snapshots see.
+    published: AtomicU64,
+    /// The last transaction that changed the catalog.
+    catalog_changed: AtomicU64,
+    pub(super) accounts: Mutex<Accounts>,
+    /// The segment that was last written to, for syncing it in the background.
+    pub(super) unsynced: Mutex<Option<Arc<dyn LogFile>>>,
+    /// The last transaction that was synced.
+    pub(super) durable: AtomicU64,
+    pub(super) signal: Signal,
+    /// Given to the writer while there is one.
+    seat: Mutex<Option<Seat>>,
+    /// The failure after which it is unknown what is on disk.
+    poison: Mutex<Option<String>>,
+    pub(super) directory: PathBuf,
+    /// Locked, so that no other process opens the directory; unlocked when closed.
+    _lock: File,
+}
+
+/// What opening a store has found and made.
+pub(super) struct Parts {
+    pub(super) base: Arc<Base>,
+    pub(super) options: Options,
+    pub(super) names: Names,
+    pub(super) storage: Arc<dyn LogStorage>,
+    pub(super) tables: Arc<Tables>,
+    pub(super) accounts: Accounts,
+    pub(super) seat: Seat,
+    pub(super) directory: PathBuf,
+    pub(super) lock: File,
+}
+
+/// With less room than this, in bytes, a disk counts as full.
+const DISK_ROOM_MIN: u64 = 64 << 10;
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What the mutexes of this engine guard is replaced as a whole, so a panic leaves it whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(super) fn new(parts: Parts) -> Self {
+        let sequence = parts.seat.sequence;
+        Self {
+            base: parts.base,
+            clock: Arc::clone(&parts.options.clock),
+            options: parts.options,
+            names: parts.names,
+            storage: parts.storage,
+            tables: RwLock::new(parts.tables),
+            tables_version: AtomicU64::new(0),
+            published: AtomicU64::new(sequence),
+            catalog_changed: AtomicU64::new(sequence),
+            accounts: Mutex::new(parts.accounts),
+            unsynced: Mutex::new(None),
+            durable: AtomicU64::new(sequence),
+            signal: Signal::default(),
+            seat: Mutex::new(Some(parts.seat)),
+            poison: Mutex::new(None),
+            directory: parts.directory,
+            _lock: parts.lock,
+        }
+    }
+
+    pub(super) fn tables(&self) -> Arc<Tables> {
+        Arc::clone(&self.tables.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn tables_version(&self) -> u64 {
+        self.tables_version.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn set_tables(&self, tables: Tables) {
+        *self.tables.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tables);
+        self.tables_version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(super) fn published(&self) -> u64 {
+        self.published.load(Ordering::SeqCst)
+    }
+
+    /// Lets snapshots see the transactions up to `sequence`.
+    pub(super) fn publish(&self, sequence: u64, is_catalog_changed: bool) {
+        if is_catalog_changed {
+            self.catalog_changed.store(sequence, Ordering::SeqCst);
+        }
+        self.published.store(sequence, Ordering::SeqCst);
+    }
+
+    pub(super) fn catalog_changed(&self) -> u64 {
+        self.catalog_changed.load(Ordering::SeqCst)
+    }
+
+    /// A new view of the tables and the base as they are now, which sees versions up to
+    /// `sequence`.
+    pub(super) fn view(&self, sequence: u64) -> Result<View, ReadError> {
+        let mut base = BaseView::new(Arc::clone(&self.base))?;
+        let (tables, _) = self.renew(&mut base)?;
+        Ok(View { tables, base, sequence })
+    }
+
+    /// Brings a view of the base to the newest checkpoint. Gives the tables that belong to it, and
+    /// what is published.
+    ///
+    /// The tables, the sequence and the base are read one after the other, and belong together if
+    /// the tables have not changed meanwhile: whatever is published goes into the newest table,
+    /// and a checkpoint changes the tables after the base.
+    pub(super) fn renew(&self, base: &mut BaseView) -> Result<(Arc<Tables>, u64), ReadError> {
+        loop {
+            let version = self.tables_version();
+            let tables = self.tables();
+            let sequence = self.published();
+            base.renew()?;
+            if version == self.tables_version() {
+                return Ok((tables, sequence));
+            }
+        }
+    }
+
+    pub(super) fn poison(&self, why: &str) {
+        tracing::error!(why, "the store refuses writes until it is restarted");
+        lock(&self.poison).get_or_insert_with(|| why.to_owned());
+    }
+
+    pub(super) fn check_poison(&self) -> Result<(), WriteError> {
+        match &*lock(&self.poison) {
+            None => Ok(()),
+            Some(why) => Err(WriteError::Poisoned { why: why.clone() }),
+        }
+    }
+
+    pub(super) fn take_seat(&self) -> Option<Seat> {
+        lock(&self.seat).take()
+    }
+
+    pub(super) fn give_seat_back(&self, seat: Seat) {
+        *lock(&self.seat) = Some(seat);
+    }
+
+    pub(super) fn is_disk_full(&self) -> bool {
+        let Ok(path) = CString::new(self.directory.as_os_str().as_bytes()) else { return false };
+        // SAFETY: `statvfs` is plain data, for which all zeros is a value.
+        let mut room: libc::statvfs = unsafe { std::mem::zeroed() };
+        // SAFETY: the path is a C string and `room` a place for the answer.
+        let code = unsafe { libc::statvfs(path.as_ptr(), &raw mut room) };
+        code == 0 && room.f_bavail * room.f_frsize < DISK_ROOM_MIN
+    }
+}

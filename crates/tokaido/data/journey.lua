@@ -1,0 +1,37 @@
+-- What the demo asks beyond the example procedures: work on many stations in one call.
+
+local tokaido = require "tokaido"
+
+local LAST = 54
+
+-- Made once, so that loops over the stations need not make them again.
+local KEYS = {}
+for number = 0, LAST do KEYS[number] = ("%02d"):format(number) end
+
+local journey = {}
+
+-- Goes from one number to another, counts a visit at every station on the way, and gives how many
+-- there were. On a road that does not exist nobody was anywhere.
+journey.travel = tokaido.write(function(tx, from, to)
+  local count = 0
+  for number = tonumber(from), tonumber(to) do
+    local key = KEYS[number]
+    if not key then error("the road ends at station " .. KEYS[LAST], 0) end
+    tx.visits:increment(key)
+    count = count + 1
+  end
+  return count
+end)
+
+-- Reads every station of the road, so many times over, and gives the number of reads.
+journey.walk = tokaido.read(function(tx, times)
+  local db, reads = tx.stations, 0
+  for _ = 1, tonumber(times) do
+    for number = 0, LAST do
+      if db:get(KEYS[number]) then reads = reads + 1 end
+    end
+  end
+  return reads
+end)
+
+return journey

@@ -1,0 +1,179 @@
+//! `tokaido call`: one procedure, once.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use serde_json::value::RawValue;
+use tokaido_script::{CallError, Limits, Mode, Transaction, Value, json};
+use tokaido_store::{Store, transact};
+
+use crate::{
+    client::{Client, ClientError, Server},
+    endpoint::{Endpoint, EndpointArgs, Missing, open_store},
+    error::{Error, lua_error},
+    http::{HttpClient, Response},
+    procedures, value,
+};
+
+/// Call a procedure and print what it returns
+///
+/// Arguments are strings; with --json each is JSON, and so is the result. On a server the call goes
+/// over the Redis protocol (FCALL), with --json over HTTP (POST /v1/call/PROCEDURE).
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Examples:
+  tokaido call hits.count /index
+  tokaido call --dir data --procedures procedures --json hits.top '\"/\"' 10
+
+Exit status: 0 if the procedure returned, 1 if it raised an error or on failure, 2 for a wrong
+command line."
+)]
+pub(crate) struct CallArgs {
+    /// Procedure to call, as in hits.count
+    #[arg(value_name = "PROCEDURE")]
+    procedure: String,
+    /// Its arguments
+    #[arg(value_name = "ARGS", allow_hyphen_values = true)]
+    args: Vec<String>,
+    /// Take the arguments as JSON, and print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// Directory of procedure files; needed with --dir
+    #[arg(long, value_name = "DIR", requires = "dir")]
+    procedures: Option<PathBuf>,
+    #[command(flatten)]
+    endpoint: EndpointArgs,
+}
+
+pub(crate) fn call(args: &CallArgs) -> Result<ExitCode, Error> {
+    let mut text = match args.endpoint.endpoint()? {
+        Endpoint::Directory(directory) => call_embedded(args, &directory)?,
+        Endpoint::Server(server) if args.json => call_http(args, &server)?,
+        Endpoint::Server(server) => call_redis(args, &server)?,
+    };
+    text.push(b'\n');
+    let mut out = io::stdout().lock();
+    out.write_all(&text).and_then(|()| out.flush()).map_err(Error::Stdout)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Checks that each argument is JSON, and says which one is not.
+fn json_arguments(args: &[String]) -> Result<Vec<Value>, Error> {
+    let parse = |(index, text): (usize, &String)| {
+        json::decode(text.as_bytes()).map_err(|error| {
+            let number = index + 1;
+            let hint = "a string needs quotes, as in '\"text\"'";
+            Error::Usage(format!("argument {number} is not JSON: {error}; {hint}"))
+        })
+    };
+    args.iter().enumerate().map(parse).collect()
+}
+
+fn call_embedded(args: &CallArgs, directory: &Path) -> Result<Vec<u8>, Error> {
+    let directory_of_procedures = args.procedures.as_deref().ok_or_else(|| {
+        Error::Usage(
+            "--dir needs --procedures DIR, the directory of the procedure files".to_owned(),
+        )
+    })?;
+    let arguments: Vec<Value> = if args.json {
+        json_arguments(&args.args)?
+    } else {
+        args.args.iter().map(|argument| Value::String(argument.clone().into_bytes())).collect()
+    };
+    let store = open_store(directory, Missing::Create)?;
+    let result = run(&store, directory_of_procedures, &args.procedure, &arguments)?;
+    if args.json {
+        let mut text = Vec::new();
+        json::encode(&result, &mut text)?;
+        return Ok(text);
+    }
+    Ok(value::print(&result))
+}
+
+fn run(
+    store: &Arc<dyn Store>,
+    directory: &Path,
+    name: &str,
+    arguments: &[Value],
+) -> Result<Value, Error> {
+    let mut vm = procedures::start_vm(store, Some(directory), Limits::default())?;
+    let (Some(id), Some(mode)) = (
+        vm.find(name.as_bytes()),
+        vm.procedures().iter().find(|procedure| procedure.name == name).map(|p| p.mode),
+    ) else {
+        let names: Vec<&str> = vm.procedures().iter().map(|p| p.name.as_str()).collect();
+        let found = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(Error::NoProcedure { name: name.to_owned(), found });
+    };
+    match mode {
+        Mode::Read => {
+            let mut snapshot = store.snapshot()?;
+            let called = vm.call(id, Transaction::Read(&mut *snapshot), arguments);
+            called.map_err(|error| lua_error(&error))
+        }
+        Mode::Write => {
+            let mut writer = store.writer()?;
+            let called = transact(&mut *writer, |transaction| {
+                vm.call(id, Transaction::Write(transaction), arguments)
+            });
+            called.map_err(Error::from)
+        }
+    }
+}
+
+impl From<CallError> for Error {
+    fn from(error: CallError) -> Self {
+        lua_error(&error)
+    }
+}
+
+fn call_redis(args: &CallArgs, server: &Server) -> Result<Vec<u8>, Error> {
+    let mut client = Client::connect(server)?;
+    // In version 3 of the protocol, tables, numbers and booleans arrive as what they are.
+    client.call(&["HELLO", "3"])?;
+    let mut command = vec!["FCALL", &args.procedure, "0"];
+    command.extend(args.args.iter().map(String::as_str));
+    let reply = client.call(&command).map_err(|error| match error {
+        ClientError::Refused { message } => Error::Call { name: args.procedure.clone(), message },
+        error => error.into(),
+    })?;
+    Ok(value::print(&value::from_reply(reply)))
+}
+
+fn call_http(args: &CallArgs, server: &Server) -> Result<Vec<u8>, Error> {
+    json_arguments(&args.args)?;
+    // As they were typed, so that no digit of a number is lost on the way.
+    let body = format!("[{}]", args.args.join(","));
+    let target = format!("/v1/call/{}", percent_encode(&args.procedure));
+    let response = HttpClient::connect(server)?.request("POST", &target, Some(body.as_bytes()))?;
+    let answer: BTreeMap<String, &RawValue> =
+        serde_json::from_slice(&response.body).unwrap_or_default();
+    match answer.get("result") {
+        Some(result) if response.status == 200 => Ok(result.get().as_bytes().to_vec()),
+        _ => Err(Error::Call { name: args.procedure.clone(), message: http_message(&response) }),
+    }
+}
+
+/// What an answer that is no result says: `{"error": {"message": …}}`, or whatever it is.
+fn http_message(response: &Response) -> String {
+    let parsed: serde_json::Value = serde_json::from_slice(&response.body).unwrap_or_default();
+    match parsed["error"]["message"].as_str() {
+        Some(message) => message.to_owned(),
+        None => format!("{} {}", response.status, String::from_utf8_lossy(&response.body)),
+    }
+}
+
+/// A procedure's name has no such characters; a mistyped one shall reach the server all the same.
+fn percent_encode(name: &str) -> String {
+    let keep = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    name.bytes()
+        .map(|b| if keep(b) { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .collect()
+}

@@ -1,0 +1,10 @@
+//! One file per subcommand: its flags, its help, and what it does.
+
+pub(crate) mod call;
+pub(crate) mod demo;
+pub(crate) mod dump;
+pub(crate) mod get;
+pub(crate) mod load;
+pub(crate) mod run;
+pub(crate) mod serve;
+pub(crate) mod shell;

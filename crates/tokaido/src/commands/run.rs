@@ -1,0 +1,99 @@
+//! `tokaido run`: a Lua script on a store in this process.
+
+use std::{
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use tokaido_script::{Limits, Value};
+use tokaido_store::Store;
+
+use crate::{
+    endpoint::{Missing, open_store},
+    error::{Error, lua_error},
+    procedures, value,
+};
+
+/// Run a Lua script on a store, without a server
+///
+/// The script gets ARGS as `...`, in strings. In it, `tokaido.transact(f, ...)` calls f(tx, ...) in
+/// a transaction that is durable when it returns, `tokaido.snapshot(f, ...)` calls f on a snapshot,
+/// and `require` finds the files of --procedures. It may run as long as it wants. What it returns
+/// is printed.
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Example:
+  echo 'return tokaido.transact(function(tx) return tx.main:increment(\"runs\", 1) end)' > runs.lua
+  tokaido run --dir data runs.lua
+
+Exit status: 0 if the script ended, 1 if it raised an error or on failure, 2 for a wrong command
+line."
+)]
+pub(crate) struct RunArgs {
+    /// Script to run; - is standard input
+    #[arg(value_name = "FILE.lua")]
+    file: PathBuf,
+    /// Arguments of the script
+    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<String>,
+    /// Directory of the store; made if it is not there [default: an empty one, gone at the end]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Directory of the procedure files that the script may require
+    #[arg(long, value_name = "DIR")]
+    procedures: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
+    let (text, name) = read_script(&args.file)?;
+    // Held to the end: dropping it removes the directory.
+    let temporary;
+    let directory = match &args.dir {
+        Some(directory) => directory,
+        None => {
+            let made = tempfile::tempdir();
+            temporary = made.map_err(|source| Error::Io {
+                what: "cannot make a temporary directory",
+                source,
+            })?;
+            temporary.path()
+        }
+    };
+    let store = open_store(directory, Missing::Create)?;
+    let results = run_on(&store, args, &name, &text)?;
+    let mut out = io::stdout().lock();
+    for result in results {
+        let mut line = value::print(&result);
+        line.push(b'\n');
+        out.write_all(&line).map_err(Error::Stdout)?;
+    }
+    out.flush().map_err(Error::Stdout)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read_script(file: &Path) -> Result<(Vec<u8>, String), Error> {
+    let mut text = Vec::new();
+    if file == Path::new("-") {
+        io::stdin().read_to_end(&mut text).map_err(Error::file(file))?;
+        return Ok((text, "stdin".to_owned()));
+    }
+    text = std::fs::read(file).map_err(Error::file(file))?;
+    Ok((text, file.display().to_string()))
+}
+
+fn run_on(
+    store: &Arc<dyn Store>,
+    args: &RunArgs,
+    name: &str,
+    text: &[u8],
+) -> Result<Vec<Value>, Error> {
+    let mut vm = procedures::start_vm(store, args.procedures.as_deref(), Limits::default())?;
+    let arguments: Vec<Value> =
+        args.args.iter().map(|argument| Value::String(argument.clone().into_bytes())).collect();
+    let mut writer = store.writer()?;
+    vm.run_script(name, text, &arguments, &mut *writer).map_err(|error| lua_error(&error))
+}

@@ -1,0 +1,229 @@
+//! `tokaido serve`: the server, from a configuration file with flags over it.
+
+use std::{
+    io::{self, Write},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use tokaido_server::{Config, Password, Server};
+
+use crate::{error::Error, logging};
+
+/// The configuration that is read if it is there.
+const CONFIG_PATH: &str = "tokaido.toml";
+
+/// Start a server
+///
+/// Options come from the configuration file, and flags go over it; each option has a flag of the
+/// same name, and the example file tokaido.toml tells more of each.
+///
+/// The server answers every protocol on the same port. It stops on SIGINT and SIGTERM, once it has
+/// answered and stored what it has taken.
+#[derive(Debug, Default, clap::Args)]
+#[command(verbatim_doc_comment, after_long_help = help_tail())]
+pub(crate) struct ServeArgs {
+    /// Configuration file [default: tokaido.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address to listen on; may be given several times; port 0 takes a free one
+    #[arg(long, value_name = "IP:PORT")]
+    listen: Vec<SocketAddr>,
+    /// Directory of the store; made if it is not there
+    #[arg(long = "dir", visible_alias = "directory", value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// Directory of the procedure files
+    #[arg(long, value_name = "DIR")]
+    procedures: Option<PathBuf>,
+    /// Threads that serve connections; 0: one for each core
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+    /// What a client must give before anything else
+    #[arg(long, value_name = "PASSWORD", env = "TOKAIDO_PASSWORD", hide_env_values = true)]
+    password: Option<String>,
+    /// What is logged: error, warn, info, debug, trace, or a filter such as tokaido_server=debug
+    #[arg(long, value_name = "FILTER")]
+    log: Option<String>,
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tokaido serve --dir data --procedures procedures
+  TOKAIDO_PASSWORD=… tokaido serve --listen 0.0.0.0:7653
+
+Exit status: 0 after a signal, 1 on failure, 2 for a wrong command line or configuration.";
+
+/// The end of the help: what the options are when nobody sets them, from where they are set.
+fn help_tail() -> String {
+    let defaults = toml::to_string(&Config::default()).unwrap_or_default();
+    let lines = defaults.lines().filter(|line| !line.is_empty());
+    let lines: String = lines.map(|line| format!("  {line}\n")).collect();
+    format!(
+        "Options that are not set, as they would stand in the configuration file:\n{lines}\n{EXAMPLES}"
+    )
+}
+
+/// The options of `[limits]`.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Limits")]
+struct LimitArgs {
+    /// Most connections at one time
+    #[arg(long, value_name = "N")]
+    connections_max: Option<usize>,
+    /// Most bytes of one request of the Redis protocol
+    #[arg(long, value_name = "BYTES")]
+    request_bytes_max: Option<usize>,
+    /// Most bytes of an HTTP body
+    #[arg(long, value_name = "BYTES")]
+    http_body_bytes_max: Option<usize>,
+    /// Longest a new connection may take for its first line
+    #[arg(long, value_name = "MS")]
+    first_line_ms: Option<u64>,
+    /// Longest a client may take to send one request
+    #[arg(long, value_name = "MS")]
+    request_ms: Option<u64>,
+    /// Longest a client may leave its replies untaken
+    #[arg(long, value_name = "MS")]
+    reply_ms: Option<u64>,
+    /// How long a connection may rest between requests; 0: for ever
+    #[arg(long, value_name = "MS")]
+    idle_ms: Option<u64>,
+    /// Longest one call of a procedure may run
+    #[arg(long, value_name = "MS")]
+    script_ms: Option<u64>,
+    /// Most memory of one Lua VM
+    #[arg(long, value_name = "BYTES")]
+    script_memory_bytes: Option<usize>,
+    /// Longest a stopping server waits for its clients
+    #[arg(long, value_name = "MS")]
+    stop_ms: Option<u64>,
+}
+
+/// Puts a flag over an option if it was given.
+fn put<T>(option: &mut T, flag: Option<T>) {
+    if let Some(value) = flag {
+        *option = value;
+    }
+}
+
+impl ServeArgs {
+    fn configuration(self) -> Result<Config, Error> {
+        let mut config = match &self.config {
+            Some(path) => Config::read(path)?,
+            None if Path::new(CONFIG_PATH).exists() => Config::read(Path::new(CONFIG_PATH))?,
+            None => Config::default(),
+        };
+        self.put_over(&mut config);
+        config.validate()?;
+        Ok(config)
+    }
+
+    fn put_over(self, config: &mut Config) {
+        if !self.listen.is_empty() {
+            config.listen = self.listen;
+        }
+        put(&mut config.directory, self.directory);
+        put(&mut config.procedures, self.procedures.map(Some));
+        put(&mut config.workers, self.workers);
+        // As in the file, an empty password is none, and must not count as one.
+        let password = self.password.map(|p| (!p.is_empty()).then(|| Password::from(p)));
+        put(&mut config.password, password);
+        put(&mut config.log, self.log);
+        let (limits, flags) = (&mut config.limits, self.limits);
+        put(&mut limits.connections_max, flags.connections_max);
+        put(&mut limits.request_bytes_max, flags.request_bytes_max);
+        put(&mut limits.http_body_bytes_max, flags.http_body_bytes_max);
+        put(&mut limits.first_line_ms, flags.first_line_ms);
+        put(&mut limits.request_ms, flags.request_ms);
+        put(&mut limits.reply_ms, flags.reply_ms);
+        put(&mut limits.idle_ms, flags.idle_ms);
+        put(&mut limits.script_ms, flags.script_ms);
+        put(&mut limits.script_memory_bytes, flags.script_memory_bytes);
+        put(&mut limits.stop_ms, flags.stop_ms);
+    }
+}
+
+pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, Error> {
+    let config = args.configuration()?;
+    logging::start(&config.log)?;
+    let directory = config.directory.clone();
+    let server = Server::start(config)?;
+    print_start(&server, &directory).map_err(Error::Stdout)?;
+    server.run_until_signal().map_err(Error::signal)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_start(server: &Server, directory: &Path) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "store       {}", directory.display())?;
+    let procedures = server.procedures();
+    writeln!(out, "procedures  {}", procedures.len())?;
+    for procedure in procedures {
+        writeln!(out, "            {}", procedure.name)?;
+    }
+    for error in server.load_errors() {
+        writeln!(out, "not loaded  {error}")?;
+    }
+    // Last, so that whoever waits for it has seen the rest.
+    for address in server.addresses() {
+        writeln!(out, "listening   {address}")?;
+    }
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Wrapper {
+        #[command(flatten)]
+        args: ServeArgs,
+    }
+
+    /// The names of all options, those of `[limits]` without the section.
+    fn options() -> Vec<(String, toml::Value)> {
+        let table = toml::Table::try_from(Config::default()).unwrap();
+        let flatten = |(name, value)| match value {
+            toml::Value::Table(section) => section.into_iter().collect(),
+            value => vec![(name, value)],
+        };
+        table.into_iter().flat_map(flatten).collect()
+    }
+
+    #[test]
+    fn every_option_has_its_flag() {
+        let command = Wrapper::command();
+        for (option, _) in options() {
+            let flag = option.replace('_', "-");
+            let found = command.get_arguments().any(|argument| {
+                let names = argument.get_long_and_visible_aliases().unwrap_or_default();
+                names.contains(&flag.as_str())
+            });
+            assert!(found, "option {option} has no flag --{flag}");
+        }
+    }
+
+    #[test]
+    fn every_flag_goes_over_its_option() {
+        for (option, default) in options() {
+            let given = match (option.as_str(), &default) {
+                ("listen", _) => "127.0.0.1:1".to_owned(),
+                (_, toml::Value::Integer(number)) => (number + 1).to_string(),
+                _ => "something".to_owned(),
+            };
+            let flag = format!("--{}={given}", option.replace('_', "-"));
+            let args = <Wrapper as clap::Parser>::parse_from(["serve", &flag]).args;
+            let mut config = Config::default();
+            args.put_over(&mut config);
+            assert_ne!(config, Config::default(), "{flag}");
+            let shown = toml::to_string(&config).unwrap();
+            assert!(shown.contains(&given), "{flag} gives {shown}");
+        }
+    }
+}

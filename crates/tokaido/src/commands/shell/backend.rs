@@ -1,0 +1,257 @@
+//! What runs the lines of a shell: a server, or a store in this process.
+
+use std::{collections::BTreeSet, path::Path, sync::Arc};
+
+use tokaido_script::{CallError, Limits, Value, Vm};
+use tokaido_server::{
+    Shared, SharedOptions,
+    redis::{COMMANDS, Context, Session, Target, execute},
+};
+use tokaido_store::{Store, Writer};
+use tokaido_wire::resp::{Reply, ReplyDecoder, ReplyWriter, RequestBuf};
+
+use crate::{
+    client::{Client, ClientError, Server},
+    endpoint::{Missing, open_store},
+    error::Error,
+    procedures::start_vm,
+};
+
+/// What errors and tracebacks call a line of the shell.
+const CHUNK_NAME: &str = "shell";
+
+/// What runs the lines.
+pub(crate) enum Backend {
+    Server(Box<Client>),
+    Store(Box<Embedded>),
+}
+
+/// A store in this process, with a session as a connection would have.
+pub(crate) struct Embedded {
+    // The session and the writer go before the store that they belong to.
+    session: Session,
+    writer: Box<dyn Writer>,
+    vm: Vm,
+    shared: Arc<Shared>,
+}
+
+/// What became of a chunk of Lua.
+pub(crate) enum LuaOutcome {
+    Values(Vec<Value>),
+    /// The chunk is the beginning of one: more lines are wanted.
+    Unfinished,
+    /// It is not Lua. The message says why.
+    NotLua(String),
+    Failed(CallError),
+    /// Lua runs only on a store in this process.
+    NoLua,
+}
+
+impl Backend {
+    pub(crate) fn server(server: &Server, database: &str) -> Result<Self, Error> {
+        Ok(Self::Server(Box::new(server.connect_to(database)?)))
+    }
+
+    pub(crate) fn store(
+        directory: &Path,
+        procedures: Option<&Path>,
+        database: &str,
+    ) -> Result<Self, Error> {
+        let store: Arc<dyn Store> = open_store(directory, Missing::Create)?;
+        let vm = start_vm(&store, procedures, Limits::default())?;
+        let writer = store.writer()?;
+        let options =
+            SharedOptions { procedures: vm.procedures().to_vec(), ..SharedOptions::default() };
+        let shared = Arc::new(Shared::new(Arc::clone(&store), options)?);
+        let session = Session::new(&shared, "shell", "shell");
+        let mut embedded = Embedded { session, writer, vm, shared };
+        if let Reply::Error(message) = embedded.execute(&[b"SELECT", database.as_bytes()])? {
+            return Err(ClientError::Refused { message }.into());
+        }
+        Ok(Self::Store(Box::new(embedded)))
+    }
+
+    /// Where the data is, for the prompt.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Server(client) => client.server().to_string(),
+            Self::Store(_) => "tokaido".to_owned(),
+        }
+    }
+
+    /// The names that make a line a command, in lower case; a server tells its own.
+    pub(crate) fn names(&mut self) -> Result<BTreeSet<String>, Error> {
+        match self {
+            Self::Server(client) => {
+                let commands = command_names(client.call_raw(&["COMMAND"])?);
+                let procedures = procedure_names(client.call_raw(&["FUNCTION", "LIST"])?);
+                Ok(commands.into_iter().chain(procedures).collect())
+            }
+            Self::Store(embedded) => {
+                let commands = COMMANDS.iter().map(|command| command.name.to_owned());
+                let procedures = embedded.vm.procedures().iter().map(|p| p.name.clone());
+                Ok(commands.filter(|name| !name.contains('|')).chain(procedures).collect())
+            }
+        }
+    }
+
+    /// Runs a command. An error reply is a reply.
+    pub(crate) fn execute(&mut self, arguments: &[Vec<u8>]) -> Result<Reply, Error> {
+        match self {
+            Self::Server(client) => Ok(client.call_raw(arguments)?),
+            Self::Store(embedded) => embedded.execute(arguments),
+        }
+    }
+
+    /// Runs a chunk of Lua.
+    pub(crate) fn run_lua(&mut self, text: &str) -> LuaOutcome {
+        match self {
+            Self::Server(_) => LuaOutcome::NoLua,
+            Self::Store(embedded) => embedded.run_lua(text),
+        }
+    }
+}
+
+/// Each row of COMMAND's reply begins with a name.
+fn command_names(reply: Reply) -> Vec<String> {
+    let name = |row| elements(row).into_iter().next().and_then(text);
+    let names = elements(reply).into_iter().filter_map(name);
+    names.map(|name| name.to_lowercase()).collect()
+}
+
+/// FUNCTION LIST answers with libraries: among the fields of each is `functions`, each with a
+/// `name` among its own.
+fn procedure_names(reply: Reply) -> Vec<String> {
+    let functions = |library| elements(field(library, "functions"));
+    let functions = elements(reply).into_iter().flat_map(functions);
+    functions.filter_map(|function| text(field(function, "name"))).collect()
+}
+
+fn elements(reply: Reply) -> Vec<Reply> {
+    match reply {
+        Reply::Array(items) | Reply::Set(items) => items,
+        _ => Vec::new(),
+    }
+}
+
+/// A field of a map, which version 2 of the protocol writes as an array of names and values.
+fn field(reply: Reply, name: &str) -> Reply {
+    let is_name = |reply: &Reply| text(reply.clone()).as_deref() == Some(name);
+    let found = match reply {
+        Reply::Map(pairs) => pairs.into_iter().find(|(key, _)| is_name(key)).map(|pair| pair.1),
+        reply => {
+            let items = elements(reply);
+            let at = items.iter().step_by(2).position(is_name);
+            at.and_then(|pair| items.into_iter().nth(2 * pair + 1))
+        }
+    };
+    found.unwrap_or(Reply::Null)
+}
+
+fn text(reply: Reply) -> Option<String> {
+    match reply {
+        Reply::Bulk(bytes) => String::from_utf8(bytes).ok(),
+        Reply::Simple(text) => Some(text),
+        _ => None,
+    }
+}
+
+impl Embedded {
+    fn execute(&mut self, arguments: &[impl AsRef<[u8]>]) -> Result<Reply, Error> {
+        let borrowed: Vec<&[u8]> = arguments.iter().map(AsRef::as_ref).collect();
+        let request = RequestBuf::from_arguments(&borrowed);
+        let mut bytes = Vec::new();
+        let mut reply = ReplyWriter::new(&mut bytes, self.session.version());
+        let mut context = Context {
+            shared: &self.shared,
+            vm: &mut self.vm,
+            target: Target::Writer(&mut *self.writer),
+            may_take_long: true,
+        };
+        execute(&mut self.session, request.as_request(), &mut context, &mut reply);
+        if let Err(error) = self.writer.flush() {
+            return Ok(Reply::Error(format!("ERR {error}")));
+        }
+        match ReplyDecoder::new().decode(&bytes) {
+            Ok(Some((reply, _))) => Ok(reply),
+            // CLIENT REPLY OFF: the command ran and has no reply.
+            Ok(None) => Ok(Reply::Simple(String::new())),
+            Err(source) => {
+                Err(ClientError::Protocol { server: "the store".to_owned(), source }.into())
+            }
+        }
+    }
+
+    fn run_lua(&mut self, text: &str) -> LuaOutcome {
+        let expression = text.strip_prefix('=');
+        let as_expression = format!("return {}", expression.unwrap_or(text));
+        // A line is tried as an expression first, so that its value is shown. Only compiled, not
+        // run: what it does must happen once.
+        let chunk = match self.compile_error(&as_expression) {
+            Ok(None) => as_expression,
+            Ok(Some(error)) if expression.is_some() => return not_lua(error),
+            Ok(Some(expression_error)) => match self.compile_error(text) {
+                Ok(None) => text.to_owned(),
+                Ok(Some(_)) if is_unfinished(&expression_error) => return LuaOutcome::Unfinished,
+                Ok(Some(error)) => return not_lua(error),
+                Err(error) => return LuaOutcome::Failed(error),
+            },
+            Err(error) => return LuaOutcome::Failed(error),
+        };
+        match self.vm.run_script(CHUNK_NAME, chunk.as_bytes(), &[], &mut *self.writer) {
+            Ok(values) => LuaOutcome::Values(values),
+            Err(error) => LuaOutcome::Failed(error),
+        }
+    }
+
+    /// Why a chunk does not compile; `None` if it does.
+    fn compile_error(&mut self, chunk: &str) -> Result<Option<String>, CallError> {
+        const COMPILE: &[u8] = b"local _, message = loadstring(..., '=shell') return message";
+        let argument = Value::String(chunk.as_bytes().to_vec());
+        let results = self.vm.run_script(CHUNK_NAME, COMPILE, &[argument], &mut *self.writer)?;
+        Ok(match results.into_iter().next() {
+            Some(Value::String(message)) => Some(String::from_utf8_lossy(&message).into_owned()),
+            _ => None,
+        })
+    }
+}
+
+fn is_unfinished(message: &str) -> bool {
+    message.ends_with("near '<eof>'")
+}
+
+fn not_lua(message: String) -> LuaOutcome {
+    if is_unfinished(&message) { LuaOutcome::Unfinished } else { LuaOutcome::NotLua(message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(text: &str) -> Reply {
+        Reply::Bulk(text.into())
+    }
+
+    #[test]
+    fn procedures_are_found_in_both_versions_of_the_protocol() {
+        let function =
+            vec![(bulk("name"), bulk("hits.count")), (bulk("flags"), Reply::Set(vec![]))];
+        let library =
+            |functions| vec![(bulk("library_name"), bulk("hits")), (bulk("functions"), functions)];
+        let flat = |pairs: Vec<(Reply, Reply)>| {
+            Reply::Array(pairs.into_iter().flat_map(|(key, value)| [key, value]).collect())
+        };
+        let version_3 = library(Reply::Array(vec![Reply::Map(function.clone())]));
+        let version_2 = library(Reply::Array(vec![flat(function)]));
+        for library in [Reply::Map(version_3), flat(version_2)] {
+            assert_eq!(procedure_names(Reply::Array(vec![library])), ["hits.count"]);
+        }
+        assert_eq!(procedure_names(Reply::Error("ERR unknown command".into())), [""; 0]);
+    }
+
+    #[test]
+    fn commands_are_found_in_the_first_column() {
+        let row = Reply::Array(vec![bulk("GET"), Reply::Integer(2)]);
+        assert_eq!(command_names(Reply::Array(vec![row, Reply::Null])), ["get"]);
+    }
+}

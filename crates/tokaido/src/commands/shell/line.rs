@@ -1,0 +1,115 @@
+//! What a line of the shell is: a word for the shell itself, a command, or Lua.
+
+use std::collections::BTreeSet;
+
+use tokaido_wire::resp::{Decoded, Limits, RequestDecoder};
+
+/// Longest line that is taken.
+const LINE_LEN_MAX: usize = 1 << 20;
+
+/// A line that was understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    Nothing,
+    Help,
+    Exit,
+    /// A command and its arguments.
+    Command(Vec<Vec<u8>>),
+    /// A chunk; behind `=` it is an expression whose value is wanted.
+    Lua(String),
+}
+
+/// A command that cannot be split into its arguments.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read this line: {0}")]
+pub(crate) struct LineError(String);
+
+/// Words that begin a statement of Lua. FUNCTION is a command as well, in capitals.
+const LUA_KEYWORDS: [&str; 9] =
+    ["do", "for", "function", "goto", "if", "local", "repeat", "return", "while"];
+
+/// Understands a line. The first word decides: the name of a command or procedure, in any case,
+/// makes it a command, unless it is being assigned to or is a keyword of Lua; everything else is
+/// Lua.
+pub(crate) fn understand(text: &str, names: &BTreeSet<String>) -> Result<Line, LineError> {
+    let text = text.trim();
+    if text.is_empty() || text.starts_with("--") || text.starts_with('#') {
+        return Ok(Line::Nothing);
+    }
+    let first = first_word(text);
+    let rest = text[first.len()..].trim_start();
+    match first {
+        "help" if rest.is_empty() => return Ok(Line::Help),
+        "exit" | "quit" if rest.is_empty() => return Ok(Line::Exit),
+        _ => {}
+    }
+    let is_assignment = rest.starts_with('=') && !rest.starts_with("==");
+    let is_name = names.contains(first) || names.contains(&first.to_lowercase());
+    if is_name && !is_assignment && !LUA_KEYWORDS.contains(&first) {
+        return Ok(Line::Command(split(text)?));
+    }
+    Ok(Line::Lua(text.to_owned()))
+}
+
+fn first_word(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
+}
+
+/// Splits a command as the inline form of the Redis protocol does: at spaces, with `"…"` and `'…'`
+/// around arguments that hold some.
+pub(crate) fn split(text: &str) -> Result<Vec<Vec<u8>>, LineError> {
+    let limits =
+        Limits { inline_len_max: LINE_LEN_MAX, request_len_max: LINE_LEN_MAX, ..Limits::default() };
+    // The space keeps a line that starts with `*` from being taken for the other form.
+    let bytes = format!(" {text}\r\n").into_bytes();
+    let mut decoder = RequestDecoder::new(limits);
+    match decoder.decode(&bytes) {
+        Ok(Decoded::Complete { .. }) => {
+            Ok(decoder.request(&bytes).iter().map(<[u8]>::to_vec).collect())
+        }
+        Ok(_) => Err(LineError("it ends too early".to_owned())),
+        Err(error) => Err(LineError(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Result<Line, LineError> {
+        let names = ["get", "set", "type", "function", "hits.count"].map(str::to_owned);
+        understand(text, &BTreeSet::from(names))
+    }
+
+    fn command(arguments: &[&str]) -> Result<Line, LineError> {
+        Ok(Line::Command(arguments.iter().map(|a| a.as_bytes().to_vec()).collect()))
+    }
+
+    fn lua(text: &str) -> Result<Line, LineError> {
+        Ok(Line::Lua(text.to_owned()))
+    }
+
+    #[test]
+    fn the_first_word_decides() {
+        assert_eq!(line("GET k"), command(&["GET", "k"]));
+        assert_eq!(line("  get 'a b' \"\\x00\"  "), command(&["get", "a b", "\0"]));
+        assert_eq!(line("hits.count /index"), command(&["hits.count", "/index"]));
+        assert_eq!(line("type(x)"), lua("type(x)"));
+        assert_eq!(line("set = 1"), lua("set = 1"));
+        assert_eq!(line("set == 1"), command(&["set", "==", "1"]));
+        assert_eq!(line("function f()"), lua("function f()"));
+        assert_eq!(line("FUNCTION LIST"), command(&["FUNCTION", "LIST"]));
+        assert_eq!(line("= get"), lua("= get"));
+        assert_eq!(line("gte k"), lua("gte k"));
+        assert_eq!(line("help"), Ok(Line::Help));
+        assert_eq!(line("quit"), Ok(Line::Exit));
+        assert_eq!(line(" "), Ok(Line::Nothing));
+        assert_eq!(line("-- note"), Ok(Line::Nothing));
+    }
+
+    #[test]
+    fn an_open_quote_is_an_error() {
+        assert!(line("GET \"k").is_err());
+        assert_eq!(split("*1 2").unwrap(), [b"*1", &b"2"[..]]);
+    }
+}

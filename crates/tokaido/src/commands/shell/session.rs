@@ -1,0 +1,274 @@
+//! The loop of the shell: a line in, what became of it out.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, BufRead, IsTerminal, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use rustyline::{Config, Editor, error::ReadlineError, history::FileHistory};
+use tokaido_wire::resp::Reply;
+
+use super::{
+    backend::{Backend, LuaOutcome},
+    complete::Names,
+    line::{Line, understand},
+    reply,
+};
+use crate::{
+    endpoint::{Endpoint, EndpointArgs},
+    error::{EXIT_FAILED, Error, lua_message},
+    value,
+};
+
+/// Lines that the history keeps.
+const HISTORY_LINES_MAX: usize = 10_000;
+
+const HELP: &str = "\
+The first word decides what a line is:
+  GET k              the name of a command, in any case, or of a procedure: runs it
+  n = 1 + 2          anything else is Lua, and so is what begins with a keyword of Lua in
+                     small letters; the value of an expression is printed
+  = get              = before an expression: Lua, even if it begins with such a name
+  help, exit         this text; leave (as Ctrl-D)
+
+Arguments of commands with spaces in them go in \"…\" or '…'. TAB completes names.
+Lua runs on a store in this process, opened with --dir. Globals stay from line to line:
+  tokaido.transact(function(tx) return tx.main:increment(\"hits\", 1) end)
+A server runs Lua as procedures: install one, and type its name.";
+
+/// Type commands and Lua, and see what comes back
+///
+/// Takes Redis commands, procedures by their name, and, with --dir, Lua; `help` in the shell says
+/// what is taken for what. TAB completes names. The history is kept in
+/// $XDG_STATE_HOME/tokaido/history, or ~/.local/state/tokaido/history.
+///
+/// When standard input is no terminal, its lines are run as a script: replies are printed raw, and
+/// errors go to standard error with the number of their line.
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Examples:
+  tokaido shell
+  tokaido shell --dir data --procedures procedures
+  echo 'INCR hits' | tokaido shell --connect 127.0.0.1:7653
+
+Exit status: 0; 1 if a line of a script failed; 2 for a wrong command line."
+)]
+pub(crate) struct ShellArgs {
+    /// Database to begin with
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    db: String,
+    /// Directory of procedure files to load; only with --dir
+    #[arg(long, value_name = "DIR", requires = "dir")]
+    procedures: Option<PathBuf>,
+    #[command(flatten)]
+    endpoint: EndpointArgs,
+}
+
+pub(crate) fn shell(args: &ShellArgs) -> Result<ExitCode, Error> {
+    let mut backend = match args.endpoint.endpoint()? {
+        Endpoint::Directory(directory) => {
+            Backend::store(&directory, args.procedures.as_deref(), &args.db)?
+        }
+        Endpoint::Server(server) => Backend::server(&server, &args.db)?,
+    };
+    let names = backend.names()?;
+    let is_raw = !io::stdout().is_terminal();
+    let mut session = Session { backend, names, is_raw, pending: String::new() };
+    if io::stdin().is_terminal() { converse(&mut session) } else { run_script(&mut session) }
+}
+
+struct Session {
+    backend: Backend,
+    names: BTreeSet<String>,
+    /// Print for a program, not for a person.
+    is_raw: bool,
+    /// The lines so far of a chunk of Lua that goes on.
+    pending: String,
+}
+
+/// What the loop does after a line.
+enum Next {
+    Go,
+    /// Like `Go`, but the line failed; here is what to say.
+    Failed(String),
+    Leave,
+}
+
+impl Session {
+    fn take(&mut self, text: &str, out: &mut impl Write) -> Result<Next, Error> {
+        let line = if self.pending.is_empty() {
+            match understand(text, &self.names) {
+                Ok(line) => line,
+                Err(error) => return Ok(Next::Failed(error.to_string())),
+            }
+        } else {
+            Line::Lua(format!("{}\n{text}", std::mem::take(&mut self.pending)))
+        };
+        match line {
+            Line::Nothing => Ok(Next::Go),
+            Line::Exit => Ok(Next::Leave),
+            Line::Help => print(out, HELP.as_bytes()),
+            Line::Command(arguments) => {
+                let reply = self.backend.execute(&arguments)?;
+                self.print_reply(&reply, out)
+            }
+            Line::Lua(chunk) => self.run_lua(chunk, out),
+        }
+    }
+
+    fn print_reply(&self, reply: &Reply, out: &mut impl Write) -> Result<Next, Error> {
+        match reply {
+            Reply::Error(message) if self.is_raw => Ok(Next::Failed(message.clone())),
+            reply if self.is_raw => {
+                let mut bytes = Vec::new();
+                reply::raw(reply, &mut bytes);
+                print(out, &bytes)
+            }
+            reply => print(out, reply::format(reply).as_bytes()),
+        }
+    }
+
+    fn run_lua(&mut self, chunk: String, out: &mut impl Write) -> Result<Next, Error> {
+        match self.backend.run_lua(&chunk) {
+            LuaOutcome::Values(values) => {
+                for value in &values {
+                    let shown = match value {
+                        value if self.is_raw => value::print(value),
+                        value => value::notation(value).into_bytes(),
+                    };
+                    print(out, &shown)?;
+                }
+                Ok(Next::Go)
+            }
+            LuaOutcome::Unfinished => {
+                self.pending = chunk;
+                Ok(Next::Go)
+            }
+            LuaOutcome::NotLua(message) => {
+                let first = chunk.split_whitespace().next().unwrap_or_default();
+                Ok(Next::Failed(format!("{first:?} is no command, and this is not Lua: {message}")))
+            }
+            LuaOutcome::Failed(error) => Ok(Next::Failed(lua_message(&error))),
+            LuaOutcome::NoLua => {
+                let first = chunk.split_whitespace().next().unwrap_or_default();
+                Ok(Next::Failed(format!(
+                    "{first:?} is no command of this server; Lua runs with --dir, `help` tells more"
+                )))
+            }
+        }
+    }
+}
+
+fn print(out: &mut impl Write, bytes: &[u8]) -> Result<Next, Error> {
+    let printed = out.write_all(bytes).and_then(|()| out.write_all(b"\n"));
+    printed.and_then(|()| out.flush()).map_err(Error::Stdout)?;
+    Ok(Next::Go)
+}
+
+/// Reads lines from the terminal.
+fn converse(session: &mut Session) -> Result<ExitCode, Error> {
+    let failed = |source| Error::Terminal { source };
+    let config = Config::builder().max_history_size(HISTORY_LINES_MAX).map_err(failed)?;
+    let config = config.history_ignore_space(true).build();
+    let mut editor: Editor<Names, FileHistory> = Editor::with_config(config).map_err(failed)?;
+    editor.set_helper(Some(Names::new(session.names.clone())));
+    let history = history_path();
+    if let Some(path) = &history {
+        // The first time there is none.
+        let _ = editor.load_history(path);
+    }
+    let prompt = format!("{}> ", session.backend.name());
+    let more = format!("{:>width$}", "> ", width = prompt.len());
+    let mut out = io::stdout();
+    print(&mut out, b"`help` says what can be typed here; Ctrl-D leaves.")?;
+    loop {
+        let prompt = if session.pending.is_empty() { &prompt } else { &more };
+        let text = match editor.readline(prompt) {
+            Ok(text) => text,
+            Err(ReadlineError::Interrupted) => {
+                session.pending.clear();
+                continue;
+            }
+            Err(ReadlineError::Eof) => break,
+            Err(source) => return Err(Error::Terminal { source }),
+        };
+        if !holds_password(&text) {
+            // Only the history is lost if this fails.
+            let _ = editor.add_history_entry(&text);
+        }
+        match session.take(&text, &mut out)? {
+            Next::Go => {}
+            Next::Failed(message) => {
+                print(&mut out, format!("(error) {message}").as_bytes())?;
+            }
+            Next::Leave => break,
+        }
+    }
+    if let Some(path) = &history {
+        save_history(&mut editor, path);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a line is one that the history, which is a file, must not keep.
+fn holds_password(text: &str) -> bool {
+    text.split_whitespace().any(|word| word.eq_ignore_ascii_case("auth"))
+}
+
+/// Keeps the history. That a later shell does not know it is no reason to fail in this one.
+fn save_history(editor: &mut Editor<Names, FileHistory>, path: &std::path::Path) {
+    if let Some(directory) = path.parent() {
+        let _ = std::fs::create_dir_all(directory);
+    }
+    let _ = editor.append_history(path);
+}
+
+/// Where the history is kept; nowhere for a user without a home.
+fn history_path() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let state = absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local").join("state")))?;
+    Some(state.join("tokaido").join("history"))
+}
+
+/// Runs the lines of standard input.
+fn run_script(session: &mut Session) -> Result<ExitCode, Error> {
+    let mut out = io::stdout().lock();
+    let mut failed = false;
+    let mut number = 0;
+    let mut complain = |number: usize, message: &str| {
+        // With standard error gone, the exit code still tells.
+        let _ = writeln!(io::stderr(), "tokaido: line {number}: {message}");
+        failed = true;
+    };
+    for line in io::stdin().lock().lines() {
+        number += 1;
+        let text =
+            line.map_err(|source| Error::Io { what: "cannot read standard input", source })?;
+        match session.take(&text, &mut out)? {
+            Next::Go => {}
+            Next::Failed(message) => complain(number, &message),
+            Next::Leave => break,
+        }
+    }
+    if !session.pending.is_empty() {
+        complain(number, "the script ends within a chunk of Lua");
+    }
+    Ok(if failed { EXIT_FAILED.into() } else { ExitCode::SUCCESS })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_stay_out_of_the_history() {
+        assert!(holds_password("AUTH sesame"));
+        assert!(holds_password("hello 3 auth default sesame"));
+        assert!(!holds_password("SET author me"));
+    }
+}

@@ -1,0 +1,93 @@
+//! Where the data is: in a directory that this process opens, or behind a server.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tokaido_store::{DatabaseId, Store, tree};
+
+use crate::{
+    client::{Client, Server},
+    error::Error,
+};
+
+/// The flags that say where the data is.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct EndpointArgs {
+    /// Open the store in this directory, without a server
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with = "connect",
+        help_heading = "Where the data is"
+    )]
+    dir: Option<PathBuf>,
+    /// Talk to the server at this address [default, without --dir: 127.0.0.1:7653]
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Where the data is")]
+    connect: Option<String>,
+    /// Password of the server
+    #[arg(
+        long,
+        value_name = "PASSWORD",
+        env = "TOKAIDO_PASSWORD",
+        hide_env_values = true,
+        help_heading = "Where the data is"
+    )]
+    password: Option<String>,
+}
+
+/// Where the data is.
+pub(crate) enum Endpoint {
+    Directory(PathBuf),
+    Server(Server),
+}
+
+impl EndpointArgs {
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, Error> {
+        if let Some(directory) = &self.dir {
+            return Ok(Endpoint::Directory(directory.clone()));
+        }
+        let address = self.connect.as_deref();
+        // An empty variable of the environment is how one unsets it.
+        let password = self.password.clone().filter(|password| !password.is_empty());
+        Ok(Endpoint::Server(Server::new(address, password)?))
+    }
+}
+
+impl Server {
+    /// Connects, and goes to `database`.
+    pub(crate) fn connect_to(&self, database: &str) -> Result<Client, Error> {
+        let mut client = Client::connect(self)?;
+        client.call(&["SELECT", database])?;
+        Ok(client)
+    }
+}
+
+/// Whether a command makes the store it is pointed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    Create,
+    /// A mistyped directory shall not leave an empty store behind.
+    Refuse,
+}
+
+/// The file that every directory with a store has.
+const STORE_MARK: &str = "tokaido.lock";
+
+/// Opens the store in `directory`.
+pub(crate) fn open_store(directory: &Path, missing: Missing) -> Result<Arc<dyn Store>, Error> {
+    if missing == Missing::Refuse && !directory.join(STORE_MARK).is_file() {
+        return Err(Error::NoStore { directory: directory.to_owned() });
+    }
+    Ok(Arc::new(tree::open(directory, tree::Options::default())?))
+}
+
+/// The database of that name, which somebody must have written to.
+pub(crate) fn find_database(store: &dyn Store, name: &str) -> Result<DatabaseId, Error> {
+    store.find_database(name).ok_or_else(|| {
+        let names: Vec<String> = store.databases().into_iter().map(|(_, name)| name).collect();
+        let found = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        Error::NoDatabase { name: name.to_owned(), found }
+    })
+}

@@ -1,0 +1,145 @@
+//! Everything that ends a command, with the exit code that it ends it with.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use rustyline::error::ReadlineError;
+use tokaido_script::{CallError, VmError, json::JsonError};
+use tokaido_server::{ConfigError, StartError};
+use tokaido_store::{CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError};
+
+use crate::{
+    client::ClientError,
+    formats::{self, UnwritableRow},
+    http::HttpError,
+};
+
+/// Exit code of a command that did not do what it was asked to, or found nothing.
+pub(crate) const EXIT_FAILED: u8 = 1;
+
+/// Exit code of a command line that makes no sense; clap uses the same.
+pub(crate) const EXIT_USAGE: u8 = 2;
+
+/// Why a command ended early. The text is all that the user sees: it says what to do next.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("{0}")]
+    Usage(String),
+    /// Standard output went away. If whoever read it had enough, that is no failure.
+    #[error("cannot write to standard output: {0}")]
+    Stdout(io::Error),
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{}: {source}", path.display())]
+    Input { path: PathBuf, source: formats::ReadError },
+    #[error("{what}: {source}")]
+    Io { what: &'static str, source: io::Error },
+    #[error("{} is in use by another tokaido process; if that is a server, talk to it with --connect ADDRESS in place of --dir", directory.display())]
+    Held { directory: PathBuf },
+    #[error("there is no store in {}; make one with `tokaido load` or `tokaido serve`", directory.display())]
+    NoStore { directory: PathBuf },
+    #[error("there is no database {name:?}; the store has: {found}")]
+    NoDatabase { name: String, found: String },
+    #[error(transparent)]
+    Open(OpenError),
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// The store has come to know an error that this program does not.
+    #[error("the transaction failed")]
+    Unknown,
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error(transparent)]
+    Vm(#[from] VmError),
+    #[error("{0}")]
+    Lua(String),
+    #[error("there is no procedure {name:?}; there are: {found}")]
+    NoProcedure { name: String, found: String },
+    #[error("{0}; leave out --json to see the result")]
+    Json(#[from] JsonError),
+    #[error("{name} failed: {message}")]
+    Call { name: String, message: String },
+    #[error("the terminal cannot be read: {source}")]
+    Terminal { source: ReadlineError },
+    #[error("{0}")]
+    Unwritable(UnwritableRow),
+    #[error(
+        "{source}\n{stored} rows before that are stored; load the same again once it is put right, rows that are there already are no harm"
+    )]
+    LoadStopped { stored: u64, source: Box<Error> },
+}
+
+impl Error {
+    /// The exit code that tells this kind of error from others.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::Config(_) => EXIT_USAGE,
+            _ => EXIT_FAILED,
+        }
+    }
+
+    /// Whether the reader of our output left, as `head` does.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// For `map_err` on waiting for a signal.
+    pub(crate) fn signal(source: io::Error) -> Self {
+        Self::Io { what: "cannot wait for signals", source }
+    }
+
+    /// For `map_err` on what is done with a file.
+    pub(crate) fn file(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::File { path: path.to_owned(), source }
+    }
+}
+
+/// What a script's error says: the message, and where it came from.
+pub(crate) fn lua_message(error: &CallError) -> String {
+    match error {
+        // A stack of one line says no more than the message does.
+        CallError::Raised { message, traceback } if traceback.lines().count() > 1 => {
+            format!("{message}\n{traceback}")
+        }
+        error => error.to_string(),
+    }
+}
+
+/// A script's error that ends the command.
+pub(crate) fn lua_error(error: &CallError) -> Error {
+    Error::Lua(lua_message(error))
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Locked { directory } => Self::Held { directory },
+            error => Self::Open(error),
+        }
+    }
+}
+
+impl<E: Into<Error>> From<TransactError<E>> for Error {
+    fn from(error: TransactError<E>) -> Self {
+        match error {
+            TransactError::Body(error) => error.into(),
+            TransactError::Write(error) => error.into(),
+            TransactError::Commit(error) => error.into(),
+            _ => Self::Unknown,
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The text formats that `load` reads and `dump` writes.
+
+mod base64;
+mod columns;
+mod csv;
+mod format;
+mod jsonl;
+mod lines;
+mod pairs;
+mod reader;
+mod row;
+mod tsv;
+mod writer;
+
+pub(crate) use format::Format;
+pub(crate) use reader::{Options, ReadError, RowReader};
+pub(crate) use row::Row;
+pub(crate) use writer::{RowWriter, UnwritableRow};

@@ -1,0 +1,232 @@
+//! Reads rows of any format from a stream, a bad one at a time.
+
+use std::{
+    io::{self, BufRead},
+    path::Path,
+};
+
+use super::{
+    columns::{Columns, Selection, SelectionError},
+    csv::CsvParser,
+    format::Format,
+    jsonl,
+    lines::{Ending, LINE_LEN_MAX, Line, LineReader},
+    pairs,
+    row::{BadRow, Reason, Row},
+    tsv,
+};
+
+/// How a file is to be read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    /// `None`: guessed.
+    pub(crate) format: Option<Format>,
+    /// The first line names the columns.
+    pub(crate) header: bool,
+    /// A column's number or name, or a field.
+    pub(crate) key: Option<String>,
+    pub(crate) values: Option<Vec<String>>,
+    /// Lines that start so are passed over.
+    pub(crate) comment: Option<String>,
+    /// Put before every key.
+    pub(crate) prefix: Vec<u8>,
+}
+
+/// A file cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Selection(#[from] SelectionError),
+    #[error("--{option} does not go with the format {format}; leave it out, or give --format")]
+    Option { option: &'static str, format: &'static str },
+    #[error("the header is no row: {0}")]
+    Header(BadRow),
+}
+
+enum Parser {
+    Tsv(Selection),
+    Csv(Selection),
+    Jsonl(jsonl::Fields),
+    Pairs,
+}
+
+/// Reads rows.
+pub(crate) struct RowReader<R> {
+    lines: LineReader<R>,
+    parser: Parser,
+    comment: Option<Vec<u8>>,
+    prefix: Vec<u8>,
+    line: Vec<u8>,
+    columns: Columns,
+    comments: u64,
+}
+
+impl<R: BufRead> RowReader<R> {
+    /// Looks at how the input begins, and reads its header if it has one.
+    pub(crate) fn new(input: R, path: Option<&Path>, options: &Options) -> Result<Self, ReadError> {
+        let mut lines = LineReader::new(input);
+        let format = match options.format {
+            Some(format) => format,
+            None => Format::guess(path, lines.peek()?),
+        };
+        let mut reader = Self {
+            lines,
+            parser: Parser::Pairs,
+            comment: options.comment.clone().map(String::into_bytes),
+            prefix: options.prefix.clone(),
+            line: Vec::new(),
+            columns: Columns::default(),
+            comments: 0,
+        };
+        reader.parser = reader.make_parser(format, options)?;
+        Ok(reader)
+    }
+
+    fn make_parser(&mut self, format: Format, options: &Options) -> Result<Parser, ReadError> {
+        let refuse = |given: bool, option, format| {
+            if given { Err(ReadError::Option { option, format }) } else { Ok(()) }
+        };
+        let (key, values) = (options.key.as_deref(), options.values.as_deref());
+        match format {
+            Format::Tsv | Format::Csv => {
+                let is_csv = format == Format::Csv;
+                let header = options.header.then(|| self.read_header(is_csv)).transpose()?;
+                let selection = Selection::resolve(key, values, header.as_ref())?;
+                Ok(if is_csv { Parser::Csv(selection) } else { Parser::Tsv(selection) })
+            }
+            Format::Jsonl => {
+                refuse(options.header, "header", "jsonl")?;
+                let key = key.map(str::to_owned);
+                Ok(Parser::Jsonl(match (key, values.map(<[String]>::to_vec)) {
+                    (None, None) => jsonl::Fields::Dumped,
+                    (key, values) => jsonl::Fields::Chosen {
+                        key: key.unwrap_or_else(|| "key".to_owned()),
+                        values,
+                    },
+                }))
+            }
+            Format::Pairs => {
+                refuse(options.header, "header", "pairs")?;
+                refuse(key.is_some(), "key", "pairs")?;
+                refuse(values.is_some(), "value", "pairs")?;
+                Ok(Parser::Pairs)
+            }
+        }
+    }
+
+    /// The columns of the first line that is no comment; none in an empty file.
+    fn read_header(&mut self, is_csv: bool) -> Result<Columns, ReadError> {
+        if let Some(line) = self.next_line()? {
+            let mut columns = Columns::default();
+            let read = match line {
+                Line::TooLong => Err(Reason::LineTooLong),
+                Line::Whole(ending) if is_csv => self.read_csv(ending, &mut columns)?,
+                Line::Whole(_) => {
+                    tsv::split(&self.line, &mut columns);
+                    Ok(())
+                }
+            };
+            let line = self.lines.number();
+            read.map_err(|reason| ReadError::Header(BadRow { line, reason }))?;
+            return Ok(columns);
+        }
+        Ok(Columns::default())
+    }
+
+    /// Bytes read so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.lines.bytes()
+    }
+
+    /// Lines passed over as comments.
+    pub(crate) fn comments(&self) -> u64 {
+        self.comments
+    }
+
+    /// Reads the next row into `row`; `None` at the end.
+    pub(crate) fn read(&mut self, row: &mut Row) -> io::Result<Option<Result<(), BadRow>>> {
+        let Some(line) = self.next_line()? else {
+            return Ok(None);
+        };
+        let first = self.lines.number();
+        let parsed = match line {
+            Line::TooLong => Err(Reason::LineTooLong),
+            Line::Whole(ending) => self.parse(ending, row)?,
+        };
+        let checked = parsed.and_then(|()| {
+            if !row.key.is_empty() {
+                row.key.splice(..0, self.prefix.iter().copied());
+            }
+            row.check()
+        });
+        Ok(Some(checked.map_err(|reason| BadRow { line: first, reason })))
+    }
+
+    /// Reads up to the next line that is no comment, into `self.line`.
+    fn next_line(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            let line = self.lines.read(&mut self.line)?;
+            let is_comment = match (&self.comment, line) {
+                (Some(start), Some(Line::Whole(_))) => self.line.starts_with(start),
+                _ => false,
+            };
+            if !is_comment {
+                return Ok(line);
+            }
+            self.comments += 1;
+        }
+    }
+
+    fn parse(&mut self, ending: Ending, row: &mut Row) -> io::Result<Result<(), Reason>> {
+        if self.line.is_empty() {
+            return Ok(Err(Reason::Blank));
+        }
+        match &mut self.parser {
+            Parser::Tsv(selection) => {
+                tsv::split(&self.line, &mut self.columns);
+                Ok(selection.apply(&self.columns, row))
+            }
+            Parser::Jsonl(fields) => Ok(jsonl::parse(&self.line, fields, row)),
+            Parser::Pairs => Ok(pairs::parse(&self.line, row)),
+            Parser::Csv(_) => self.parse_csv(ending, row),
+        }
+    }
+
+    fn parse_csv(&mut self, ending: Ending, row: &mut Row) -> io::Result<Result<(), Reason>> {
+        // They leave `self` for a moment, since reading on needs the whole of it.
+        let mut columns = std::mem::take(&mut self.columns);
+        let read = self.read_csv(ending, &mut columns);
+        self.columns = columns;
+        let Parser::Csv(selection) = &self.parser else {
+            unreachable!("only a CSV file is read as one");
+        };
+        Ok(read?.and_then(|()| selection.apply(&self.columns, row)))
+    }
+
+    /// Reads the rest of a row whose first line is in `self.line`.
+    fn read_csv(
+        &mut self,
+        mut ending: Ending,
+        columns: &mut Columns,
+    ) -> io::Result<Result<(), Reason>> {
+        columns.clear();
+        let mut parser = CsvParser::new();
+        loop {
+            match parser.feed(&self.line, ending, columns) {
+                Ok(true) => return Ok(Ok(())),
+                Ok(false) => {}
+                Err(reason) => return Ok(Err(reason)),
+            }
+            if columns.byte_len() > LINE_LEN_MAX {
+                return Ok(Err(Reason::OpenQuote { end: self.lines.number() }));
+            }
+            ending = match self.lines.read(&mut self.line)? {
+                Some(Line::Whole(ending)) => ending,
+                Some(Line::TooLong) => return Ok(Err(Reason::LineTooLong)),
+                None => return Ok(Err(Reason::OpenQuote { end: self.lines.number() })),
+            };
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Writes rows so that `load` reads the same ones back.
+
+use std::io::{self, Write};
+
+use super::{Format, Row, jsonl, pairs};
+
+/// A row cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UnwritableRow {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("the record {key:?} has {what}, which TSV cannot hold; use --format pairs or jsonl")]
+    NotTsv { key: String, what: &'static str },
+}
+
+/// Writes rows in one format.
+pub(crate) struct RowWriter<W> {
+    out: W,
+    format: Format,
+    line: Vec<u8>,
+    rows: u64,
+}
+
+impl<W: Write> RowWriter<W> {
+    pub(crate) fn new(out: W, format: Format) -> Self {
+        Self { out, format, line: Vec::new(), rows: 0 }
+    }
+
+    /// Rows written so far.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Writes one row.
+    pub(crate) fn write(&mut self, row: &Row) -> Result<(), UnwritableRow> {
+        self.line.clear();
+        match self.format {
+            Format::Jsonl => jsonl::write(row, &mut self.line),
+            Format::Pairs => pairs::write(row, &mut self.line),
+            Format::Csv => write_csv(row, &mut self.line),
+            Format::Tsv => write_tsv(row, self.rows == 0, &mut self.line)?,
+        }
+        self.out.write_all(&self.line)?;
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Hands back the stream, flushed.
+    pub(crate) fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+fn write_csv(row: &Row, line: &mut Vec<u8>) {
+    // Always in quotes: then no key is taken for a blank line, a byte order mark or a quote.
+    for (column, end) in [(&row.key, b','), (&row.value, b'\n')] {
+        line.push(b'"');
+        for &byte in column {
+            if byte == b'"' {
+                line.push(b'"');
+            }
+            line.push(byte);
+        }
+        line.extend_from_slice(&[b'"', end]);
+    }
+}
+
+/// The value may hold TABs, since without `--value` all columns but the key are the value.
+fn write_tsv(row: &Row, is_first: bool, line: &mut Vec<u8>) -> Result<(), UnwritableRow> {
+    let refuse = |what| {
+        let key = String::from_utf8_lossy(&row.key).into_owned();
+        Err(UnwritableRow::NotTsv { key, what })
+    };
+    if row.key.contains(&b'\t') {
+        return refuse("a TAB in its key");
+    }
+    if row.key.contains(&b'\n') || row.value.contains(&b'\n') {
+        return refuse("a newline");
+    }
+    if row.value.ends_with(b"\r") {
+        return refuse("a carriage return at its end");
+    }
+    if is_first && row.key.starts_with(b"\xef\xbb\xbf") {
+        return refuse("a byte order mark at its start");
+    }
+    for (column, end) in [(&row.key, b'\t'), (&row.value, b'\n')] {
+        line.extend_from_slice(column);
+        line.push(end);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Options, RowReader};
+    use super::*;
+
+    /// Bytes of which many mean something to one of the formats.
+    fn bytes(len: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
+        let special = prop::sample::select(b"\t\n\r\\\",{}#x0\xef\xbb\xbf\xff\0a ".to_vec());
+        prop::collection::vec(prop_oneof![3 => special, 1 => any::<u8>()], len)
+    }
+
+    fn row() -> impl Strategy<Value = Row> {
+        (bytes(1..12), bytes(0..20), prop_oneof![Just(0), any::<u32>()], any::<Option<u64>>())
+            .prop_map(|(key, value, flags, expires_at_ms)| Row { key, value, flags, expires_at_ms })
+    }
+
+    fn written(rows: &[Row], format: Format) -> Result<Vec<u8>, UnwritableRow> {
+        let mut writer = RowWriter::new(Vec::new(), format);
+        for row in rows {
+            writer.write(row)?;
+        }
+        Ok(writer.finish()?)
+    }
+
+    fn read(text: &[u8], format: Format) -> Vec<Row> {
+        let options = Options { format: Some(format), ..Options::default() };
+        let mut reader = RowReader::new(text, None, &options).unwrap();
+        let mut rows = Vec::new();
+        let mut row = Row::default();
+        while let Some(result) = reader.read(&mut row).unwrap() {
+            result.unwrap();
+            rows.push(row.clone());
+        }
+        rows
+    }
+
+    /// What the formats other than JSON lines keep of a row.
+    fn bare(row: &Row) -> Row {
+        Row { flags: 0, expires_at_ms: None, ..row.clone() }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_dumped_is_loaded(rows in prop::collection::vec(row(), 0..6)) {
+            let bare_rows: Vec<_> = rows.iter().map(bare).collect();
+            prop_assert_eq!(&read(&written(&rows, Format::Jsonl).unwrap(), Format::Jsonl), &rows);
+            for format in [Format::Pairs, Format::Csv] {
+                prop_assert_eq!(&read(&written(&rows, format).unwrap(), format), &bare_rows);
+            }
+            // TSV says so when it cannot, and never writes something else.
+            if let Ok(text) = written(&rows, Format::Tsv) {
+                prop_assert_eq!(&read(&text, Format::Tsv), &bare_rows);
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Progress bars on standard error. Where that is no terminal, none is drawn.
+
+use std::{io::Write, time::Duration};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How often a bar is drawn while nothing moves it.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The bar of a known total, while it moves and when it is full.
+const MOVING: &str = "  {bar:32.cyan/dim} {percent:>3}%  {msg}  {eta} left";
+const FULL: &str = "  {bar:32.cyan/dim} {percent:>3}%  {msg}";
+
+/// What stands for a bar without a total.
+const COUNTING: &str = "  {spinner}  {msg}";
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template);
+    style.expect("templates are constants").progress_chars("━╸─")
+}
+
+/// A bar that says how many rows went by, and how fast.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    rows: u64,
+}
+
+/// A bar's position is updated once for so many rows: the bar is not what costs time.
+const ROWS_PER_UPDATE: u64 = 512;
+
+impl Progress {
+    /// A bar over `total` units, bytes or rows; without a total it only counts.
+    pub(crate) fn new(total: Option<u64>) -> Self {
+        let (bar, template) = match total {
+            Some(total) => (ProgressBar::new(total), MOVING),
+            None => (ProgressBar::new_spinner(), COUNTING),
+        };
+        bar.set_style(style(template));
+        bar.enable_steady_tick(TICK);
+        Self { bar, rows: 0 }
+    }
+
+    /// One more row, at `position` of the total.
+    pub(crate) fn row(&mut self, position: u64) {
+        self.rows += 1;
+        if self.rows.is_multiple_of(ROWS_PER_UPDATE) {
+            self.show(position);
+        }
+    }
+
+    /// Draws the bar as it stands at `position`.
+    pub(crate) fn show(&self, position: u64) {
+        self.bar.set_position(position);
+        let rate = self.rows as f64 / self.bar.elapsed().as_secs_f64().max(1e-9);
+        self.bar.set_message(format!(
+            "{} rows, {}/s",
+            thousands(self.rows),
+            thousands(rate as u64)
+        ));
+    }
+
+    /// Writes a line above the bar.
+    pub(crate) fn complain(&self, line: &str) {
+        self.bar.suspend(|| {
+            // With nobody to read it, a complaint is lost; the summary still counts it.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        });
+    }
+
+    /// Leaves the full bar on the screen.
+    pub(crate) fn finish(self) {
+        self.bar.set_style(style(FULL));
+        self.show(self.bar.length().unwrap_or(self.rows));
+        self.bar.finish();
+    }
+
+    /// Takes the bar off the screen.
+    pub(crate) fn clear(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A number with commas between its thousands.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let shown = [0, 999, 1000, 123_456, 1_234_567].map(thousands);
+        assert_eq!(shown, ["0", "999", "1,000", "123,456", "1,234,567"]);
+    }
+}

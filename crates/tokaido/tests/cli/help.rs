@@ -1,0 +1,16 @@
+//! The manual, which is what `--help` prints.
+
+use crate::support::tokaido;
+
+#[test]
+fn help_is_the_manual() {
+    insta::assert_snapshot!("tokaido", tokaido(["--help"]).ok());
+    for name in ["serve", "run", "call", "shell", "load", "dump", "get", "demo"] {
+        insta::assert_snapshot!(name, tokaido([name, "--help"]).ok());
+    }
+}
+
+#[test]
+fn the_version_is_told() {
+    assert_eq!(tokaido(["--version"]).ok(), format!("tokaido {}\n", env!("CARGO_PKG_VERSION")));
+}

@@ -1,0 +1,12 @@
+//! Black-box tests of the built binary: what a user types, sees, and finds on disk afterwards.
+
+mod bad_input;
+mod call;
+mod demo;
+mod dump;
+mod help;
+mod load;
+mod run;
+mod serve;
+mod shell;
+mod support;

@@ -1,0 +1,89 @@
+//! `tokaido serve`: options, start and stop.
+
+use crate::support::{Directory, Server, command, root, tokaido, tokaido_with};
+
+#[test]
+fn a_server_serves_and_stops_on_a_signal() {
+    let directory = Directory::new();
+    let procedures = root().join("crates/tokaido/tests/data/procedures");
+    let server = Server::start(&directory, &[&format!("--procedures={}", procedures.display())]);
+    assert!(server.started.contains(&"            hits.count".to_owned()), "{:?}", server.started);
+    tokaido_with(["load", &server.connect(), "-"], "k\tv").ok();
+    let stopped = server.stop();
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+    assert_eq!(tokaido(["get", &directory.store(), "main", "k"]).ok(), "v\n");
+}
+
+#[test]
+fn the_file_is_read_and_flags_go_over_it() {
+    let directory = Directory::new();
+    directory.write("tokaido.toml", "password = 'sesame'\n[limits]\nconnections_max = 7\n");
+    let server = Server::start(&directory, &[]);
+    let get = |args: &[&str]| tokaido([&["get", &server.connect(), "main", "k"], args].concat());
+    assert!(get(&[]).fails(1).contains("wants a password"));
+    assert!(get(&["--password=wrong"]).fails(1).contains("does not take this password"));
+    assert_eq!(get(&["--password=sesame"]).stderr, "");
+    let ran = command()
+        .args(["get", &server.connect(), "main", "k"])
+        .env("TOKAIDO_PASSWORD", "sesame")
+        .output()
+        .unwrap();
+    assert!(ran.stderr.is_empty(), "{ran:?}");
+    drop(server);
+    let server = Server::start(&directory, &["--password=other"]);
+    let args = ["get", &server.connect(), "main", "k", "--password=other"];
+    assert_eq!(tokaido(args).stderr, "");
+}
+
+#[test]
+fn a_broken_procedure_file_is_named_and_the_others_serve() {
+    let directory = Directory::new();
+    let procedures = directory.path("procedures");
+    directory.write("procedures/bad.lua", "local x = 1\nlocal = 2\n");
+    let good = root().join("crates/tokaido/tests/data/procedures/hits.lua");
+    std::fs::copy(good, procedures.join("hits.lua")).unwrap();
+    let flag = format!("--procedures={}", procedures.display());
+    let server = Server::start(&directory, &[&flag]);
+    let broken = server.started.iter().find(|line| line.starts_with("not loaded")).unwrap();
+    assert!(broken.contains("bad.lua:2"), "{broken}");
+    assert_eq!(tokaido(["call", &server.connect(), "hits.count", "x"]).ok(), "1\n");
+}
+
+#[test]
+fn mistakes_in_options_are_named() {
+    let directory = Directory::new();
+    let serve = |args: &[&str]| {
+        let mut command = command();
+        command.arg("serve").args(args).current_dir(directory.path(""));
+        crate::support::Ran::from(command.output().unwrap())
+    };
+    let misspelt = directory.write("misspelt.toml", "worker = 2\n");
+    let ran = serve(&["--config", &misspelt]);
+    assert!(ran.fails(2).contains("unknown field `worker`"), "{ran:?}");
+    let ran = serve(&["--config", "absent.toml"]);
+    assert!(ran.fails(2).contains("cannot read the configuration absent.toml"), "{ran:?}");
+    let ran = serve(&["--listen=0.0.0.0:0", &directory.store()]);
+    assert!(ran.fails(2).contains("without a password"), "{ran:?}");
+    let ran = serve(&["--listen=0.0.0.0:0", "--password=", &directory.store()]);
+    assert!(ran.fails(2).contains("without a password"), "{ran:?}");
+    let ran = serve(&["--log=a=b=c", "--listen=127.0.0.1:0", &directory.store()]);
+    assert!(ran.fails(2).contains("is no filter"), "{ran:?}");
+    let ran = serve(&["--script-ms=0"]);
+    assert!(ran.fails(2).contains("limits.script_ms"), "{ran:?}");
+}
+
+#[test]
+fn a_port_or_a_directory_in_use_is_named() {
+    let directory = Directory::new();
+    let server = Server::start(&directory, &[]);
+    let listen = format!("--listen={}", server.address);
+    let other = Directory::new();
+    let ran = tokaido(["serve", &listen, &other.store()]);
+    assert!(ran.fails(1).contains(&format!("{} is in use", server.address)), "{ran:?}");
+    let ran = tokaido(["serve", "--listen=127.0.0.1:0", &directory.store()]);
+    assert!(ran.fails(1).contains("is in use by another tokaido process"), "{ran:?}");
+    for args in [&["get", "main", "k"][..], &["dump"], &["load", "-"], &["shell"]] {
+        let ran = tokaido([args, &[&directory.store()]].concat());
+        assert!(ran.fails(1).contains("talk to it with --connect"), "{args:?} {ran:?}");
+    }
+}
