@@ -1,1 +1,10 @@
+//! How Tokaido measures: timing that does not mislead, and the statistics to report it with.
+//!
+//! The method, and why each step is there: `docs/performance.md`. [`timing`] takes samples,
+//! [`statistics`] says what they mean, [`machine`] says what they were taken on.
 
+#![deny(missing_docs)]
+
+pub mod machine;
+pub mod statistics;
+pub mod timing;

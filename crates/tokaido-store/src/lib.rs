@@ -23,6 +23,7 @@
 #![deny(missing_docs)]
 
 pub mod cache;
+pub mod cdb;
 mod clock;
 mod database;
 mod error;

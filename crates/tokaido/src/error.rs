@@ -8,7 +8,9 @@ use std::{
 use rustyline::error::ReadlineError;
 use tokaido_script::{CallError, VmError, json::JsonError};
 use tokaido_server::{ConfigError, StartError};
-use tokaido_store::{CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError};
+use tokaido_store::{
+    CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError, cdb,
+};
 
 use crate::{
     client::ClientError,
@@ -81,6 +83,14 @@ pub(crate) enum Error {
         "{source}\n{stored} rows before that are stored; load the same again once it is put right, rows that are there already are no harm"
     )]
     LoadStopped { stored: u64, source: Box<Error> },
+    #[error(transparent)]
+    CdbOpen(#[from] cdb::OpenError),
+    #[error("{}: {source}", path.display())]
+    CdbDamaged { path: PathBuf, source: cdb::Damaged },
+    #[error(transparent)]
+    CdbMake(#[from] cdb::MakeError),
+    #[error("{name}: {source}")]
+    CdbText { name: String, source: cdb::TextError },
 }
 
 impl Error {

@@ -17,7 +17,7 @@ use std::{io::Write, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use commands::{call, demo, dump, get, load, run, serve, shell};
+use commands::{call, cdb, demo, dump, get, load, run, serve, shell};
 
 /// A programmable key-value server: procedures in Lua, each one a transaction, called over the
 /// Redis protocol and HTTP.
@@ -39,6 +39,7 @@ enum Command {
     Load(load::LoadArgs),
     Dump(dump::DumpArgs),
     Get(get::GetArgs),
+    Cdb(cdb::CdbArgs),
     Demo(demo::DemoArgs),
 }
 
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::Load(args) => load::load(&args),
         Command::Dump(args) => dump::dump(&args),
         Command::Get(args) => get::get(&args),
+        Command::Cdb(args) => cdb::cdb(&args),
         Command::Demo(args) => demo::demo(&args),
     };
     match result {

@@ -77,9 +77,13 @@ impl Signal {
         self.changed.notify_all();
     }
 
-    fn finish(&self, result: Result<(), String>) {
+    fn finish(&self, job: &Job, result: Result<(), String>) {
         let mut state = lock(&self.state);
+        // As soon as the tables have changed the writer may have begun the next one.
+        let is_current =
+            state.job.as_ref().is_some_and(|current| Arc::ptr_eq(&current.frozen, &job.frozen));
         match result {
+            _ if !is_current => {}
             Ok(()) => {
                 state.job = None;
                 state.failure = None;
@@ -133,7 +137,7 @@ pub(super) fn keep(shared: &Shared) {
         if let Err(why) = &result {
             tracing::error!(why, "a checkpoint failed and will be tried again");
         }
-        shared.signal.finish(result);
+        shared.signal.finish(&job, result);
     }
     sync_in_background(shared);
 }

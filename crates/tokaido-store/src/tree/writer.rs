@@ -137,10 +137,10 @@ impl TreeWriter {
     }
 
     fn create_segment(&mut self) -> io::Result<Segment> {
-        let storage = &*self.shared.storage;
-        let segment = Segment::create(storage, self.next_segment, self.shared.base.store())?;
+        let number = self.next_segment;
+        // What is left of one that could not be made may be in the way of its number.
         self.next_segment += 1;
-        Ok(segment)
+        Segment::create(&*self.shared.storage, number, self.shared.base.store())
     }
 
     fn poison(&self, error: &io::Error) -> WriteError {

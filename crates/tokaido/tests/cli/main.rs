@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod call;
+mod cdb;
 mod demo;
 mod dump;
 mod help;

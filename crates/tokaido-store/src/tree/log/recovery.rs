@@ -50,11 +50,12 @@ pub(in crate::tree) fn recover(
         next_segment: segments.last().map_or(1, |last| last + 1),
         bytes: 0,
     };
-    for (i, number) in segments.iter().copied().enumerate() {
+    for number in segments {
         let bytes = storage.read(number)?;
         match check_header(&bytes, number, store) {
             Head::Valid => {}
-            Head::Torn if i + 1 == segments.len() => continue,
+            // The header is synced before the first frame is written.
+            Head::Torn if !holds_frame(&bytes) => continue,
             Head::Version(found) => return Err(RecoveryError::Version(found)),
             Head::Torn | Head::Foreign => {
                 return Err(damaged(number, 0, "its header is not what it should be"));
@@ -98,6 +99,11 @@ fn read_segment(
         at += frame.len;
     }
     Ok(at.min(bytes.len()))
+}
+
+/// Whether a whole frame stands anywhere.
+fn holds_frame(bytes: &[u8]) -> bool {
+    (HEADER_LEN..bytes.len()).step_by(ALIGN).any(|at| Frame::decode(&bytes[at..]).is_some())
 }
 
 /// Looks behind a tear for a frame which says that what is torn had been synced.

@@ -1,0 +1,108 @@
+//! What a figure was measured on: processor, cores, governor, kernel; and how much of the
+//! processor's time was the client's own.
+
+use std::{fmt, fs, path::Path, time::Duration};
+
+/// Ticks a second in `/proc/*/stat`; the kernel shows them to programs at this rate whatever its
+/// own is.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// The machine, as far as it bears on a benchmark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// The processor's name.
+    pub processor: String,
+    /// How many cores this process may use.
+    pub cores: usize,
+    /// How the clock of the cores is governed; absent on most virtual machines.
+    pub governor: Option<String>,
+    /// The kernel's release.
+    pub kernel: String,
+}
+
+impl Machine {
+    /// Looks at the machine that this runs on.
+    #[must_use]
+    pub fn look() -> Self {
+        let read = |path: &str| fs::read_to_string(Path::new(path)).ok();
+        let governor = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+        let kernel = read("/proc/sys/kernel/osrelease");
+        Self {
+            processor: read("/proc/cpuinfo")
+                .and_then(|text| processor_name(&text))
+                .unwrap_or_else(|| "unknown".to_owned()),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            governor: governor.map(|text| text.trim().to_owned()),
+            kernel: kernel.map_or_else(|| "unknown".to_owned(), |text| text.trim().to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let governor = self.governor.as_deref().unwrap_or("not shown by this machine");
+        write!(
+            f,
+            "{}, {} cores, kernel {}, CPU governor: {governor}",
+            self.processor, self.cores, self.kernel
+        )
+    }
+}
+
+/// Processor time of the child processes that have ended and been waited for. The difference over
+/// a benchmark is what its client burned: when that is near the wall time, the client was measured.
+/// `None` where `/proc` is not to be read.
+#[must_use]
+pub fn children_processor_time() -> Option<Duration> {
+    children_ticks(&fs::read_to_string("/proc/self/stat").ok()?)
+        .map(|ticks| Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
+}
+
+fn processor_name(cpuinfo: &str) -> Option<String> {
+    let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// User and system time of waited-for children, fields 16 and 17. The second field is the
+/// program's name in parentheses, which may hold spaces and parentheses itself, so counting
+/// starts behind the last one.
+fn children_ticks(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(13);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_counted_behind_a_name_with_spaces() {
+        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 130 17 20 0 1 0 5";
+        assert_eq!(children_ticks(stat), Some(147));
+        assert_eq!(children_ticks("7 (a"), None);
+    }
+
+    #[test]
+    fn the_processor_is_named_as_the_kernel_names_it() {
+        let text = "processor\t: 0\nmodel name\t: Example CPU @ 3 GHz\nflags\t: fpu\n";
+        assert_eq!(processor_name(text).as_deref(), Some("Example CPU @ 3 GHz"));
+        assert_eq!(processor_name("flags : fpu"), None);
+    }
+
+    #[test]
+    fn a_machine_reads_as_one_line() {
+        let machine = Machine {
+            processor: "Example CPU".into(),
+            cores: 2,
+            governor: None,
+            kernel: "6.1".into(),
+        };
+        assert_eq!(
+            machine.to_string(),
+            "Example CPU, 2 cores, kernel 6.1, CPU governor: not shown by this machine"
+        );
+    }
+}

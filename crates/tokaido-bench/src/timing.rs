@@ -1,0 +1,51 @@
+//! Taking samples: the subjects in turn, the first round thrown away.
+
+/// Takes `rounds` samples of each subject, in turn: A B C A B C. What drifts over minutes, such as
+/// the clock of a shared machine, then touches all of them alike. One more round comes first and
+/// is thrown away. `sample(s)` takes one sample of subject `s`; the first error ends it all.
+///
+/// # Errors
+/// Whatever `sample` fails with.
+pub fn interleave<E>(
+    subjects: usize,
+    rounds: usize,
+    mut sample: impl FnMut(usize) -> Result<f64, E>,
+) -> Result<Vec<Vec<f64>>, E> {
+    let mut samples = vec![Vec::with_capacity(rounds); subjects];
+    for round in 0..=rounds {
+        for (subject, taken) in samples.iter_mut().enumerate() {
+            let value = sample(subject)?;
+            if round > 0 {
+                taken.push(value);
+            }
+        }
+    }
+    Ok(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subjects_take_turns_and_the_first_round_does_not_count() {
+        let mut order = Vec::new();
+        let samples = interleave(2, 2, |subject| {
+            order.push(subject);
+            Ok::<_, ()>(order.len() as f64)
+        })
+        .unwrap();
+        assert_eq!(order, [0, 1, 0, 1, 0, 1]);
+        assert_eq!(samples, [vec![3.0, 5.0], vec![4.0, 6.0]]);
+    }
+
+    #[test]
+    fn the_first_failure_ends_it() {
+        let mut taken = 0;
+        let result = interleave(2, 3, |subject| {
+            taken += 1;
+            if subject == 1 { Err("refused") } else { Ok(1.0) }
+        });
+        assert_eq!((result, taken), (Err("refused"), 2));
+    }
+}

@@ -1,0 +1,31 @@
+//! The text formats of the `cdb` tool: what it reads to make a file, and what it prints.
+
+mod reader;
+mod writer;
+
+pub use reader::TextReader;
+pub use writer::TextWriter;
+
+/// A form of records as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextFormat {
+    /// `+klen,vlen:key->value` and a newline for each record, then an empty line. Holds any bytes.
+    /// What `cdb -c` reads and `cdb -d` prints.
+    Native,
+    /// `+klen:key` and a newline for each record, then an empty line. What `cdb -l` prints.
+    NativeKeys,
+    /// `key value` on a line for each record, with spaces or tabs between the two and before the
+    /// key. Empty lines, and those whose key begins with `#`, are ignored. What `cdb -c -m` reads
+    /// and `cdb -d -m` prints.
+    Map,
+    /// `key` on a line for each record. What `cdb -l -m` prints.
+    MapKeys,
+}
+
+/// Spaces between keys and values of [`TextFormat::Map`].
+fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! `tokaido cdb`: constant databases in the format of TinyCDB, with the options of its tool.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{self, BufRead, BufReader, BufWriter, Write},
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use tokaido_store::cdb::{
+    Damaged, Duplicates, Options, Put, Reader, Temporary, TextError, TextFormat, TextReader,
+    TextWriter, Writer,
+};
+
+use crate::error::{EXIT_FAILED, Error};
+
+/// Bytes read from an input at once.
+const READ_LEN: usize = 256 << 10;
+
+/// Make and read constant databases (cdb files)
+///
+/// A constant database is made once and then only read; a new one takes its place at once. The
+/// files are those of cdb and TinyCDB, and the commands have the options of TinyCDB's tool `cdb`.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct CdbArgs {
+    #[command(subcommand)]
+    command: CdbCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum CdbCommand {
+    Make(MakeArgs),
+    Get(GetArgs),
+    Dump(DumpArgs),
+    List(ListArgs),
+    Stats(StatsArgs),
+}
+
+/// Make a file from text
+///
+/// The records are written to a temporary file, which takes the place of FILE once it is whole and
+/// on disk. Each INPUT is text as `tokaido cdb dump` prints it: +KLEN,VLEN:KEY->VALUE and a newline
+/// for each record, then an empty line. A key may have several records.
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Examples:
+  tokaido cdb make -m ports.cdb < ports.txt
+  tokaido cdb dump old.cdb | tokaido cdb make -r new.cdb - more.txt
+
+Exit status: 0 if FILE was made, 1 on failure (then FILE is as it was before, except with -t -), 2
+for a wrong command line."
+)]
+struct MakeArgs {
+    /// File to make, or to replace
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Text to read; - is standard input, which is also read if there is none
+    #[arg(value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// Read a key and a value from each line, with spaces or tabs between; # begins a comment
+    #[arg(short, long)]
+    map: bool,
+    /// Build the file here, in the file system of FILE; - is in FILE itself [default: a new name]
+    #[arg(short, long, value_name = "TMP")]
+    temporary: Option<PathBuf>,
+    /// Permissions of the file, octal and with a 0 in front [default: 0666 less the umask]
+    #[arg(short, long, value_name = "PERMS", value_parser = parse_permissions)]
+    permissions: Option<u32>,
+    /// Report keys that come again
+    #[arg(short, long)]
+    warn: bool,
+    /// Fail at a key that comes again
+    #[arg(short = 'e', long)]
+    refuse: bool,
+    /// Of records with one key keep the last
+    #[arg(short, long, overrides_with_all = ["keep_first", "zero_fill"])]
+    replace: bool,
+    /// Of records with one key keep the first
+    #[arg(short = 'u', long, overrides_with_all = ["replace", "zero_fill"])]
+    keep_first: bool,
+    /// Of records with one key keep the last, and overwrite the others with zeros
+    #[arg(short = '0', long, overrides_with_all = ["replace", "keep_first"])]
+    zero_fill: bool,
+}
+
+/// Print the values of a key
+///
+/// All values of the key are printed as they are, one after the other.
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Example:
+  tokaido cdb get -m ports.cdb ssh
+
+Exit status: 0 if the key is there, 1 if not or on failure (which prints a message), 2 for a wrong
+command line."
+)]
+struct GetArgs {
+    /// File to look in
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Key to look for
+    #[arg(value_name = "KEY")]
+    key: OsString,
+    /// Print a newline after each value
+    #[arg(short, long)]
+    map: bool,
+    /// Print only the value of this number; the first is 1
+    #[arg(short, long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    number: Option<u32>,
+}
+
+/// Print all records, as make reads them
+#[derive(Debug, clap::Args)]
+struct DumpArgs {
+    /// File to read
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print key and value on a line; fails at a record that does not fit on one
+    #[arg(short, long)]
+    map: bool,
+}
+
+/// Print all keys, as +KLEN:KEY and a newline for each record
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    /// File to read
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print a key on a line; fails at one that does not fit on one
+    #[arg(short, long)]
+    map: bool,
+}
+
+/// Print how many records there are, how long, and how far from their place
+#[derive(Debug, clap::Args)]
+struct StatsArgs {
+    /// File to read
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+pub(crate) fn cdb(args: &CdbArgs) -> Result<ExitCode, Error> {
+    match &args.command {
+        CdbCommand::Make(args) => make(args),
+        CdbCommand::Get(args) => get(args),
+        CdbCommand::Dump(DumpArgs { file, map }) => {
+            print_records(file, if *map { TextFormat::Map } else { TextFormat::Native })
+        }
+        CdbCommand::List(ListArgs { file, map }) => {
+            print_records(file, if *map { TextFormat::MapKeys } else { TextFormat::NativeKeys })
+        }
+        CdbCommand::Stats(args) => stats(args),
+    }
+}
+
+/// An octal number. Only with a 0 in front, because the `cdb` tool takes others for decimal.
+fn parse_permissions(text: &str) -> Result<u32, String> {
+    let permissions = text.strip_prefix('0').and_then(|_| u32::from_str_radix(text, 8).ok());
+    permissions
+        .filter(|permissions| *permissions <= 0o777)
+        .ok_or_else(|| "write an octal number from 0000 to 0777, such as 0644".to_owned())
+}
+
+fn make(args: &MakeArgs) -> Result<ExitCode, Error> {
+    let temporary = match &args.temporary {
+        None => Temporary::Beside,
+        Some(path) if path == Path::new("-") => Temporary::None,
+        Some(path) => Temporary::At(path.clone()),
+    };
+    let options = Options {
+        duplicates: duplicates(args),
+        temporary,
+        permissions: args.permissions,
+        ..Options::default()
+    };
+    let mut writer = Writer::create(&args.file, &options)?;
+    let standard_input = [PathBuf::from("-")];
+    let inputs = if args.inputs.is_empty() { &standard_input[..] } else { &args.inputs };
+    for path in inputs {
+        if path == Path::new("-") {
+            read_records(io::stdin().lock(), "standard input", args, &mut writer)?;
+        } else {
+            let file = File::open(path).map_err(Error::file(path))?;
+            let input = BufReader::with_capacity(READ_LEN, file);
+            read_records(input, &path.display().to_string(), args, &mut writer)?;
+        }
+    }
+    writer.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn duplicates(args: &MakeArgs) -> Duplicates {
+    match args {
+        MakeArgs { refuse: true, .. } => Duplicates::Refuse,
+        MakeArgs { replace: true, .. } => Duplicates::Replace,
+        MakeArgs { keep_first: true, .. } => Duplicates::KeepFirst,
+        MakeArgs { zero_fill: true, .. } => Duplicates::ZeroFill,
+        MakeArgs { warn: true, .. } => Duplicates::Report,
+        _ => Duplicates::Keep,
+    }
+}
+
+fn read_records(
+    input: impl BufRead,
+    name: &str,
+    args: &MakeArgs,
+    writer: &mut Writer,
+) -> Result<(), Error> {
+    let format = if args.map { TextFormat::Map } else { TextFormat::Native };
+    let text_error = |source| Error::CdbText { name: name.to_owned(), source };
+    let mut reader = TextReader::new(input, format);
+    while let Some(record) = reader.next_record().map_err(text_error)? {
+        if writer.put(record.key, record.value)? == Put::Duplicate && args.warn {
+            let key = String::from_utf8_lossy(record.key).into_owned();
+            let record = reader.records();
+            // With nobody to read it, the file is made all the same.
+            let _ = writeln!(
+                io::stderr(),
+                "tokaido: {name}: record {record}: the key {key:?} was there before"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn damaged(path: &Path) -> impl Fn(Damaged) -> Error {
+    move |source| Error::CdbDamaged { path: path.to_owned(), source }
+}
+
+fn get(args: &GetArgs) -> Result<ExitCode, Error> {
+    let reader = Reader::open(&args.file)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let before = args.number.map_or(0, |number| number as usize - 1);
+    let count = args.number.map_or(usize::MAX, |_| 1);
+    let mut is_found = false;
+    for value in reader.get_all(args.key.as_bytes()).skip(before).take(count) {
+        let value = value.map_err(damaged(&args.file))?;
+        is_found = true;
+        let end: &[u8] = if args.map { b"\n" } else { b"" };
+        out.write_all(value).and_then(|()| out.write_all(end)).map_err(Error::Stdout)?;
+    }
+    out.flush().map_err(Error::Stdout)?;
+    Ok(if is_found { ExitCode::SUCCESS } else { EXIT_FAILED.into() })
+}
+
+fn print_records(path: &Path, format: TextFormat) -> Result<ExitCode, Error> {
+    let reader = Reader::open(path)?;
+    let mut writer = TextWriter::new(BufWriter::new(io::stdout().lock()), format);
+    for record in reader.iter() {
+        let record = record.map_err(damaged(path))?;
+        writer.write(record.key, record.value).map_err(|error| match error {
+            TextError::Io(source) => Error::Stdout(source),
+            source => Error::CdbText { name: path.display().to_string(), source },
+        })?;
+    }
+    writer.finish().map_err(Error::Stdout)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stats(args: &StatsArgs) -> Result<ExitCode, Error> {
+    let statistics = Reader::open(&args.file)?.statistics().map_err(damaged(&args.file))?;
+    let mut out = io::stdout().lock();
+    write!(out, "{statistics}").and_then(|()| out.flush()).map_err(Error::Stdout)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,143 @@
+"""Nothing that was answered is lost when the server is killed, and nothing half done remains.
+
+Writers keep a ledger of what they were told. After each kill the server starts again on the same
+directory, and every entry of the ledger must be there. What was sent and not answered may have
+happened or not, but only as a whole.
+"""
+
+import random
+import threading
+import time
+
+import redis
+from support import PROCEDURES
+
+ROUNDS = 20
+WRITERS = 6
+LIFE_SECONDS_MAX = 0.4
+
+
+class Writer(threading.Thread):
+    """Sends batches until the connection breaks. `counted` and `put` are what was answered."""
+
+    def __init__(self, server, number):
+        super().__init__(daemon=True)
+        self.client = server.redis()
+        self.number = number
+        self.counted = 0
+        self.attempted = 0
+        self.put = {}
+        self.maybe_put = {}
+
+    def run(self):
+        random_ = random.Random(self.number)
+        try:
+            while True:
+                self.batch(random_.randint(1, 20))
+        except (redis.ConnectionError, redis.TimeoutError, OSError):
+            pass
+
+    def batch(self, size):
+        pipe = self.client.pipeline(transaction=False)
+        sent = {}
+        for _ in range(size):
+            key = f"{self.number}:{self.attempted}"
+            sent[key] = str(time.monotonic_ns())
+            pipe.incr(f"counter:{self.number}").set(key, sent[key])
+            self.attempted += 1
+        self.maybe_put.update(sent)
+        pipe.fcall("hits.count", 1, f"page:{self.number}")
+        pipe.execute()
+        self.counted += size
+        self.put.update(sent)
+
+
+def run_and_kill(server, random_):
+    """One life of the server: written to by all writers, killed in the middle."""
+    writers = [Writer(server, number) for number in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    time.sleep(random_.uniform(0.05, LIFE_SECONDS_MAX))
+    server.kill()
+    for writer in writers:
+        writer.join(timeout=60)
+        assert not writer.is_alive()
+    return writers
+
+
+def check(server, writers, counters, rounds):
+    client = server.redis()
+    for writer in writers:
+        keys = list(writer.maybe_put)
+        found = dict(zip(keys, client.mget(keys))) if keys else {}
+        for key, value in writer.maybe_put.items():
+            if key in writer.put:
+                assert found[key] == value.encode(), f"round {rounds}: answered, and lost: {key}"
+            else:
+                assert found[key] in (None, value.encode()), f"round {rounds}: half a value: {key}"
+        counter = int(client.get(f"counter:{writer.number}") or 0)
+        before = counters.get(writer.number, 0)
+        assert before + writer.counted <= counter <= before + writer.attempted
+        counters[writer.number] = counter
+    client.flushdb()
+    for number, counter in counters.items():
+        client.set(f"counter:{number}", counter)
+
+
+def test_no_answered_write_is_lost_when_the_server_is_killed(own_server):
+    random_ = random.Random(53)
+    server = own_server(procedures=PROCEDURES)
+    counters, answered = {}, 0
+    for rounds in range(ROUNDS):
+        server.start()
+        writers = run_and_kill(server, random_)
+        answered += sum(writer.counted for writer in writers)
+        server.start()
+        check(server, writers, counters, rounds)
+        server.kill()
+    print(f"{ROUNDS} kills, {answered} answered increments, none lost")
+    assert answered > ROUNDS
+
+
+def test_a_transaction_is_there_as_a_whole_or_not_at_all(own_server, tmp_path):
+    procedures = tmp_path / "procedures"
+    procedures.mkdir()
+    (procedures / "both.lua").write_text(
+        'local tokaido = require "tokaido"\n'
+        "local both = {}\n"
+        "both.put = tokaido.write(function(tx, value)\n"
+        "  for i = 1, 200 do tx.left:put(tostring(i), value) end\n"
+        "  for i = 1, 200 do tx.right:put(tostring(i), value) end\n"
+        "end)\n"
+        "both.get = tokaido.read(function(tx)\n"
+        "  local seen = {}\n"
+        '  for i = 1, 200 do seen[tx.left:get(tostring(i)) or "none"] = true end\n'
+        '  for i = 1, 200 do seen[tx.right:get(tostring(i)) or "none"] = true end\n'
+        "  local values = {}\n"
+        "  for value in pairs(seen) do values[#values + 1] = value end\n"
+        "  return values\n"
+        "end)\n"
+        "return both\n"
+    )
+    server = own_server(procedures=procedures)
+    random_ = random.Random(1)
+    for _ in range(10):
+        server.start()
+        client = server.redis()
+        killer = threading.Timer(random_.uniform(0.01, 0.1), server.process.kill)
+        killer.start()
+        answered = None
+        try:
+            for i in range(100_000):
+                client.fcall("both.put", 0, str(i))
+                answered = i
+        except (redis.ConnectionError, OSError):
+            pass
+        killer.join()
+        server.kill()
+        server.start()
+        values = server.redis().fcall("both.get", 0)
+        assert len(values) == 1, f"parts of several transactions: {values}"
+        if answered is not None:
+            assert int(values[0]) in (answered, answered + 1)
+        server.kill()

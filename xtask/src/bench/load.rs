@@ -1,0 +1,126 @@
+//! Loads: each puts a server to work once and gives one sample.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{Ipv4Addr, TcpStream},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    failure::{Failure, Outcome},
+    process::Command,
+};
+
+/// Longest to wait for one answer of a server.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Runs `redis-benchmark` and gives requests per second.
+pub(super) fn redis_benchmark(port: u16, arguments: &str) -> Outcome<f64> {
+    let port = port.to_string();
+    let arguments = ["-p", &port, "--csv"].into_iter().chain(arguments.split_whitespace());
+    let output = Command::new("redis-benchmark", arguments).output()?;
+    requests_per_second_of_csv(&output)
+        .ok_or_else(|| Failure::new(format!("redis-benchmark gave no figure: {output}")))
+}
+
+/// Runs `wrk` and gives requests per second; an answer that is not a success fails it.
+pub(super) fn wrk(port: u16, path: &str, arguments: &str) -> Outcome<f64> {
+    let url = format!("http://127.0.0.1:{port}{path}");
+    let output = Command::new("wrk", arguments.split_whitespace()).argument(&url).output()?;
+    let figure = output.lines().find_map(|line| line.strip_prefix("Requests/sec:"));
+    match figure.and_then(|figure| figure.trim().parse().ok()) {
+        Some(figure) if !output.contains("Non-2xx") => Ok(figure),
+        _ => Err(Failure::new(format!("wrk on {path} says {output}"))),
+    }
+}
+
+/// Seconds from sending one HTTP request to the end of its answer.
+pub(super) fn http(port: u16, method: &str, path: &str) -> Outcome<f64> {
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: \
+         0\r\n\r\n"
+    );
+    let start = Instant::now();
+    let mut stream = connect(port)?;
+    let mut answer = String::new();
+    stream
+        .write_all(request.as_bytes())
+        .and_then(|()| stream.read_to_string(&mut answer))
+        .map_err(Failure::of(format!("{method} {path}")))?;
+    let took = start.elapsed().as_secs_f64();
+    if answer.starts_with("HTTP/1.1 200") {
+        return Ok(took);
+    }
+    Err(Failure::new(format!("{method} {path} answered {answer}")))
+}
+
+/// Seconds from sending one command of the Redis protocol to the first line of its answer.
+pub(super) fn redis_command(port: u16, words: &[&str]) -> Outcome<f64> {
+    let mut request = format!("*{}\r\n", words.len());
+    for word in words {
+        request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+    }
+    let start = Instant::now();
+    let mut stream = connect(port)?;
+    let mut answer = String::new();
+    stream
+        .write_all(request.as_bytes())
+        .and_then(|()| BufReader::new(&stream).read_line(&mut answer))
+        .map_err(Failure::of(words[0]))?;
+    let took = start.elapsed().as_secs_f64();
+    if answer.starts_with('-') || answer.is_empty() {
+        return Err(Failure::new(format!("{} answered {answer:?}", words[0])));
+    }
+    Ok(took)
+}
+
+/// Puts `count` keys of the form that `redis-benchmark -r` asks for, each with 64 bytes.
+pub(super) fn fill(port: u16, count: u32) -> Outcome {
+    const BATCH: u32 = 1_000;
+    let stream = connect(port)?;
+    let mut answers = BufReader::new(&stream);
+    let value = "x".repeat(64);
+    for batch in 0..count.div_ceil(BATCH) {
+        let keys = batch * BATCH..count.min((batch + 1) * BATCH);
+        let mut request = String::new();
+        for key in keys.clone() {
+            request.push_str(&format!(
+                "*3\r\n$3\r\nSET\r\n$16\r\nkey:{key:012}\r\n$64\r\n{value}\r\n"
+            ));
+        }
+        (&stream).write_all(request.as_bytes()).map_err(Failure::of("SET"))?;
+        for _ in keys {
+            let mut answer = String::new();
+            answers.read_line(&mut answer).map_err(Failure::of("SET"))?;
+            if answer != "+OK\r\n" {
+                return Err(Failure::new(format!("SET answered {answer:?}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn connect(port: u16) -> Outcome<TcpStream> {
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port));
+    let stream = stream.map_err(Failure::of(format!("cannot connect to port {port}")))?;
+    stream.set_read_timeout(Some(ANSWER_TIME_MAX)).map_err(Failure::of("cannot set a time-out"))?;
+    Ok(stream)
+}
+
+/// The second column of the only line that is not the head.
+fn requests_per_second_of_csv(csv: &str) -> Option<f64> {
+    let line = csv.lines().find(|line| line.starts_with('"') && !line.starts_with("\"test\""))?;
+    line.split("\",\"").nth(1)?.trim_matches('"').parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_read_from_the_line_below_the_head() {
+        let csv = "\"test\",\"rps\",\"avg_latency_ms\"\n\"GET\",\"91743.12\",\"0.287\"\n";
+        assert_eq!(requests_per_second_of_csv(csv), Some(91743.12));
+        assert_eq!(requests_per_second_of_csv("Could not connect"), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! `cargo xtask bench`: figures of Tokaido beside those of its peers, taken in turn in one run, and
+//! printed as the tables that `docs/performance.md` keeps.
+
+mod in_process;
+mod load;
+mod peers;
+mod report;
+mod scenarios;
+
+use tokaido_bench::machine::Machine;
+
+use crate::{
+    failure::{Failure, Outcome},
+    process::Command,
+};
+
+/// Runs the kinds named, or all: `store` and `script` in process, `server` over the wire.
+pub(crate) fn run(kinds: &[&str]) -> Outcome {
+    const KINDS: [&str; 3] = ["store", "script", "server"];
+    if let Some(unknown) = kinds.iter().find(|kind| !KINDS.contains(kind)) {
+        return Err(Failure::new(format!(
+            "no benchmarks {unknown}; there are {}",
+            KINDS.join(" ")
+        )));
+    }
+    let mut report = format!("Machine: {}.  \n{}\n", Machine::look(), versions());
+    for kind in KINDS.iter().filter(|kind| kinds.is_empty() || kinds.contains(kind)) {
+        let table = match *kind {
+            "server" => scenarios::run()?,
+            package => in_process::run(&format!("tokaido-{package}"))?,
+        };
+        report.push_str(&format!("\n### {kind}\n\n{table}"));
+    }
+    println!("\n{report}");
+    Ok(())
+}
+
+/// What was measured, and what measured it.
+fn versions() -> String {
+    let asked = [
+        ("commit", Command::new("git", ["describe", "--always", "--dirty"])),
+        ("compiler", Command::new("rustc", ["--version"])),
+        ("redis-server", Command::new("redis-server", ["--version"])),
+        ("redis-benchmark", Command::new("redis-benchmark", ["--version"])),
+        ("nginx", Command::new("nginx", ["-v"])),
+        ("wrk", Command::new("wrk", ["-v"])),
+    ];
+    let lines = asked.map(|(name, command)| {
+        let version = command.first_line();
+        format!("{name}: {}", version.as_deref().unwrap_or("not installed").trim())
+    });
+    lines.join("  \n")
+}

@@ -1,0 +1,120 @@
+//! Running other programs: shown before they run, and a failure names the whole command.
+
+use std::{
+    ffi::OsString,
+    fmt,
+    path::{Path, PathBuf},
+    process::{self, Stdio},
+};
+
+use crate::{
+    failure::{Failure, Outcome},
+    files,
+};
+
+/// A program with its arguments, run at the root of the repository unless told otherwise, without
+/// standard input.
+#[derive(Clone, Debug)]
+pub(crate) struct Command {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    directory: PathBuf,
+    variables: Vec<(&'static str, OsString)>,
+}
+
+impl Command {
+    pub(crate) fn new<A: Into<OsString>>(
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
+        Self {
+            program: program.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            directory: files::root().to_path_buf(),
+            variables: Vec::new(),
+        }
+    }
+
+    /// The cargo that runs this.
+    pub(crate) fn cargo<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>) -> Self {
+        Self::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), arguments)
+    }
+
+    pub(crate) fn argument(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    pub(crate) fn arguments<A: Into<OsString> + Clone>(mut self, arguments: &[A]) -> Self {
+        self.arguments.extend(arguments.iter().cloned().map(Into::into));
+        self
+    }
+
+    pub(crate) fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = directory.into();
+        self
+    }
+
+    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    /// For whoever needs more than `run` and `output`.
+    pub(crate) fn prepare(&self) -> process::Command {
+        let mut command = process::Command::new(&self.program);
+        command.args(&self.arguments).current_dir(&self.directory).stdin(Stdio::null());
+        for (name, value) in &self.variables {
+            command.env(name, value);
+        }
+        command
+    }
+
+    /// Shows the command and runs it; its output goes where ours goes.
+    pub(crate) fn run(&self) -> Outcome {
+        println!("$ {self}");
+        let status = self.prepare().status().map_err(Failure::of(format!("cannot run {self}")))?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(Failure::new(format!("`{self}` failed ({status})")))
+    }
+
+    /// Runs it silently and gives what it wrote to standard output.
+    pub(crate) fn output(&self) -> Outcome<String> {
+        let output = self.prepare().output().map_err(Failure::of(format!("cannot run {self}")))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(Failure::new(format!("`{self}` failed ({}): {}", output.status, said.trim())))
+    }
+
+    /// The first line of what it writes, whichever stream it takes, for asking versions. Absent
+    /// when the program is not there.
+    pub(crate) fn first_line(&self) -> Option<String> {
+        let output = self.prepare().output().ok()?;
+        let both = [output.stdout, output.stderr].concat();
+        String::from_utf8_lossy(&both)
+            .lines()
+            .find(|line| !line.trim().is_empty())
+            .map(str::to_owned)
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.program.file_name().unwrap_or(self.program.as_os_str());
+        write!(f, "{}", Path::new(name).display())?;
+        for argument in &self.arguments {
+            write!(f, " {}", argument.to_string_lossy())?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a program of that name is to be found.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}

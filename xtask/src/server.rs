@@ -1,0 +1,121 @@
+//! A server to test and to measure: the built binary on a directory of its own.
+
+use std::{
+    fs::File,
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use crate::{
+    failure::{Failure, Outcome},
+    files,
+    process::Command,
+};
+
+/// The port of a server that was not told another; the documents show it.
+pub(crate) const PORT_DEFAULT: u16 = 7653;
+
+/// Longest that a server may take until it listens.
+const START_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// Builds the server for testing and gives the path of its program.
+pub(crate) fn binary() -> Outcome<PathBuf> {
+    build("debug", &["build", "--locked", "--package", "tokaido"])
+}
+
+/// Builds the server for measuring.
+pub(crate) fn release_binary() -> Outcome<PathBuf> {
+    build("release", &["build", "--locked", "--release", "--package", "tokaido"])
+}
+
+fn build(profile: &str, arguments: &[&str]) -> Outcome<PathBuf> {
+    Command::cargo(arguments).run()?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+    let path = files::root().join(target).join(profile).join("tokaido");
+    path.canonicalize().map_err(Failure::of(format!("no program {}", path.display())))
+}
+
+/// A port that was free a moment ago.
+pub(crate) fn free_port() -> Outcome<u16> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(Failure::of("cannot find a free port"))
+}
+
+/// A running server; it ends with this value.
+pub(crate) struct Server {
+    child: Child,
+    port: u16,
+    /// Data, log, and whatever else the program writes; removed with the server.
+    _directory: TempDir,
+}
+
+impl Server {
+    /// Starts `tokaido serve` with the procedures in `procedures`, from the root, and more options.
+    pub(crate) fn start(binary: &Path, procedures: &str, options: &[&str]) -> Outcome<Self> {
+        let port = free_port()?;
+        Self::run(port, |directory| {
+            let listen = format!("127.0.0.1:{port}");
+            let data = directory.join("data");
+            let procedures = files::root().join(procedures);
+            Command::new(binary, ["serve", "--listen", &listen])
+                .argument("--dir")
+                .argument(data)
+                .argument("--procedures")
+                .argument(procedures)
+                .arguments(options)
+        })
+    }
+
+    /// Starts whatever `command` makes of a fresh directory, and waits until it listens on `port`.
+    pub(crate) fn run(port: u16, command: impl FnOnce(&Path) -> Command) -> Outcome<Self> {
+        let directory = TempDir::new().map_err(Failure::of("cannot make a directory"))?;
+        let log_path = directory.path().join("log");
+        let log = File::create(&log_path).map_err(Failure::of("cannot make a log"))?;
+        let again = log.try_clone().map_err(Failure::of("cannot make a log"))?;
+        let command = command(directory.path());
+        let child = command
+            .prepare()
+            .stdout(Stdio::from(log))
+            .stderr(Stdio::from(again))
+            .spawn()
+            .map_err(Failure::of(format!("cannot run {command}")))?;
+        let mut server = Self { child, port, _directory: directory };
+        server.wait_until_it_listens().map_err(|why| {
+            let log = std::fs::read_to_string(&log_path).unwrap_or_default();
+            Failure::new(format!("`{command}` {why}; its log:\n{log}"))
+        })?;
+        Ok(server)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn wait_until_it_listens(&mut self) -> Result<(), String> {
+        let start = Instant::now();
+        while start.elapsed() < START_TIME_MAX {
+            if TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok() {
+                return Ok(());
+            }
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(format!("ended ({status})"));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Err(format!("does not listen after {START_TIME_MAX:?}"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It is gone already if either fails, which is what is wanted.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

@@ -1,0 +1,102 @@
+//! What tests and benchmarks need from outside, brought in where that can be done: Debian packages
+//! by root, a Python environment in `.venv`, the modules of Node. What is pinned is pinned beside
+//! the tests that use it.
+
+use std::{fs, path::PathBuf};
+
+use crate::{
+    failure::{Failure, Outcome},
+    files,
+    process::{self, Command},
+};
+
+/// The Python packages of the tests, each with its version.
+const REQUIREMENTS: &str = "tests/clients/python/requirements.txt";
+
+/// The environment they are installed into, and the copy of the requirements that tells whether
+/// they have changed since.
+const ENVIRONMENT: &str = ".venv";
+const INSTALLED: &str = ".venv/requirements.txt";
+
+/// Whether something is there, or why not.
+pub(crate) enum Ready {
+    Yes,
+    /// It cannot be had on this machine.
+    No(String),
+}
+
+/// Makes sure that `program` is installed, by installing the Debian `package` if this is root.
+pub(crate) fn program(program: &str, package: &str) -> Outcome<Ready> {
+    if process::is_installed(program) {
+        return Ok(Ready::Yes);
+    }
+    install(package)
+}
+
+fn install(package: &str) -> Outcome<Ready> {
+    if !is_root() || !process::is_installed("apt-get") {
+        return Ok(Ready::No(format!(
+            "needs the Debian package {package}, which root can install"
+        )));
+    }
+    let apt = |arguments: &[&str]| {
+        Command::new("apt-get", arguments).variable("DEBIAN_FRONTEND", "noninteractive")
+    };
+    let install = ["install", "--yes", "--no-install-recommends", package];
+    // The lists of a fresh machine are empty or old, so a failure is first met by new ones.
+    if apt(&install).run().is_err() {
+        apt(&["update"]).run()?;
+        apt(&install).run()?;
+    }
+    Ok(Ready::Yes)
+}
+
+/// The Python of the tests' own environment.
+pub(crate) fn python() -> PathBuf {
+    files::root().join(ENVIRONMENT).join("bin/python")
+}
+
+/// Makes that environment, unless it stands there with the same requirements already.
+pub(crate) fn python_environment() -> Outcome<Ready> {
+    let requirements = files::read(REQUIREMENTS)?;
+    let installed = fs::read_to_string(files::root().join(INSTALLED)).ok();
+    if installed.as_ref() == Some(&requirements) {
+        return Ok(Ready::Yes);
+    }
+    if let missing @ Ready::No(_) = program("python3", "python3-venv")? {
+        return Ok(missing);
+    }
+    let environment = Command::new("python3", ["-m", "venv", "--clear", ENVIRONMENT]);
+    if environment.run().is_err() {
+        // Debian's own Python comes without this part.
+        if let missing @ Ready::No(_) = install("python3-venv")? {
+            return Ok(missing);
+        }
+        environment.run()?;
+    }
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
+    Command::new(python(), pip).argument(REQUIREMENTS).run()?;
+    files::write(INSTALLED, &requirements)?;
+    Ok(Ready::Yes)
+}
+
+/// Installs the modules that `directory` locks, unless that has been done.
+pub(crate) fn node_modules(directory: &str) -> Outcome<Ready> {
+    if let missing @ Ready::No(_) = program("npm", "npm")? {
+        return Ok(missing);
+    }
+    let directory = files::root().join(directory);
+    let lock = directory.join("package-lock.json");
+    let installed = directory.join("node_modules/.installed-lock.json");
+    let wanted = fs::read(&lock).map_err(Failure::of("cannot read package-lock.json"))?;
+    if fs::read(&installed).ok().as_ref() == Some(&wanted) {
+        return Ok(Ready::Yes);
+    }
+    Command::new("npm", ["ci", "--no-audit", "--no-fund"]).directory(&directory).run()?;
+    fs::write(&installed, wanted).map_err(Failure::of("cannot write into node_modules"))?;
+    Ok(Ready::Yes)
+}
+
+fn is_root() -> bool {
+    Command::new("id", ["-u"]).output().is_ok_and(|id| id.trim() == "0")
+}

@@ -1,0 +1,170 @@
+//! `cargo xtask test`: every test there is, a suite after another, and what each said at the end.
+
+use std::time::{Duration, Instant};
+
+use crate::{
+    dependencies, docs,
+    failure::{Failure, Outcome},
+    files,
+    process::Command,
+    server::{self, Server},
+    setup::{self, Ready},
+    tidy,
+};
+
+/// The procedures that the black-box tests call.
+const PROCEDURES: &str = "tests/procedures";
+
+const NODE: &str = "tests/clients/node";
+const GO: &str = "tests/clients/go";
+
+/// A suite sets up what it needs and runs, unless that is not to be had.
+type Suite = fn() -> Outcome<Ready>;
+
+const SUITES: [(&str, Suite); 7] = [
+    ("tidy", || tidy::check().map(|()| Ready::Yes)),
+    ("dependencies", || dependencies::check().map(|()| Ready::Yes)),
+    ("rust", rust),
+    ("docs", documents),
+    ("python", python),
+    ("node", node),
+    ("go", go),
+];
+
+struct Verdict {
+    suite: &'static str,
+    outcome: Outcome<Ready>,
+    took: Duration,
+}
+
+/// Runs the suites named, or all. One that fails does not keep the others from running.
+pub(crate) fn run(names: &[&str]) -> Outcome {
+    if let Some(unknown) = names.iter().find(|name| SUITES.iter().all(|(suite, _)| suite != *name))
+    {
+        let known: Vec<&str> = SUITES.iter().map(|(suite, _)| *suite).collect();
+        return Err(Failure::new(format!("no suite {unknown}; there are {}", known.join(" "))));
+    }
+    let chosen = SUITES.iter().filter(|(suite, _)| names.is_empty() || names.contains(suite));
+    let mut verdicts = Vec::new();
+    for (suite, test) in chosen {
+        println!("\n== {suite}");
+        let start = Instant::now();
+        let outcome = test();
+        if let Err(failure) = &outcome {
+            println!("{failure}");
+        }
+        verdicts.push(Verdict { suite, outcome, took: start.elapsed() });
+    }
+    let must_be_complete = std::env::var("CI").is_ok_and(|ci| ci == "true");
+    conclude(&verdicts, must_be_complete)
+}
+
+/// Shows what each suite said. A suite that could not run counts as failed where everything is
+/// supposed to be there.
+fn conclude(verdicts: &[Verdict], must_be_complete: bool) -> Outcome {
+    println!();
+    let mut bad = Vec::new();
+    for Verdict { suite, outcome, took } in verdicts {
+        let (word, why) = match outcome {
+            Ok(Ready::Yes) => ("passed", String::new()),
+            Ok(Ready::No(why)) => ("SKIPPED", format!(": {why}")),
+            Err(_) => ("FAILED", String::new()),
+        };
+        if word == "FAILED" || (word == "SKIPPED" && must_be_complete) {
+            bad.push(*suite);
+        }
+        println!("{suite:<14}{word:<8}{:>6.1} s{why}", took.as_secs_f64());
+    }
+    if bad.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("not passed: {}", bad.join(", "))))
+}
+
+fn rust() -> Outcome<Ready> {
+    Command::cargo(["test", "--workspace", "--locked", "--quiet"]).run()?;
+    Ok(Ready::Yes)
+}
+
+fn documents() -> Outcome<Ready> {
+    docs::check()?;
+    if let missing @ Ready::No(_) = programs()? {
+        return Ok(missing);
+    }
+    docs::run_commands()?;
+    Ok(Ready::Yes)
+}
+
+/// What the documents and the black-box tests call by name.
+fn programs() -> Outcome<Ready> {
+    if let missing @ Ready::No(_) = setup::program("redis-cli", "redis-tools")? {
+        return Ok(missing);
+    }
+    setup::program("curl", "curl")
+}
+
+/// redis-py, redis-cli, HTTP, and all that takes the server down. They start servers themselves.
+fn python() -> Outcome<Ready> {
+    for missing in [programs()?, setup::python_environment()?] {
+        if let Ready::No(_) = missing {
+            return Ok(missing);
+        }
+    }
+    let binary = server::binary()?;
+    Command::new(setup::python(), ["-m", "pytest", "tests", "--quiet", "-rs", "--durations=5"])
+        .variable("TOKAIDO_BINARY", binary)
+        .run()?;
+    Ok(Ready::Yes)
+}
+
+fn node() -> Outcome<Ready> {
+    if let missing @ Ready::No(_) = setup::node_modules(NODE)? {
+        return Ok(missing);
+    }
+    against_a_server(&Command::new("node", ["--test"]).directory(files::root().join(NODE)))
+}
+
+fn go() -> Outcome<Ready> {
+    if let missing @ Ready::No(_) = setup::program("go", "golang-go")? {
+        return Ok(missing);
+    }
+    against_a_server(
+        &Command::new("go", ["test", "-count=1", "-v", "./..."]).directory(files::root().join(GO)),
+    )
+}
+
+fn against_a_server(tests: &Command) -> Outcome<Ready> {
+    let server = Server::start(&server::binary()?, PROCEDURES, &[])?;
+    tests.clone().variable("TOKAIDO_ADDRESS", format!("127.0.0.1:{}", server.port())).run()?;
+    Ok(Ready::Yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(outcome: Outcome<Ready>) -> Verdict {
+        Verdict { suite: "go", outcome, took: Duration::ZERO }
+    }
+
+    #[test]
+    fn a_skipped_suite_is_let_pass_except_where_everything_is_there() {
+        let skipped = [verdict(Ok(Ready::No("no go".into())))];
+        assert!(conclude(&skipped, false).is_ok());
+        assert!(conclude(&skipped, true).is_err());
+    }
+
+    #[test]
+    fn one_failed_suite_fails_the_whole() {
+        let verdicts = [verdict(Ok(Ready::Yes)), verdict(Err(Failure::new("no")))];
+        let failure = conclude(&verdicts, false).unwrap_err();
+        assert_eq!(failure.to_string(), "not passed: go");
+        assert!(conclude(&verdicts[..1], true).is_ok());
+    }
+
+    #[test]
+    fn a_suite_that_is_not_there_is_named() {
+        let failure = run(&["rust", "cobol"]).unwrap_err();
+        assert!(failure.to_string().starts_with("no suite cobol; there are tidy"), "{failure}");
+    }
+}

@@ -1,0 +1,56 @@
+//! The habits that a machine can check, as a ratchet: what was let through once is listed in
+//! `xtask/tidy.txt`, may shrink, and may not grow.
+
+mod ratchet;
+mod rules;
+
+use std::path::Path;
+
+use crate::{
+    failure::{Failure, Outcome},
+    files,
+};
+
+use ratchet::Ratchet;
+
+/// What stands against a rule: which rule, where, and by how much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Finding {
+    rule: &'static str,
+    /// The file, and the function within it where the rule is about one.
+    place: String,
+    /// What the rule counts: lines, or how often a word stands there.
+    count: usize,
+    /// How it reads to a person.
+    message: String,
+}
+
+/// Checks all source files.
+pub(crate) fn check() -> Outcome {
+    let mut findings = Vec::new();
+    let paths = files::tracked(&[".rs", ".lua", ".py", ".mjs", ".go"])?;
+    for path in &paths {
+        let text = files::read(path)?;
+        findings.extend(look_at(path, &text));
+    }
+    let ratchet = Ratchet::parse(&files::read("xtask/tidy.txt")?).map_err(Failure::new)?;
+    let complaints = ratchet.judge(&findings);
+    if complaints.is_empty() {
+        println!("tidy: {} files, {} known exceptions", paths.len(), ratchet.len());
+        return Ok(());
+    }
+    Err(Failure::new(format!("not tidy:\n{}", complaints.join("\n"))))
+}
+
+fn look_at(path: &Path, text: &str) -> Vec<Finding> {
+    let name = path.to_string_lossy();
+    let is_rust = name.ends_with(".rs");
+    let mut findings = Vec::new();
+    findings.extend(rules::long_file(&name, text));
+    findings.extend(rules::missing_head(&name, text));
+    if is_rust {
+        findings.extend(rules::long_functions(&name, text));
+        findings.extend(rules::forbidden_words(&name, text));
+    }
+    findings
+}
