@@ -22,6 +22,7 @@
 
 #![deny(missing_docs)]
 
+pub mod cache;
 pub mod cdb;
 mod clock;
 mod database;

@@ -1,0 +1,216 @@
+//! Who must go when a shard is full: S3-FIFO, with queues of segments in place of linked lists.
+//!
+//! Newcomers go into the *window*, a twentieth of the memory. When its oldest segment is drained,
+//! those that were used meanwhile move to the *main* queue, and the others go, remembered for a
+//! while in the [`Ghost`](super::ghost::Ghost): a newcomer that is remembered goes into the main
+//! queue at once. When the oldest segment of the main queue is drained, those that were used since
+//! it was written are written again at the end. So a scan passes through the window and disturbs
+//! nothing else, and a hit costs two bits in the record's header.
+//!
+//! *Invariant*: `bytes() <= shard_bytes` at all times. `make_room` leaves free of the budget what a
+//! drain may take on top, which is one segment: what it drains is given back only afterwards. Between
+//! drains the spare segment lies in that reserve, so it must not be counted as room for more.
+
+use super::{
+    ghost::Ghost,
+    record::{self, View},
+    segment::{Drained, Queue},
+    shard::{Now, Shard, hash_of},
+};
+
+/// The window's part of the shard. Measured: docs/cache.md.
+const WINDOW_PART: usize = 20;
+/// When this part of the memory in use is dead records, segments are compacted before living
+/// records are evicted.
+const DEAD_PART: usize = 4;
+/// One insertion may drain so many bytes while it looks for records that nobody used. From then
+/// on, each drain of the main queue lets go of a quarter of the living bytes, the least used, which
+/// bounds the work of one insertion: about a millisecond with short records.
+const PATIENCE_BYTES: usize = 512 << 10;
+const KEPT: (usize, usize) = (3, 4);
+
+impl Shard {
+    /// Evicts until a record can be written to `queue`, and an entry be added to the index.
+    pub(super) fn make_room(&mut self, queue: Queue, footprint: usize, now: &mut Now<'_>) {
+        for attempt in 0.. {
+            let is_full = self.index.is_full();
+            let has_room = self.segments.has_room(queue, footprint);
+            if has_room && !is_full {
+                return;
+            }
+            let segment = if has_room { 0 } else { self.segments.wanted(footprint) };
+            let growth = self.growth_bytes();
+            let in_use = self.bytes() - self.segments.spare_bytes();
+            if in_use + segment + growth + self.segments.reserve() <= self.layout.shard_bytes {
+                if is_full {
+                    self.grow_index();
+                }
+                return;
+            }
+            self.evict(attempt * self.layout.segment_len >= PATIENCE_BYTES, now);
+        }
+    }
+
+    /// What the index takes if it must grow now, and the ghost, which grows after it, when a drain
+    /// first needs it: in a cache that never fills up it takes nothing.
+    fn growth_bytes(&self) -> usize {
+        let (buckets, index_bytes) = match self.index.is_full() {
+            true => self.index.growth(),
+            false => (self.index.buckets(), 0),
+        };
+        let ghost_bytes = if self.ghost.sets() == buckets { 0 } else { Ghost::bytes_for(buckets) };
+        index_bytes + ghost_bytes
+    }
+
+    fn grow_index(&mut self) {
+        let (segments, hasher) = (&self.segments, &self.hasher);
+        self.index.grow(|location| hash_of(hasher, segments.view(location).key()));
+    }
+
+    /// One step: drains a segment. Each step but a compaction moves records on towards their end,
+    /// and a compaction leaves fewer dead bytes, so steps gain memory in the end.
+    fn evict(&mut self, is_urgent: bool, now: &mut Now<'_>) {
+        self.ghost.grow(self.index.buckets());
+        let used = self.segments.live() + self.segments.dead();
+        if self.segments.dead() > used / DEAD_PART
+            && let Some(number) = self.segments.most_dead(2 * DEAD_PART)
+        {
+            return self.compact(number, now);
+        }
+        // Urgency is for the main queue: what the window passes on to it gains nothing by itself.
+        let is_window_next = !is_urgent
+            && self.segments.queue_bytes(Queue::Window) > self.layout.shard_bytes / WINDOW_PART;
+        let main = self.segments.oldest(Queue::Main);
+        let window = self.segments.oldest(Queue::Window);
+        match (window, main) {
+            (Some(number), None) => self.drain_window(number, now),
+            (Some(number), _) if is_window_next => {
+                self.drain_window(number, now);
+            }
+            (_, Some(number)) => self.drain_main(number, is_urgent, now),
+            (None, None) => self.drop_index(),
+        }
+    }
+
+    /// With no record left, what fills the shard is an index for more records than it can hold.
+    fn drop_index(&mut self) {
+        assert_eq!(self.index.len(), 0, "records lie in segments");
+        self.clear();
+    }
+
+    fn drain_window(&mut self, number: u32, now: &mut Now<'_>) {
+        let drained = self.segments.detach(number);
+        self.drain(drained, now, |view| match view.visits() {
+            0 => Fate::Evict { is_remembered: true },
+            visits => Fate::Keep { queue: Queue::Main, visits: visits - 1 },
+        });
+    }
+
+    fn drain_main(&mut self, number: u32, is_urgent: bool, now: &mut Now<'_>) {
+        let drained = self.segments.detach(number);
+        let mut quota = Quota::new(&drained, is_urgent);
+        self.drain(drained, now, |view| {
+            if quota.keeps(view) {
+                Fate::Keep { queue: Queue::Main, visits: view.visits() - 1 }
+            } else {
+                Fate::Evict { is_remembered: false }
+            }
+        });
+    }
+
+    /// Writes the living records of a segment together again.
+    fn compact(&mut self, number: u32, now: &mut Now<'_>) {
+        let drained = self.segments.detach(number);
+        let queue = drained.queue;
+        self.drain(drained, now, |view| Fate::Keep { queue, visits: view.visits() });
+    }
+
+    /// Goes through a segment that was taken out of its queue.
+    fn drain(
+        &mut self,
+        drained: Drained,
+        now: &mut Now<'_>,
+        mut fate_of: impl FnMut(&View<'_>) -> Fate,
+    ) {
+        let mut moved_whole = None;
+        for (from, view) in drained.records() {
+            let hash = hash_of(&self.hasher, view.key());
+            if now.has_passed(view.expires_at_ms()) {
+                self.index.remove(hash, from);
+                self.counters.expired += 1;
+                continue;
+            }
+            match fate_of(&view) {
+                Fate::Evict { is_remembered } => {
+                    self.index.remove(hash, from);
+                    self.counters.evicted += 1;
+                    if is_remembered {
+                        self.ghost.remember(hash);
+                    }
+                }
+                Fate::Keep { queue, visits } if drained.is_one_record() => {
+                    moved_whole = Some((queue, visits));
+                }
+                Fate::Keep { queue, visits } => {
+                    let footprint = view.footprint();
+                    let to = self.segments.append(queue, footprint);
+                    let bytes = &mut self.segments.at_mut(to)[..footprint];
+                    bytes.copy_from_slice(drained.record_bytes(from, footprint));
+                    record::set_visits(bytes, visits);
+                    self.index.relocate(hash, from, to);
+                }
+            }
+        }
+        match moved_whole {
+            None => self.segments.release(drained),
+            Some((queue, visits)) => {
+                // The segment keeps its number, so the index is right about where the record is.
+                let location = self.segments.attach(queue, drained);
+                record::set_visits(self.segments.at_mut(location), visits);
+            }
+        }
+    }
+}
+
+/// What a drain does with a record.
+enum Fate {
+    Keep { queue: Queue, visits: u8 },
+    Evict { is_remembered: bool },
+}
+
+/// How much of a segment of the main queue is kept: the most used records, and nothing unused.
+struct Quota {
+    /// Records with more visits are kept; those with as many are kept while there is room; those
+    /// with fewer go.
+    visits: u8,
+    /// Room for those with as many, in bytes.
+    room: usize,
+}
+
+impl Quota {
+    fn new(drained: &Drained, is_urgent: bool) -> Self {
+        let mut bytes = [0; record::VISITS_MAX as usize + 1];
+        for (_, view) in drained.records() {
+            bytes[usize::from(view.visits())] += view.footprint();
+        }
+        let living: usize = bytes.iter().sum();
+        let is_bounded = is_urgent && !drained.is_one_record();
+        let mut room = if is_bounded { living * KEPT.0 / KEPT.1 } else { living };
+        for visits in (1..=record::VISITS_MAX).rev() {
+            match room.checked_sub(bytes[usize::from(visits)]) {
+                Some(rest) => room = rest,
+                None => return Self { visits, room },
+            }
+        }
+        Self { visits: 0, room: 0 }
+    }
+
+    fn keeps(&mut self, view: &View<'_>) -> bool {
+        if view.visits() != self.visits {
+            return view.visits() > self.visits;
+        }
+        let rest = self.room.checked_sub(view.footprint());
+        self.room = rest.unwrap_or(self.room);
+        rest.is_some()
+    }
+}

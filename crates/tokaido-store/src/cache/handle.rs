@@ -1,0 +1,231 @@
+//! The cache itself: which shard has a key, and the reads.
+
+use std::sync::Arc;
+
+use foldhash::quality::RandomState;
+
+use crate::{Clock, Record, limits};
+
+use super::{
+    CacheError, Options, OptionsError, Statistics, record,
+    segment::Location,
+    shard::{Key, Now, Shard, hash_of},
+    sync::{Mutex, lock},
+};
+
+/// A cache in memory, bounded in bytes, for any number of threads. See the [module](super).
+///
+/// Each call is atomic and locks one shard, for as long as the copy of a value takes; a call never
+/// runs the caller's code under a lock.
+pub struct Cache {
+    shards: Box<[Padded]>,
+    hasher: RandomState,
+    clock: Arc<dyn Clock>,
+    bytes_max: usize,
+    pub(super) record_len_max: usize,
+}
+
+/// A shard with its lock on cache lines of its own, two of them, since processors fetch pairs.
+#[repr(align(128))]
+struct Padded(Mutex<Shard>);
+
+/// What a read tells of a record beside its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// Length of the value, in bytes.
+    pub value_len: usize,
+    /// As they were set.
+    pub flags: u32,
+    /// When the record ceases to be seen, in ms since the epoch; `None`: never.
+    pub expires_at_ms: Option<u64>,
+    /// Changes with every write of the value, and is never used twice in one cache: memcached's
+    /// cas.
+    pub version: u64,
+}
+
+impl Metadata {
+    /// The record whose value was read with this.
+    #[must_use]
+    pub fn with<'v>(&self, value: &'v [u8]) -> Record<'v> {
+        let Self { flags, expires_at_ms, version, .. } = *self;
+        Record { value, flags, expires_at_ms, version }
+    }
+}
+
+impl From<Record<'_>> for Metadata {
+    #[inline]
+    fn from(record: Record<'_>) -> Self {
+        let Record { value, flags, expires_at_ms, version } = record;
+        Self { value_len: value.len(), flags, expires_at_ms, version }
+    }
+}
+
+impl Cache {
+    /// A cache with nothing in it. Memory is taken as records come.
+    ///
+    /// # Errors
+    /// If the options contradict each other.
+    pub fn new(options: Options) -> Result<Self, OptionsError> {
+        let layout = options.layout()?;
+        let hasher = RandomState::default();
+        let shard = |number| Padded(Mutex::new(Shard::new(number, layout, hasher.clone())));
+        Ok(Self {
+            shards: (0..layout.shards).map(shard).collect(),
+            hasher,
+            clock: options.clock,
+            bytes_max: options.bytes_max,
+            record_len_max: layout.record_len_max,
+        })
+    }
+
+    /// Copies the value of a key into `value`, in place of what was there.
+    ///
+    /// # Errors
+    /// [`CacheError::KeyLength`].
+    #[inline]
+    pub fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Metadata>, CacheError> {
+        self.read(key, |record| copy(record, value))
+    }
+
+    /// Reads many keys: calls `visit(i, record)` for every `keys[i]`, in order. Each key is read
+    /// on its own, through `buffer`, and no lock is held while `visit` runs.
+    ///
+    /// # Errors
+    /// [`CacheError::KeyLength`]; keys before the failing one have been visited.
+    pub fn get_many(
+        &self,
+        keys: &[&[u8]],
+        buffer: &mut Vec<u8>,
+        mut visit: impl FnMut(usize, Option<Record<'_>>),
+    ) -> Result<(), CacheError> {
+        for (i, key) in keys.iter().enumerate() {
+            let found = self.get(key, buffer)?;
+            visit(i, found.map(|metadata| metadata.with(buffer)));
+        }
+        Ok(())
+    }
+
+    /// As [`get`](Self::get), and gives the record a new expiry. The version stays.
+    ///
+    /// # Errors
+    /// [`CacheError::KeyLength`].
+    pub fn get_and_touch(
+        &self,
+        key: &[u8],
+        expires_at_ms: Option<u64>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Metadata>, CacheError> {
+        self.at(key, |shard, key, now| {
+            let found = shard.find(key, now);
+            if let Some(location) = found {
+                shard.set_expiry(location, expires_at_ms);
+            }
+            hit(shard, found, |record| copy(record, value))
+        })
+    }
+
+    /// What is known of a record, without its value and without counting as a use of it.
+    ///
+    /// # Errors
+    /// [`CacheError::KeyLength`].
+    pub fn metadata(&self, key: &[u8]) -> Result<Option<Metadata>, CacheError> {
+        self.at(key, |shard, key, now| {
+            shard.find(key, now).map(|found| shard.view(found).record().into())
+        })
+    }
+
+    /// What the cache has done and what it holds.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let mut sum = Statistics { bytes_max: self.bytes_max as u64, ..Statistics::default() };
+        for shard in 0..self.shards.len() {
+            self.in_shard(shard, |shard, _| sum.add(shard));
+        }
+        sum
+    }
+
+    /// Runs `read` on a record, under the shard's lock: for what copies, and nothing else.
+    #[inline]
+    pub(super) fn read<R>(
+        &self,
+        key: &[u8],
+        read: impl FnOnce(Record<'_>) -> R,
+    ) -> Result<Option<R>, CacheError> {
+        self.at(key, |shard, key, now| {
+            let found = shard.find(key, now);
+            hit(shard, found, read)
+        })
+    }
+
+    /// Runs one operation on the shard of a key.
+    #[inline]
+    pub(super) fn at<R>(
+        &self,
+        key: &[u8],
+        operation: impl FnOnce(&mut Shard, Key<'_>, &mut Now<'_>) -> R,
+    ) -> Result<R, CacheError> {
+        if key.is_empty() || key.len() > limits::KEY_LEN_MAX {
+            return Err(CacheError::KeyLength { len: key.len() });
+        }
+        let key = Key { bytes: key, hash: hash_of(&self.hasher, key) };
+        // The topmost byte of the hash, which nothing else is chosen by.
+        let shard = (key.hash >> 56) as usize & (self.shards.len() - 1);
+        Ok(self.in_shard(shard, |shard, now| operation(shard, key, now)))
+    }
+
+    /// Runs one operation on a shard.
+    #[inline]
+    pub(super) fn in_shard<R>(
+        &self,
+        number: usize,
+        operation: impl FnOnce(&mut Shard, &mut Now<'_>) -> R,
+    ) -> R {
+        let mut now = Now::new(&*self.clock);
+        let mut shard = lock(&self.shards[number].0);
+        shard.begin(&mut now);
+        operation(&mut shard, &mut now)
+    }
+
+    pub(super) fn shard_count(&self) -> usize {
+        self.shards.len()
+    }
+
+    pub(super) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    /// Refuses what no record, or no record here, may be as long as.
+    pub(super) fn check(&self, key: &[u8], value_len: usize) -> Result<(), CacheError> {
+        if value_len > limits::VALUE_LEN_MAX {
+            return Err(CacheError::ValueLength { len: value_len });
+        }
+        let len = record::footprint(key.len(), value_len);
+        if len > self.record_len_max {
+            return Err(CacheError::RecordTooLarge { len, max: self.record_len_max });
+        }
+        Ok(())
+    }
+}
+
+/// Counts a read, and runs `read` on what it found.
+#[inline]
+fn hit<R>(
+    shard: &mut Shard,
+    found: Option<Location>,
+    read: impl FnOnce(Record<'_>) -> R,
+) -> Option<R> {
+    let Some(found) = found else {
+        shard.counters.misses += 1;
+        return None;
+    };
+    shard.counters.hits += 1;
+    shard.visit(found);
+    Some(read(shard.view(found).record()))
+}
+
+#[inline]
+fn copy(record: Record<'_>, value: &mut Vec<u8>) -> Metadata {
+    value.clear();
+    value.extend_from_slice(record.value);
+    record.into()
+}

@@ -1,0 +1,49 @@
+//! The cache: memcached's role, in process.
+//!
+//! Records in memory, bounded in bytes, with flags, expiry and a version (memcached's cas), for
+//! any number of threads. It is **not transactional**: each call is atomic by itself, takes effect
+//! at once, and nothing is on disk. Decisions and figures: docs/cache.md.
+//!
+//! ```
+//! use tokaido_store::{NewRecord, cache};
+//!
+//! let cache = cache::Cache::new(cache::Options { bytes_max: 16 << 20, ..Default::default() })?;
+//! let version = cache.set(b"page:/index", NewRecord::of(b"<html>"))?;
+//!
+//! let mut value = Vec::new(); // Used again for every read, so that reads allocate nothing.
+//! let found = cache.get(b"page:/index", &mut value)?.expect("it was set a moment ago");
+//! assert_eq!((&value[..], found.version), (&b"<html>"[..], version));
+//!
+//! cache.set(b"hits", NewRecord::of(b"9"))?;
+//! assert_eq!(cache.increment(b"hits", 1)?, Some(10));
+//! assert!(cache.statistics().bytes_used <= 16 << 20);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Where to look: `handle` for the cache and its reads, `write`, `counter` and `scan` for the other
+//! operations, [`flat`] for callers in other languages; below them `shard` (what one lock guards),
+//! `index` (hash table), `segment` and `record` (memory), `evict` and `ghost` (who must go).
+
+mod counter;
+mod error;
+mod evict;
+pub mod flat;
+mod ghost;
+mod handle;
+mod index;
+mod memory;
+mod options;
+mod record;
+mod scan;
+mod segment;
+mod shard;
+mod statistics;
+mod sync;
+mod write;
+
+pub use error::{CacheError, OptionsError};
+pub use handle::{Cache, Metadata};
+pub use options::Options;
+pub use scan::{Cursor, Page};
+pub use statistics::Statistics;
+pub use write::CasOutcome;

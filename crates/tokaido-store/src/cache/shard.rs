@@ -1,0 +1,208 @@
+//! One part of the cache, behind one lock: its records, their index, and what they may take.
+
+use foldhash::quality::RandomState;
+
+use crate::{Clock, NewRecord};
+
+use super::{
+    ghost::Ghost,
+    index::Index,
+    options::Layout,
+    record::{self, View},
+    segment::{Location, Queue, Segments},
+    statistics::Counters,
+};
+
+/// A key with its hash.
+#[derive(Clone, Copy)]
+pub(super) struct Key<'k> {
+    pub(super) bytes: &'k [u8],
+    pub(super) hash: u64,
+}
+
+/// The time of one operation. The clock is only read if something asks: most records never expire.
+pub(super) struct Now<'c> {
+    clock: &'c dyn Clock,
+    read: Option<u64>,
+}
+
+impl<'c> Now<'c> {
+    pub(super) fn new(clock: &'c dyn Clock) -> Self {
+        Self { clock, read: None }
+    }
+
+    /// Milliseconds since the epoch, the same throughout the operation.
+    pub(super) fn ms(&mut self) -> u64 {
+        *self.read.get_or_insert_with(|| self.clock.now_ms())
+    }
+
+    #[inline]
+    pub(super) fn has_passed(&mut self, at_ms: Option<u64>) -> bool {
+        at_ms.is_some_and(|at| at <= self.ms())
+    }
+}
+
+pub(super) struct Shard {
+    pub(super) segments: Segments,
+    pub(super) index: Index,
+    pub(super) ghost: Ghost,
+    pub(super) hasher: RandomState,
+    pub(super) counters: Counters,
+    pub(super) layout: Layout,
+    /// When everything that is here by then goes.
+    flush_at_ms: Option<u64>,
+    /// Versions grow by the number of shards, from the shard's own number: none is used twice.
+    version: u64,
+    /// The bucket from which the next search for expired records goes on.
+    expiry_cursor: usize,
+}
+
+impl Shard {
+    pub(super) fn new(number: usize, layout: Layout, hasher: RandomState) -> Self {
+        Self {
+            segments: Segments::new(layout.segment_len),
+            index: Index::default(),
+            ghost: Ghost::default(),
+            hasher,
+            counters: Counters::default(),
+            layout,
+            flush_at_ms: None,
+            version: number as u64,
+            expiry_cursor: 0,
+        }
+    }
+
+    /// Bytes that the shard has allocated.
+    pub(super) fn bytes(&self) -> usize {
+        self.segments.bytes() + self.index.bytes() + self.ghost.bytes()
+    }
+
+    /// Forgets everything and gives the memory back. Counters and versions go on.
+    pub(super) fn clear(&mut self) {
+        self.counters.flushed += self.index.len() as u64;
+        self.segments = Segments::new(self.layout.segment_len);
+        self.index = Index::default();
+        self.ghost = Ghost::default();
+    }
+
+    /// Everything that is here at that time goes then. A time that has come takes effect with the
+    /// next operation on the shard, which is before anyone could see the difference.
+    pub(super) fn flush_at(&mut self, at_ms: u64) {
+        self.flush_at_ms = Some(at_ms);
+    }
+
+    /// What must come before every other operation.
+    #[inline]
+    pub(super) fn begin(&mut self, now: &mut Now<'_>) {
+        if self.flush_at_ms.is_some() && now.has_passed(self.flush_at_ms) {
+            self.flush_at_ms = None;
+            self.clear();
+        }
+    }
+
+    #[inline]
+    pub(super) fn view(&self, location: Location) -> View<'_> {
+        self.segments.view(location)
+    }
+
+    /// The record of a key, if it is there and has not expired.
+    #[inline]
+    pub(super) fn find(&mut self, key: Key<'_>, now: &mut Now<'_>) -> Option<Location> {
+        let segments = &self.segments;
+        let found = self.index.find(key.hash, |at| segments.view(at).key() == key.bytes)?;
+        if now.has_passed(segments.view(found).expires_at_ms()) {
+            self.remove(key.hash, found);
+            self.counters.expired += 1;
+            return None;
+        }
+        Some(found)
+    }
+
+    /// Counts a use of a record, so that it is kept longer.
+    #[inline]
+    pub(super) fn visit(&mut self, location: Location) {
+        record::visit(self.segments.at_mut(location));
+    }
+
+    /// Takes a record out.
+    pub(super) fn remove(&mut self, hash: u64, location: Location) {
+        self.index.remove(hash, location);
+        self.segments.kill(location);
+    }
+
+    /// Puts a record in place of `old`, which [`find`](Self::find) has found under the key; gives
+    /// its version. The caller has checked the lengths.
+    pub(super) fn put(
+        &mut self,
+        key: Key<'_>,
+        new: &NewRecord<'_>,
+        old: Option<Location>,
+        now: &mut Now<'_>,
+    ) -> u64 {
+        let version = self.next_version();
+        self.counters.sets += 1;
+        let footprint = record::footprint(key.bytes.len(), new.value.len());
+        let (queue, visits) = match old {
+            None => (self.queue_for(key.hash), 0),
+            Some(old) => {
+                let view = self.view(old);
+                let visits = (view.visits() + 1).min(record::VISITS_MAX);
+                if view.footprint() == footprint {
+                    record::write(self.segments.at_mut(old), key.bytes, new, version, visits);
+                    return version;
+                }
+                let queue = self.segments.queue_of(old);
+                self.remove(key.hash, old);
+                (queue, visits)
+            }
+        };
+        self.make_room(queue, footprint, now);
+        let location = self.segments.append(queue, footprint);
+        record::write(self.segments.at_mut(location), key.bytes, new, version, visits);
+        let (segments, hasher) = (&self.segments, &self.hasher);
+        self.index.insert(key.hash, location, |at| hash_of(hasher, segments.view(at).key()));
+        version
+    }
+
+    fn queue_for(&mut self, hash: u64) -> Queue {
+        if self.ghost.recall(hash, self.index.len()) { Queue::Main } else { Queue::Window }
+    }
+
+    /// Expiry is no change of the value, so the version stays, as memcached has it.
+    pub(super) fn set_expiry(&mut self, location: Location, expires_at_ms: Option<u64>) {
+        record::set_expiry(self.segments.at_mut(location), expires_at_ms);
+    }
+
+    fn next_version(&mut self) -> u64 {
+        self.version = record::version_of(self.version + self.layout.shards as u64);
+        self.version
+    }
+
+    /// Looks at the records of up to `buckets` buckets and removes those that have expired. Gives
+    /// how many it has removed.
+    pub(super) fn remove_expired(&mut self, buckets: usize, now: &mut Now<'_>) -> usize {
+        let mut removed = 0;
+        for _ in 0..buckets.min(self.index.buckets()) {
+            self.expiry_cursor = (self.expiry_cursor + 1) % self.index.buckets();
+            for location in self.index.in_bucket(self.expiry_cursor) {
+                let view = self.view(location);
+                if now.has_passed(view.expires_at_ms()) {
+                    let hash = hash_of(&self.hasher, view.key());
+                    self.remove(hash, location);
+                    removed += 1;
+                }
+            }
+        }
+        self.counters.expired += removed as u64;
+        removed
+    }
+}
+
+/// The hash of a key, by the seed that the cache drew when it was made.
+#[inline]
+pub(super) fn hash_of(hasher: &RandomState, key: &[u8]) -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    let mut hasher = hasher.build_hasher();
+    hasher.write(key);
+    hasher.finish()
+}

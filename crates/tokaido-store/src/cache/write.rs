@@ -1,0 +1,218 @@
+//! The writes: set and its conditional forms, append, delete, touch, flush.
+
+use crate::{Condition, NewRecord};
+
+use super::{
+    Cache, CacheError,
+    segment::Location,
+    shard::{Key, Now, Shard},
+};
+
+/// What came of a write that names the version it wants to replace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CasOutcome {
+    /// The value was put, and has this version.
+    Stored(u64),
+    /// The record has another version, and stays.
+    Exists,
+    /// There is no such record.
+    NotFound,
+}
+
+/// Where `append` and `prepend` put their bytes.
+#[derive(Clone, Copy)]
+enum Side {
+    Front,
+    Back,
+}
+
+impl Cache {
+    /// Puts a record, in place of what was there; gives its version.
+    ///
+    /// # Errors
+    /// [`CacheError`], for a key or a value of a length that the cache does not take. What was
+    /// there stays.
+    pub fn set(&self, key: &[u8], record: NewRecord<'_>) -> Result<u64, CacheError> {
+        self.check(key, record.value.len())?;
+        self.at(key, |shard, key, now| {
+            let old = shard.find(key, now);
+            shard.put(key, &record, old, now)
+        })
+    }
+
+    /// Puts a record if there is none; gives its version if it did.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn add(&self, key: &[u8], record: NewRecord<'_>) -> Result<Option<u64>, CacheError> {
+        self.set_if(key, Condition::Absent, record)
+    }
+
+    /// Puts a record if there is one; gives its version if it did.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn replace(&self, key: &[u8], record: NewRecord<'_>) -> Result<Option<u64>, CacheError> {
+        self.set_if(key, Condition::Present, record)
+    }
+
+    /// Puts a record if `condition` holds; gives its version if it did.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn set_if(
+        &self,
+        key: &[u8],
+        condition: Condition<'_>,
+        record: NewRecord<'_>,
+    ) -> Result<Option<u64>, CacheError> {
+        self.check(key, record.value.len())?;
+        self.at(key, |shard, key, now| {
+            let old = shard.find(key, now);
+            let found = old.map(|old| shard.view(old).record());
+            let holds = match condition {
+                Condition::Absent => found.is_none(),
+                Condition::Present => found.is_some(),
+                Condition::Version(version) => found.is_some_and(|r| r.version == version),
+                Condition::Value(value) => found.is_some_and(|r| r.value == value),
+            };
+            holds.then(|| shard.put(key, &record, old, now))
+        })
+    }
+
+    /// Puts a record if the one that is there has `version`.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn cas(
+        &self,
+        key: &[u8],
+        version: u64,
+        record: NewRecord<'_>,
+    ) -> Result<CasOutcome, CacheError> {
+        self.check(key, record.value.len())?;
+        self.at(key, |shard, key, now| match shard.find(key, now) {
+            None => CasOutcome::NotFound,
+            Some(old) if shard.view(old).record().version != version => CasOutcome::Exists,
+            old => CasOutcome::Stored(shard.put(key, &record, old, now)),
+        })
+    }
+
+    /// Writes `suffix` behind a value, if there is one; gives the new version. Flags and expiry
+    /// stay.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set), for the value as it would become.
+    pub fn append(&self, key: &[u8], suffix: &[u8]) -> Result<Option<u64>, CacheError> {
+        self.extend(key, suffix, Side::Back)
+    }
+
+    /// Writes `prefix` before a value, if there is one; gives the new version. Flags and expiry
+    /// stay.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set), for the value as it would become.
+    pub fn prepend(&self, key: &[u8], prefix: &[u8]) -> Result<Option<u64>, CacheError> {
+        self.extend(key, prefix, Side::Front)
+    }
+
+    fn extend(&self, key: &[u8], bytes: &[u8], side: Side) -> Result<Option<u64>, CacheError> {
+        self.at(key, |shard, key, now| {
+            let Some(old) = shard.find(key, now) else { return Ok(None) };
+            let record = shard.view(old).record();
+            self.check(key.bytes, record.value.len() + bytes.len())?;
+            let value = match side {
+                Side::Front => [bytes, record.value].concat(),
+                Side::Back => [record.value, bytes].concat(),
+            };
+            Ok(Some(put_value(shard, key, &value, old, now)))
+        })?
+    }
+
+    /// Deletes a record; tells whether there was one.
+    ///
+    /// # Errors
+    /// [`CacheError::KeyLength`].
+    pub fn delete(&self, key: &[u8]) -> Result<bool, CacheError> {
+        self.delete_if(key, |_| true).map(|outcome| outcome != CasOutcome::NotFound)
+    }
+
+    /// Deletes a record if it has `version`. A record that went is `Stored(version)`.
+    ///
+    /// # Errors
+    /// [`CacheError::KeyLength`].
+    pub fn delete_version(&self, key: &[u8], version: u64) -> Result<CasOutcome, CacheError> {
+        self.delete_if(key, |found| found == version)
+    }
+
+    fn delete_if(
+        &self,
+        key: &[u8],
+        is_meant: impl FnOnce(u64) -> bool,
+    ) -> Result<CasOutcome, CacheError> {
+        self.at(key, |shard, key, now| {
+            let Some(found) = shard.find(key, now) else { return CasOutcome::NotFound };
+            let version = shard.view(found).record().version;
+            if !is_meant(version) {
+                return CasOutcome::Exists;
+            }
+            shard.remove(key.hash, found);
+            shard.counters.deleted += 1;
+            CasOutcome::Stored(version)
+        })
+    }
+
+    /// Gives a record a new expiry; tells whether there was one. The version stays.
+    ///
+    /// # Errors
+    /// [`CacheError::KeyLength`].
+    pub fn touch(&self, key: &[u8], expires_at_ms: Option<u64>) -> Result<bool, CacheError> {
+        self.at(key, |shard, key, now| {
+            let Some(found) = shard.find(key, now) else { return false };
+            shard.set_expiry(found, expires_at_ms);
+            shard.visit(found);
+            true
+        })
+    }
+
+    /// Removes every record that is there when `delay_ms` have passed; at once if it is 0. A
+    /// second call before that time replaces the first. Shards are emptied one after another: a
+    /// record set during the call may stay.
+    pub fn flush_all(&self, delay_ms: u64) {
+        let at_ms = match delay_ms {
+            0 => 0,
+            delay => self.clock().now_ms().saturating_add(delay),
+        };
+        for number in 0..self.shard_count() {
+            self.in_shard(number, |shard, now| {
+                shard.flush_at(at_ms);
+                shard.begin(now);
+            });
+        }
+    }
+
+    /// Looks at about `records_max` records and removes those that have expired; gives how many
+    /// it has removed. Each call goes on where the last one ended. Eviction removes the expired
+    /// without this; a call now and then lets their memory be used sooner.
+    pub fn remove_expired(&self, records_max: usize) -> usize {
+        /// A bucket holds about this many records.
+        const RECORDS_PER_BUCKET: usize = 8;
+        let buckets = records_max.div_ceil(RECORDS_PER_BUCKET * self.shard_count());
+        (0..self.shard_count())
+            .map(|number| self.in_shard(number, |shard, now| shard.remove_expired(buckets, now)))
+            .sum()
+    }
+}
+
+/// Puts another value under a key, and leaves flags and expiry as they are.
+pub(super) fn put_value(
+    shard: &mut Shard,
+    key: Key<'_>,
+    value: &[u8],
+    old: Location,
+    now: &mut Now<'_>,
+) -> u64 {
+    let record = shard.view(old).record();
+    let new = NewRecord { value, flags: record.flags, expires_at_ms: record.expires_at_ms };
+    shard.put(key, &new, Some(old), now)
+}
