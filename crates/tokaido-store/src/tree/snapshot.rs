@@ -103,13 +103,17 @@ impl ReadTransaction for TreeSnapshot {
     }
 
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
-        self.hold()?;
-        let Some(tree) = self.trees.get(database) else { return Ok(DatabaseStatistics::default()) };
-        // The sums are of the last commit, so the view of the base must be of the last checkpoint.
-        let mut base = BaseView::new(Arc::clone(&self.shared.base))?;
+        // The sums are of the last commit, so the tree and the base must be those of now.
         loop {
-            base.renew()?;
-            if let Some(sum) = lock(&self.shared.accounts).total(tree, &base)? {
+            let changed = self.shared.catalog_changed();
+            let view = self.shared.view(self.shared.published())?;
+            let Some(tree) = TreeMap::read(&view)?.get(database) else {
+                return Ok(DatabaseStatistics::default());
+            };
+            let sum = lock(&self.shared.accounts).total(tree, &view.base)?;
+            if let Some(sum) = sum
+                && changed == self.shared.catalog_changed()
+            {
                 return Ok(sum.into());
             }
             std::thread::yield_now();
