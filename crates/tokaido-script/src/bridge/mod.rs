@@ -7,6 +7,7 @@
 pub(crate) mod context;
 mod databases;
 mod exchange;
+pub(crate) mod host;
 mod many;
 mod native;
 mod read;
@@ -16,4 +17,5 @@ mod write;
 
 pub(crate) use context::Context;
 pub(crate) use exchange::Exchange;
+pub use host::HostFunction;
 pub(crate) use native::functions;
