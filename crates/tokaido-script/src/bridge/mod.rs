@@ -3,6 +3,7 @@
 //!
 //! Rules that hold for every function here: nothing unwinds out of it, it never calls Lua, it
 //! answers a code, and what it has to say besides stands in the [`context::Reply`].
+//! Only [`host`] is reached by the C API instead, since its arguments may be any values.
 
 pub(crate) mod context;
 mod databases;

@@ -9,8 +9,7 @@ use rustyline::{
 use tokaido_server::redis::COMMANDS;
 
 /// What the shell itself, and Lua in it, know beside commands and procedures.
-const OWN_NAMES: [&str; 6] =
-    ["help", "exit", "command(", "tokaido.transact(", "tokaido.snapshot(", "print("];
+const OWN_NAMES: [&str; 5] = ["help", "exit", "tokaido.transact(", "tokaido.snapshot(", "print("];
 
 /// Knows the names that a line may begin with.
 pub(crate) struct Names {
