@@ -1,12 +1,13 @@
 -- Scripts and the shell: code that runs outside of any transaction, and begins its own.
 
-local core = ...
+local core, call_host, context_address = ...
 
 local native = core.native
 local context, reply, ffi_string = native.context, native.reply, native.string
 local begin_write, begin_read = native.begin_write, native.begin_read
 local commit, rollback = native.commit, native.rollback
 local xpcall, error, select, unpack, type = xpcall, error, select, unpack, type
+local rawset = rawset
 
 local YES, CONFLICT = 1, 3
 
@@ -72,3 +73,12 @@ local session = core.sandbox.environment(false)
 session.tokaido = core.loader.builtin.tokaido
 session.json = core.loader.builtin["tokaido.json"]
 core.session = session
+
+-- Makes a function of the program that runs us a global of scripts.
+function core.set_host_function(name, index)
+  rawset(session, name, function(...)
+    local ok, result = call_host(context_address, index, ...)
+    if not ok then error(result, 2) end
+    return result
+  end)
+end

@@ -41,7 +41,7 @@ fn functions(class: &str, table: &Table) -> Vec<String> {
 
 fn engine() -> Engine {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    Engine::new(&store, Limits::default()).unwrap()
+    Engine::new(&Ok(store), Limits::default()).unwrap()
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! One LuaJIT state with the prelude in it, and protected calls into it.
 
-use std::{ffi::c_int, sync::Arc};
+use std::ffi::c_int;
 
 use mlua::{Function, LightUserData, Lua, LuaOptions, StdLib, Table, chunk::ChunkMode, ffi};
-use tokaido_store::Store;
 
 use crate::{
     Limits, Value, VmError,
     bridge::{
         self, Context,
-        context::{Entering, LuaSide, Target},
+        context::{Entering, LuaSide, StoreOrReason, Target},
+        host::{self, SharedFunction},
     },
     convert::{Converter, Unconvertible},
     json,
@@ -91,11 +91,11 @@ impl Drop for Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(store: &Arc<dyn Store>, limits: Limits) -> Result<Self, VmError> {
+    pub(crate) fn new(store: &StoreOrReason, limits: Limits) -> Result<Self, VmError> {
         Self::build(store, limits).map_err(|error| VmError(error.to_string()))
     }
 
-    fn build(store: &Arc<dyn Store>, limits: Limits) -> mlua::Result<Self> {
+    fn build(store: &StoreOrReason, limits: Limits) -> mlua::Result<Self> {
         let libraries = StdLib::TABLE
             | StdLib::STRING
             | StdLib::MATH
@@ -107,7 +107,7 @@ impl Engine {
         // SAFETY: the unsafe libraries are for the prelude; it takes them out of the globals
         // before any other code runs.
         let lua = unsafe { Lua::unsafe_new_with(libraries, LuaOptions::default()) };
-        let context = ContextOwner(Box::into_raw(Box::new(Context::new(Arc::clone(store)))));
+        let context = ContextOwner(Box::into_raw(Box::new(Context::new(store.clone()))));
         let core = run_prelude(&lua, context.0)?;
         let (state, references) = take_references(&lua, &core, context.0)?;
         lua.set_memory_limit(memory::wall_bytes(limits.memory_bytes))?;
@@ -130,6 +130,14 @@ impl Engine {
     pub(crate) fn context(&mut self) -> &mut Context {
         // SAFETY: native functions borrow it only while Lua runs, which needs `&mut self`.
         unsafe { &mut *self.context.0 }
+    }
+
+    /// Makes a function of the host a global of scripts.
+    pub(crate) fn set_function(&mut self, function: SharedFunction) -> mlua::Result<()> {
+        let functions = &mut self.context().functions;
+        let (index, name) = (functions.len(), function.0.clone());
+        functions.push(function);
+        self.core.get::<Function>("set_host_function")?.call((name, index))
     }
 
     /// Runs `body` without a memory limit.
@@ -383,6 +391,11 @@ fn run_prelude(lua: &Lua, context: *mut Context) -> mlua::Result<Table> {
                 // SAFETY: keeps to the rules of C functions; the prelude passes what it takes.
                 let match_counted = unsafe { lua.create_c_function(pattern::lua_match)? };
                 chunk.call::<()>((&core, match_counted))?;
+            }
+            "script" => {
+                // SAFETY: keeps to the rules of C functions, and is given the context.
+                let call_host = unsafe { lua.create_c_function(host::lua_call_host)? };
+                chunk.call::<()>((&core, call_host, address))?;
             }
             _ => chunk.call::<()>(&core)?,
         }

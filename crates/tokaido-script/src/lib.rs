@@ -25,6 +25,7 @@ mod value;
 mod vm;
 mod watchdog;
 
+pub use bridge::HostFunction;
 pub use http::{HttpRequest, HttpResponse};
 pub use procedure::{Mode, Procedure, ProcedureId, Route};
 pub use source::{LoadError, SOURCE_DEPTH_MAX, SOURCE_LEN_MAX, SOURCES_MAX, Source, Sources};

@@ -1,13 +1,14 @@
 //! A Lua virtual machine and the calls into it: limits, errors, and a new engine where the old one
 //! can no longer be trusted.
 
-use std::{collections::HashMap, io::Write as _, sync::Arc, time::Duration};
+use std::{cell::RefCell, collections::HashMap, io::Write as _, rc::Rc, sync::Arc, time::Duration};
 
 use mlua::{Function, Table, chunk::ChunkMode};
 use tokaido_store::{ReadTransaction, Store, WriteTransaction, Writer};
 
 use crate::{
-    HttpRequest, HttpResponse, LoadError, Procedure, ProcedureId, Sources, Value,
+    HostFunction, HttpRequest, HttpResponse, LoadError, Procedure, ProcedureId, Sources, Value,
+    bridge::{context::StoreOrReason, host::SharedFunction},
     engine::{Engine, Failure},
     load,
 };
@@ -91,7 +92,8 @@ pub struct Vm {
     engine: Engine,
     procedures: Vec<Procedure>,
     names: HashMap<Vec<u8>, ProcedureId>,
-    store: Arc<dyn Store>,
+    functions: Vec<SharedFunction>,
+    store: StoreOrReason,
     sources: Sources,
     limits: Limits,
 }
@@ -107,14 +109,46 @@ impl Vm {
         sources: &Sources,
         limits: Limits,
     ) -> Result<(Self, Vec<LoadError>), VmError> {
-        let mut engine = Engine::new(store, limits)?;
+        Self::start(Ok(Arc::clone(store)), sources, limits)
+    }
+
+    /// Starts a VM that has no store and no procedures, for scripts alone: in them
+    /// `tokaido.transact` and `tokaido.snapshot` raise `why`.
+    ///
+    /// # Errors
+    /// If LuaJIT cannot start.
+    pub fn without_store(why: &str) -> Result<Self, VmError> {
+        let (vm, _) = Self::start(Err(why.into()), &Sources::default(), Limits::default())?;
+        Ok(vm)
+    }
+
+    fn start(
+        store: StoreOrReason,
+        sources: &Sources,
+        limits: Limits,
+    ) -> Result<(Self, Vec<LoadError>), VmError> {
+        let mut engine = Engine::new(&store, limits)?;
         let (procedures, errors) = load::load(&mut engine, sources)?;
         let names = (0..)
             .zip(&procedures)
             .map(|(i, procedure)| (procedure.name.clone().into_bytes(), ProcedureId(i)))
             .collect();
-        let (store, sources) = (Arc::clone(store), sources.clone());
-        Ok((Self { engine, procedures, names, store, sources, limits }, errors))
+        let (functions, sources) = (Vec::new(), sources.clone());
+        Ok((Self { engine, procedures, names, functions, store, sources, limits }, errors))
+    }
+
+    /// Makes a function a global of that name in the scripts of [`run_script`](Self::run_script).
+    /// Arguments and result are converted as those of procedures; its `Err`, and a panic in it,
+    /// is an error at the line that called it.
+    ///
+    /// # Errors
+    /// If the VM has no memory left.
+    pub fn set_function(&mut self, name: &str, function: HostFunction) -> Result<(), VmError> {
+        let function: SharedFunction = Rc::new((name.to_owned(), RefCell::new(function)));
+        let set = self.engine.set_function(Rc::clone(&function));
+        set.map_err(|error| VmError(error.to_string()))?;
+        self.functions.push(function);
+        Ok(())
     }
 
     /// Every procedure, in the order of module and name.
@@ -243,6 +277,10 @@ impl Vm {
     fn replace_engine(&mut self) {
         let replaced = Engine::new(&self.store, self.limits).and_then(|mut engine| {
             let (procedures, _) = load::load(&mut engine, &self.sources)?;
+            for function in &self.functions {
+                let set = engine.set_function(Rc::clone(function));
+                set.map_err(|error| VmError(error.to_string()))?;
+            }
             Ok((engine, procedures))
         });
         match replaced {
@@ -260,7 +298,8 @@ impl Vm {
     /// In it, `tokaido.transact(f, …)` calls `f(tx, …)` in a transaction that is durable when it
     /// returns, `tokaido.snapshot(f, …)` calls it on a snapshot, and `print` writes to stdout. The
     /// arguments are `...` in the chunk, and the global `arg`.
-    /// Globals may be set, and stay between calls, so that a session can build on them.
+    /// Globals may be set, and stay between calls, so that a session can build on them. Without a
+    /// writer, as in a VM without a store, there are no transactions.
     ///
     /// # Errors
     /// See [`CallError`].
@@ -269,7 +308,7 @@ impl Vm {
         chunk_name: &str,
         text: &[u8],
         arguments: &[Value],
-        writer: &mut dyn Writer,
+        mut writer: Option<&mut dyn Writer>,
     ) -> Result<Vec<Value>, CallError> {
         check_arguments(arguments)?;
         let raised = |message: String| CallError::Raised { message, traceback: String::new() };
@@ -288,10 +327,14 @@ impl Vm {
             let context = engine.context();
             context.procedure.clear();
             context.procedure.push_str(chunk_name);
-            let writer: *mut (dyn Writer + '_) = writer;
-            // SAFETY: only the lifetime is lengthened; it is taken away again below.
-            context.writer = Some(unsafe {
-                std::mem::transmute::<*mut (dyn Writer + '_), *mut (dyn Writer + 'static)>(writer)
+            context.writer = writer.as_deref_mut().map(|writer| {
+                let writer: *mut (dyn Writer + '_) = writer;
+                // SAFETY: only the lifetime is lengthened; it is taken away again below.
+                unsafe {
+                    std::mem::transmute::<*mut (dyn Writer + '_), *mut (dyn Writer + 'static)>(
+                        writer,
+                    )
+                }
             });
             let results = engine.run_chunk(chunk, arguments);
             let context = engine.context();
@@ -302,7 +345,9 @@ impl Vm {
             results
         });
         // What a script left open, because an error passed through, has not happened.
-        writer.rollback().map_err(|error| raised(error.to_string()))?;
+        if let Some(writer) = writer {
+            writer.rollback().map_err(|error| raised(error.to_string()))?;
+        }
         match outcome {
             Ok(Ok(results)) => Ok(results),
             Ok(Err(failure)) => Err(self.error(chunk_name.to_owned(), failure)),

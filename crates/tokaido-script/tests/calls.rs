@@ -311,7 +311,8 @@ fn outside_of_a_call_there_is_no_transaction() {
     let mut writer = bed.store.writer().unwrap();
     for expression in ["m.db:get('a')", "m.db:put('a', 1)", "m.kept.other", "m.db:count()"] {
         let script = format!("local m = require 'm'\nlocal x = {expression}");
-        let error = bed.vm.run_script("s.lua", script.as_bytes(), &[], &mut *writer).unwrap_err();
+        let error =
+            bed.vm.run_script("s.lua", script.as_bytes(), &[], Some(&mut *writer)).unwrap_err();
         assert!(
             error.to_string().ends_with(
                 "this transaction has ended; a database can only be used while the procedure that got it runs"

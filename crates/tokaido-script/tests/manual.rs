@@ -42,7 +42,7 @@ fn every_block_runs() {
     }
     assert_eq!(scripts.len(), 1);
     let mut writer = bed.store.writer().unwrap();
-    bed.vm.run_script("script.lua", scripts[0].1.as_bytes(), &[], &mut *writer).unwrap();
+    bed.vm.run_script("script.lua", scripts[0].1.as_bytes(), &[], Some(&mut *writer)).unwrap();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod support;
 
 use support::{Bed, text};
-use tokaido_script::{CallError, Value};
+use tokaido_script::{CallError, Value, Vm};
 use tokaido_store::Store as _;
 
 struct Session {
@@ -21,7 +21,7 @@ impl Session {
     }
 
     fn run(&mut self, script: &str) -> Result<Vec<Value>, CallError> {
-        self.bed.vm.run_script("s.lua", script.as_bytes(), &[], &mut *self.writer)
+        self.bed.vm.run_script("s.lua", script.as_bytes(), &[], Some(&mut *self.writer))
     }
 }
 
@@ -110,7 +110,7 @@ fn globals_stay_between_runs_and_modules_do_not_see_them() {
             "s.lua",
             b"return select('#', ...), arg[2], ...",
             &arguments,
-            &mut *session.writer,
+            Some(&mut *session.writer),
         )
         .unwrap();
     assert_eq!(results, [Value::Integer(2), text("y"), text("x"), text("y")]);
@@ -128,8 +128,89 @@ fn a_script_has_no_limits_and_procedures_have_theirs_again() {
     let mut writer = bed.store.writer().unwrap();
     let script = b"local t = {} for i = 1, 1e6 do t[i] = {i} end
         local till = os.clock() + 0.2 while os.clock() < till do end return #t";
-    let results = bed.vm.run_script("s.lua", script, &[], &mut *writer).unwrap();
+    let results = bed.vm.run_script("s.lua", script, &[], Some(&mut *writer)).unwrap();
     assert_eq!(results, [Value::Integer(1_000_000)]);
     drop(writer);
     assert!(matches!(bed.run(), Err(CallError::MemoryLimit { .. } | CallError::TimeLimit { .. })));
+}
+
+#[test]
+fn a_function_of_the_host_is_a_global_of_scripts() {
+    let mut session = Session::new();
+    let mut calls = 0;
+    let echo = move |arguments: &[Value]| {
+        calls += 1;
+        Ok(Value::Array(vec![Value::Integer(calls), Value::Array(arguments.to_vec())]))
+    };
+    session.bed.vm.set_function("echo", Box::new(echo)).unwrap();
+    let wide = Value::Integer(i64::MAX);
+    let results = session.run(
+        "local first = echo(nil, 'a\\0b', 1.5, { k = true }, { 1, 2 })
+        local wide = echo(9223372036854775807LL)[2][1]
+        return first, wide, wide == 9223372036854775807LL",
+    );
+    let arguments = Value::Array(vec![
+        Value::Nil,
+        text("a\0b"),
+        Value::Number(1.5),
+        Value::Map(vec![(text("k"), Value::Boolean(true))]),
+        Value::Array(vec![Value::Integer(1), Value::Integer(2)]),
+    ]);
+    let first = Value::Array(vec![Value::Integer(1), arguments]);
+    assert_eq!(results.unwrap(), [first, wide, Value::Boolean(true)]);
+
+    session.bed.vm.set_function("nothing", Box::new(|_| Ok(Value::Nil))).unwrap();
+    assert_eq!(session.run("return nothing() == nil").unwrap(), [Value::Boolean(true)]);
+}
+
+#[test]
+fn a_function_of_the_host_that_fails_raises_at_the_line_that_called_it() {
+    let mut session = Session::new();
+    session.bed.vm.set_function("refuse", Box::new(|_| Err("no such luck".to_owned()))).unwrap();
+    session.bed.vm.set_function("panics", Box::new(|_| panic!("a test of panics"))).unwrap();
+    let map = Value::Map(vec![(Value::Array(vec![]), Value::Nil)]);
+    session.bed.vm.set_function("odd", Box::new(move |_| Ok(map.clone()))).unwrap();
+    for (script, expected) in [
+        ("local a = 1\nlocal b = refuse(a)", "s.lua:2: no such luck"),
+        (
+            "local a = panics()",
+            "s.lua:1: panics panicked, which is a fault of tokaido; please report it",
+        ),
+        (
+            "local a = refuse(1, { x = print })",
+            "s.lua:1: argument 2 of refuse has a function at .x, which cannot be passed on",
+        ),
+        (
+            "local a = odd()",
+            "s.lua:1: the result of odd is nested too deeply, or has a map key that no table has",
+        ),
+    ] {
+        assert_eq!(session.run(script).unwrap_err().to_string(), expected, "{script}");
+        let caught = format!("return (pcall(function() {script} end))");
+        assert_eq!(session.run(&caught).unwrap(), [Value::Boolean(false)]);
+    }
+    assert_eq!(session.run("return 1").unwrap(), [Value::Integer(1)]);
+}
+
+#[test]
+fn a_function_of_the_host_outlives_an_engine_that_is_replaced() {
+    let body = "local t = {} for i = 1, 1e9 do t[i] = { i } end";
+    let limits =
+        tokaido_script::Limits { time: std::time::Duration::from_secs(60), memory_bytes: 16 << 20 };
+    let mut bed = Bed::with_limits(&[("m", &support::write_body(body))], limits);
+    bed.vm.set_function("seven", Box::new(|_| Ok(Value::Integer(7)))).unwrap();
+    assert!(matches!(bed.run(), Err(CallError::MemoryLimit { .. })));
+    let results = bed.vm.run_script("s.lua", b"return seven()", &[], None);
+    assert_eq!(results.unwrap(), [Value::Integer(7)]);
+}
+
+#[test]
+fn a_vm_without_a_store_says_why() {
+    let mut vm = Vm::without_store("there is no store here").unwrap();
+    for script in ["tokaido.transact(print)", "tokaido.snapshot(print)"] {
+        let error = vm.run_script("s.lua", script.as_bytes(), &[], None).unwrap_err();
+        assert_eq!(error.to_string(), "there is no store here");
+    }
+    let results = vm.run_script("s.lua", b"return json.encode{1}", &[], None).unwrap();
+    assert_eq!(results, [text("[1]")]);
 }

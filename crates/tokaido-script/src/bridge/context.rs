@@ -13,7 +13,7 @@ use tokaido_store::{
     WriteTransaction, Writer, limits,
 };
 
-use super::{Exchange, many::Many};
+use super::{Exchange, host::SharedFunction, many::Many};
 use crate::{Transaction, Value, convert::Converter};
 
 /// No, nothing, not there.
@@ -120,10 +120,13 @@ struct Running {
     write: Option<*mut dyn WriteTransaction>,
 }
 
+/// The store that scripts and procedures work on, or why there is none.
+pub(crate) type StoreOrReason = Result<Arc<dyn Store>, Arc<str>>;
+
 /// What native functions get as their first argument. One per VM, at an address that stays.
 pub(crate) struct Context {
     pub(crate) reply: Reply,
-    pub(crate) store: Arc<dyn Store>,
+    store: StoreOrReason,
     running: Option<Running>,
     poison: Option<String>,
     /// Holds what `reply.data` points to when that is not the store's.
@@ -140,6 +143,8 @@ pub(crate) struct Context {
     pub(crate) parsed: Option<Value>,
     /// What the next call from Rust runs.
     pub(crate) entering: Option<Entering>,
+    /// What `Vm::set_function` made known, by the index that Lua names it by.
+    pub(crate) functions: Vec<SharedFunction>,
 }
 
 /// Registry references to what Rust code that runs below Lua needs of the prelude.
@@ -177,7 +182,7 @@ pub(crate) enum Target {
 }
 
 impl Context {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(store: StoreOrReason) -> Self {
         Self {
             reply: Reply {
                 data: ptr::null(),
@@ -201,7 +206,13 @@ impl Context {
             lua_side: LuaSide::unset(),
             parsed: None,
             entering: None,
+            functions: Vec::new(),
         }
+    }
+
+    /// The store; without one, the reason why is what the script is told.
+    pub(crate) fn store(&self) -> Result<&Arc<dyn Store>, Fault> {
+        self.store.as_ref().map_err(Fault::refused)
     }
 
     /// Lends a transaction to native functions.

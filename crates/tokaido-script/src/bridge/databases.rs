@@ -19,10 +19,10 @@ pub(super) unsafe extern "C" fn open(context: *mut Context, name: *const u8, len
             // A transaction must be running, or the handle would be taken for a licence to write.
             context.read()?;
             let id = if context.is_writable() {
-                Some(context.store.database(name).map_err(Fault::refused)?)
+                Some(context.store()?.database(name).map_err(Fault::refused)?)
             } else {
                 check_name(name)?;
-                context.store.find_database(name)
+                context.store()?.find_database(name)
             };
             let Some(id) = id else { return Ok(NO) };
             context.reply.number = id.index() as f64;

@@ -3,10 +3,12 @@
 //!
 //! Rules that hold for every function here: nothing unwinds out of it, it never calls Lua, it
 //! answers a code, and what it has to say besides stands in the [`context::Reply`].
+//! Only [`host`] is reached by the C API instead, since its arguments may be any values.
 
 pub(crate) mod context;
 mod databases;
 mod exchange;
+pub(crate) mod host;
 mod many;
 mod native;
 mod read;
@@ -16,4 +18,5 @@ mod write;
 
 pub(crate) use context::Context;
 pub(crate) use exchange::Exchange;
+pub use host::HostFunction;
 pub(crate) use native::functions;

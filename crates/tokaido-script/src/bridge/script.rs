@@ -1,5 +1,7 @@
 //! `tokaido.transact` and `tokaido.snapshot` of a script that runs outside of any transaction.
 
+use std::sync::Arc;
+
 use tokaido_store::CommitError;
 
 use super::context::{CONFLICT, Context, Fault, YES, native};
@@ -21,6 +23,7 @@ pub(super) unsafe extern "C" fn begin_write(context: *mut Context) -> i32 {
     unsafe {
         native(context, |context| {
             check_idle(context)?;
+            context.store()?;
             let writer = context.writer.ok_or_else(|| {
                 Fault::Refused(
                     "tokaido.transact is for scripts; a procedure is a transaction already"
@@ -40,13 +43,14 @@ pub(super) unsafe extern "C" fn begin_read(context: *mut Context) -> i32 {
     unsafe {
         native(context, |context| {
             check_idle(context)?;
+            let store = Arc::clone(context.store()?);
             if context.writer.is_none() {
                 return Err(Fault::Refused(
                     "tokaido.snapshot is for scripts; a procedure is a transaction already"
                         .to_owned(),
                 ));
             }
-            let snapshot = context.snapshot.insert(context.store.snapshot()?);
+            let snapshot = context.snapshot.insert(store.snapshot()?);
             let snapshot: *mut dyn tokaido_store::Snapshot = &mut **snapshot;
             context.begin(Transaction::Read(&mut *snapshot));
             Ok(YES)

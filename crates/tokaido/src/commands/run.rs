@@ -95,5 +95,5 @@ fn run_on(
     let arguments: Vec<Value> =
         args.args.iter().map(|argument| Value::String(argument.clone().into_bytes())).collect();
     let mut writer = store.writer()?;
-    vm.run_script(name, text, &arguments, &mut *writer).map_err(|error| lua_error(&error))
+    vm.run_script(name, text, &arguments, Some(&mut *writer)).map_err(|error| lua_error(&error))
 }

@@ -37,8 +37,6 @@ fn commands_run_on_a_server() {
     let directory = Directory::new();
     let server = Server::start(&directory, &[&procedures()]);
     assert_eq!(shell(&[&server.connect()], COMMANDS).ok(), ANSWERS);
-    let lua = shell(&[&server.connect()], "x = 1\n");
-    assert!(lua.fails(1).contains("Lua runs with --dir"), "{lua:?}");
 }
 
 #[test]
@@ -59,6 +57,57 @@ GET k
 ";
     let ran = shell(&[&directory.store()], script);
     assert_eq!(ran.ok(), "42\nab\nnil\n82\nOK\nfrom-the-shell\nfrom Lua\n");
+}
+
+#[test]
+fn lua_sends_commands_to_a_server() {
+    let directory = Directory::new();
+    let server = Server::start(&directory, &[&procedures()]);
+    let script = "\
+command('SET', 'k1', 'one')
+for i = 2, 3 do
+  command('SET', 'k' .. i, 9007199254740992LL + i)
+end
+print(#command('KEYS', 'k*'), command('GET', 'nothing'))
+GET k3
+n = command('INCR', 'k3')
+n
+command('MGET', 'k1', 'nothing')
+command('HELLO', 3).proto
+command('CONFIG', 'GET', 'maxmemory').maxmemory ~= nil
+command('hits.count', '/index') + 1
+command('SELECT', 'other')
+DBSIZE
+";
+    let expected = "OK\n3\tnil\n9007199254740995\n9007199254740996\n{ \"one\", nil }\n\
+        3\ntrue\n2\nOK\n0\n";
+    assert_eq!(shell(&[&server.connect()], script).ok(), expected);
+}
+
+#[test]
+fn lua_that_fails_on_a_server_says_why() {
+    let directory = Directory::new();
+    let server = Server::start(&directory, &[]);
+    let script = "\
+SET k v
+local n = command('INCR', 'k')
+command('SET', 'k', nil)
+command()
+tokaido.transact(function(tx) tx.main:put('k', 1) end)
+tokaido.snapshot(print)
+pcall(command, 'INCR', 'k')
+command('GET', 'k')
+";
+    let ran = shell(&[&server.connect()], script);
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.text(), "OK\nfalse\nERR value is not an integer or out of range\nv\n");
+    insta::assert_snapshot!(ran.stderr, @r#"
+    tokaido: line 2: shell:1: ERR value is not an integer or out of range
+    tokaido: line 3: argument 3 of command is nil; give strings and numbers
+    tokaido: line 4: command takes a command and its arguments: command("GET", "k")
+    tokaido: line 5: this shell talks to a server: use command("GET", "k"), or start it with --dir
+    tokaido: line 6: this shell talks to a server: use command("GET", "k"), or start it with --dir
+    "#);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use tokaido_script::{CallError, Limits, Value, Vm};
+use tokaido_script::{Limits, Vm};
 use tokaido_server::{
     Shared, SharedOptions,
     redis::{COMMANDS, Context, Session, Target, execute},
@@ -10,19 +10,23 @@ use tokaido_server::{
 use tokaido_store::{Store, Writer};
 use tokaido_wire::resp::{Reply, ReplyDecoder, ReplyWriter, RequestBuf};
 
+use super::{
+    lua::{self, LuaOutcome},
+    remote::Remote,
+};
 use crate::{
-    client::{Client, ClientError, Server},
+    client::{ClientError, Server},
     endpoint::{Missing, open_store},
     error::Error,
     procedures::start_vm,
 };
 
-/// What errors and tracebacks call a line of the shell.
-const CHUNK_NAME: &str = "shell";
+/// Chooses version 3 of the protocol, whose replies tell maps, numbers and booleans apart.
+pub(super) const HELLO: [&str; 2] = ["HELLO", "3"];
 
 /// What runs the lines.
 pub(crate) enum Backend {
-    Server(Box<Client>),
+    Server(Box<Remote>),
     Store(Box<Embedded>),
 }
 
@@ -35,21 +39,9 @@ pub(crate) struct Embedded {
     shared: Arc<Shared>,
 }
 
-/// What became of a chunk of Lua.
-pub(crate) enum LuaOutcome {
-    Values(Vec<Value>),
-    /// The chunk is the beginning of one: more lines are wanted.
-    Unfinished,
-    /// It is not Lua. The message says why.
-    NotLua(String),
-    Failed(CallError),
-    /// Lua runs only on a store in this process.
-    NoLua,
-}
-
 impl Backend {
     pub(crate) fn server(server: &Server, database: &str) -> Result<Self, Error> {
-        Ok(Self::Server(Box::new(server.connect_to(database)?)))
+        Ok(Self::Server(Box::new(Remote::connect(server, database)?)))
     }
 
     pub(crate) fn store(
@@ -65,8 +57,10 @@ impl Backend {
         let shared = Arc::new(Shared::new(Arc::clone(&store), options)?);
         let session = Session::new(&shared, "shell", "shell");
         let mut embedded = Embedded { session, writer, vm, shared };
-        if let Reply::Error(message) = embedded.execute(&[b"SELECT", database.as_bytes()])? {
-            return Err(ClientError::Refused { message }.into());
+        for command in [HELLO, ["SELECT", database]] {
+            if let Reply::Error(message) = embedded.execute(&command)? {
+                return Err(ClientError::Refused { message }.into());
+            }
         }
         Ok(Self::Store(Box::new(embedded)))
     }
@@ -74,7 +68,7 @@ impl Backend {
     /// Where the data is, for the prompt.
     pub(crate) fn name(&self) -> String {
         match self {
-            Self::Server(client) => client.server().to_string(),
+            Self::Server(remote) => remote.name(),
             Self::Store(_) => "tokaido".to_owned(),
         }
     }
@@ -82,9 +76,9 @@ impl Backend {
     /// The names that make a line a command, in lower case; a server tells its own.
     pub(crate) fn names(&mut self) -> Result<BTreeSet<String>, Error> {
         match self {
-            Self::Server(client) => {
-                let commands = command_names(client.call_raw(&["COMMAND"])?);
-                let procedures = procedure_names(client.call_raw(&["FUNCTION", "LIST"])?);
+            Self::Server(remote) => {
+                let commands = command_names(remote.execute(&["COMMAND"])?);
+                let procedures = procedure_names(remote.execute(&["FUNCTION", "LIST"])?);
                 Ok(commands.into_iter().chain(procedures).collect())
             }
             Self::Store(embedded) => {
@@ -98,7 +92,7 @@ impl Backend {
     /// Runs a command. An error reply is a reply.
     pub(crate) fn execute(&mut self, arguments: &[Vec<u8>]) -> Result<Reply, Error> {
         match self {
-            Self::Server(client) => Ok(client.call_raw(arguments)?),
+            Self::Server(remote) => Ok(remote.execute(arguments)?),
             Self::Store(embedded) => embedded.execute(arguments),
         }
     }
@@ -106,8 +100,8 @@ impl Backend {
     /// Runs a chunk of Lua.
     pub(crate) fn run_lua(&mut self, text: &str) -> LuaOutcome {
         match self {
-            Self::Server(_) => LuaOutcome::NoLua,
-            Self::Store(embedded) => embedded.run_lua(text),
+            Self::Server(remote) => remote.run_lua(text),
+            Self::Store(embedded) => lua::run(&mut embedded.vm, Some(&mut *embedded.writer), text),
         }
     }
 }
@@ -181,47 +175,6 @@ impl Embedded {
             }
         }
     }
-
-    fn run_lua(&mut self, text: &str) -> LuaOutcome {
-        let expression = text.strip_prefix('=');
-        let as_expression = format!("return {}", expression.unwrap_or(text));
-        // A line is tried as an expression first, so that its value is shown. Only compiled, not
-        // run: what it does must happen once.
-        let chunk = match self.compile_error(&as_expression) {
-            Ok(None) => as_expression,
-            Ok(Some(error)) if expression.is_some() => return not_lua(error),
-            Ok(Some(expression_error)) => match self.compile_error(text) {
-                Ok(None) => text.to_owned(),
-                Ok(Some(_)) if is_unfinished(&expression_error) => return LuaOutcome::Unfinished,
-                Ok(Some(error)) => return not_lua(error),
-                Err(error) => return LuaOutcome::Failed(error),
-            },
-            Err(error) => return LuaOutcome::Failed(error),
-        };
-        match self.vm.run_script(CHUNK_NAME, chunk.as_bytes(), &[], &mut *self.writer) {
-            Ok(values) => LuaOutcome::Values(values),
-            Err(error) => LuaOutcome::Failed(error),
-        }
-    }
-
-    /// Why a chunk does not compile; `None` if it does.
-    fn compile_error(&mut self, chunk: &str) -> Result<Option<String>, CallError> {
-        const COMPILE: &[u8] = b"local _, message = loadstring(..., '=shell') return message";
-        let argument = Value::String(chunk.as_bytes().to_vec());
-        let results = self.vm.run_script(CHUNK_NAME, COMPILE, &[argument], &mut *self.writer)?;
-        Ok(match results.into_iter().next() {
-            Some(Value::String(message)) => Some(String::from_utf8_lossy(&message).into_owned()),
-            _ => None,
-        })
-    }
-}
-
-fn is_unfinished(message: &str) -> bool {
-    message.ends_with("near '<eof>'")
-}
-
-fn not_lua(message: String) -> LuaOutcome {
-    if is_unfinished(&message) { LuaOutcome::Unfinished } else { LuaOutcome::NotLua(message) }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 mod backend;
 mod complete;
 mod line;
+mod lua;
+mod remote;
 pub(crate) mod reply;
 mod session;
 

@@ -11,9 +11,10 @@ use rustyline::{Config, Editor, error::ReadlineError, history::FileHistory};
 use tokaido_wire::resp::Reply;
 
 use super::{
-    backend::{Backend, LuaOutcome},
+    backend::Backend,
     complete::Names,
     line::{Line, understand},
+    lua::LuaOutcome,
     reply,
 };
 use crate::{
@@ -34,15 +35,19 @@ The first word decides what a line is:
   help, exit         this text; leave (as Ctrl-D)
 
 Arguments of commands with spaces in them go in \"…\" or '…'. TAB completes names.
-Lua runs on a store in this process, opened with --dir. Globals stay from line to line:
-  tokaido.transact(function(tx) return tx.main:increment(\"hits\", 1) end)
-A server runs Lua as procedures: install one, and type its name.";
+Lua runs in this process, and globals stay from line to line. On a server it sends commands:
+  for i = 1, 3 do command(\"SET\", \"k\" .. i, i) end
+  n = command(\"INCR\", \"hits\")   the value is the reply; an error reply is raised
+What must happen as one is a procedure: install it on the server, and type its name.
+On a store of this process, opened with --dir, Lua has transactions in place of `command`:
+  tokaido.transact(function(tx) return tx.main:increment(\"hits\", 1) end)";
 
 /// Type commands and Lua, and see what comes back
 ///
-/// Takes Redis commands, procedures by their name, and, with --dir, Lua; `help` in the shell says
-/// what is taken for what. TAB completes names. The history is kept in
-/// $XDG_STATE_HOME/tokaido/history, or ~/.local/state/tokaido/history.
+/// Takes Redis commands, procedures by their name, and Lua; `help` in the shell says what is taken
+/// for what. In Lua, command("GET", "k") sends a command to the server; with --dir,
+/// tokaido.transact and tokaido.snapshot work on the store. TAB completes names. The history is
+/// kept in $XDG_STATE_HOME/tokaido/history, or ~/.local/state/tokaido/history.
 ///
 /// When standard input is no terminal, its lines are run as a script: replies are printed raw, and
 /// errors go to standard error with the number of their line.
@@ -153,12 +158,6 @@ impl Session {
                 Ok(Next::Failed(format!("{first:?} is no command, and this is not Lua: {message}")))
             }
             LuaOutcome::Failed(error) => Ok(Next::Failed(lua_message(&error))),
-            LuaOutcome::NoLua => {
-                let first = chunk.split_whitespace().next().unwrap_or_default();
-                Ok(Next::Failed(format!(
-                    "{first:?} is no command of this server; Lua runs with --dir, `help` tells more"
-                )))
-            }
         }
     }
 }

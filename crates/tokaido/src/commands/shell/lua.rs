@@ -1,0 +1,59 @@
+//! A chunk of Lua that was typed into the shell.
+
+use tokaido_script::{CallError, Value, Vm};
+use tokaido_store::Writer;
+
+/// What errors and tracebacks call a line of the shell.
+const CHUNK_NAME: &str = "shell";
+
+/// What became of a chunk of Lua.
+pub(super) enum LuaOutcome {
+    Values(Vec<Value>),
+    /// The chunk is the beginning of one: more lines are wanted.
+    Unfinished,
+    /// It is not Lua. The message says why.
+    NotLua(String),
+    Failed(CallError),
+}
+
+/// Runs a chunk, which begins transactions of `writer` if there is one.
+pub(super) fn run(vm: &mut Vm, writer: Option<&mut dyn Writer>, text: &str) -> LuaOutcome {
+    let expression = text.strip_prefix('=');
+    let as_expression = format!("return {}", expression.unwrap_or(text));
+    // A line is tried as an expression first, so that its value is shown. Only compiled, not
+    // run: what it does must happen once.
+    let chunk = match compile_error(vm, &as_expression) {
+        Ok(None) => as_expression,
+        Ok(Some(error)) if expression.is_some() => return not_lua(error),
+        Ok(Some(expression_error)) => match compile_error(vm, text) {
+            Ok(None) => text.to_owned(),
+            Ok(Some(_)) if is_unfinished(&expression_error) => return LuaOutcome::Unfinished,
+            Ok(Some(error)) => return not_lua(error),
+            Err(error) => return LuaOutcome::Failed(error),
+        },
+        Err(error) => return LuaOutcome::Failed(error),
+    };
+    match vm.run_script(CHUNK_NAME, chunk.as_bytes(), &[], writer) {
+        Ok(values) => LuaOutcome::Values(values),
+        Err(error) => LuaOutcome::Failed(error),
+    }
+}
+
+/// Why a chunk does not compile; `None` if it does.
+fn compile_error(vm: &mut Vm, chunk: &str) -> Result<Option<String>, CallError> {
+    const COMPILE: &[u8] = b"local _, message = loadstring(..., '=shell') return message";
+    let argument = Value::String(chunk.as_bytes().to_vec());
+    let results = vm.run_script(CHUNK_NAME, COMPILE, &[argument], None)?;
+    Ok(match results.into_iter().next() {
+        Some(Value::String(message)) => Some(String::from_utf8_lossy(&message).into_owned()),
+        _ => None,
+    })
+}
+
+fn is_unfinished(message: &str) -> bool {
+    message.ends_with("near '<eof>'")
+}
+
+fn not_lua(message: String) -> LuaOutcome {
+    if is_unfinished(&message) { LuaOutcome::Unfinished } else { LuaOutcome::NotLua(message) }
+}
