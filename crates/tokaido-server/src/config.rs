@@ -10,6 +10,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use tokaido_store::tree::{self, MEMTABLE_BYTES_DEFAULT, SyncMode};
 
 /// The port that a server listens on unless told otherwise: 53 stations, from 7 in the morning.
 pub const PORT_DEFAULT: u16 = 7653;
@@ -33,6 +34,9 @@ pub struct Config {
     /// What a client must give before anything else; `None`: nothing.
     #[serde(with = "empty_is_none")]
     pub password: Option<Password>,
+    /// When a write is made durable.
+    #[serde(with = "text")]
+    pub sync: SyncMode,
     /// What is logged, as `tracing` filters are written.
     pub log: String,
     /// Sizes and times.
@@ -61,6 +65,8 @@ pub struct Limits {
     pub script_ms: u64,
     /// Most memory of one Lua VM, in bytes. There is one VM a thread.
     pub script_memory_bytes: usize,
+    /// Most bytes of writes that the store keeps in memory between two checkpoints, and of its log.
+    pub memtable_bytes: usize,
     /// Longest a stopping server waits for its clients, in ms.
     pub stop_ms: u64,
 }
@@ -73,6 +79,7 @@ impl Default for Config {
             procedures: None,
             workers: 0,
             password: None,
+            sync: SyncMode::Always,
             log: "info".to_owned(),
             limits: Limits::default(),
         }
@@ -91,6 +98,7 @@ impl Default for Limits {
             idle_ms: 0,
             script_ms: 1_000,
             script_memory_bytes: 256 << 20,
+            memtable_bytes: MEMTABLE_BYTES_DEFAULT,
             stop_ms: 10_000,
         }
     }
@@ -182,6 +190,7 @@ impl Config {
             ("limits.reply_ms", limits.reply_ms),
             ("limits.script_ms", limits.script_ms),
             ("limits.script_memory_bytes", limits.script_memory_bytes as u64),
+            ("limits.memtable_bytes", limits.memtable_bytes as u64),
             ("limits.stop_ms", limits.stop_ms),
         ];
         if let Some((option, _)) = nonzero.into_iter().find(|&(_, given)| given == 0) {
@@ -192,6 +201,16 @@ impl Config {
                 Err(ConfigError::OpenWithoutPassword { address })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// How the store is opened.
+    #[must_use]
+    pub fn store_options(&self) -> tree::Options {
+        tree::Options {
+            sync: self.sync,
+            memtable_bytes: self.limits.memtable_bytes,
+            ..tree::Options::default()
         }
     }
 
@@ -247,6 +266,26 @@ impl std::fmt::Debug for Password {
 impl AsRef<std::ffi::OsStr> for Password {
     fn as_ref(&self) -> &std::ffi::OsStr {
         self.0.as_ref()
+    }
+}
+
+/// An option that is written as a word.
+mod text {
+    use std::{fmt::Display, str::FromStr};
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<T: Display, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 
@@ -308,10 +347,11 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `directory`, `procedures`, `workers`, `password`, `log`, `limits`
+        unknown field `lissten`, expected one of `listen`, `directory`, `procedures`, `workers`, `password`, `sync`, `log`, `limits`
         ");
         assert!(parse("listen = [\"localhost\"]").is_err());
         assert!(parse("[limits]\nidle_ms = -1").is_err());
+        assert!(parse("sync = \"sometimes\"").is_err());
     }
 
     #[test]

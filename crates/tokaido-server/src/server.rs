@@ -98,7 +98,7 @@ impl Server {
         let listeners = listen(&config.listen)?;
         let addresses: Vec<_> = listeners.iter().filter_map(|l| l.local_addr().ok()).collect();
         let sources = Arc::new(read_sources(&config)?);
-        let store = tree::open(&config.directory, tree::Options::default())?;
+        let store = tree::open(&config.directory, config.store_options())?;
         let store: Arc<dyn Store> = Arc::new(store);
         let loaded = Loaded::new(&store, &sources, &config)?;
         let options = SharedOptions {

@@ -27,5 +27,5 @@ mod writer;
 
 pub use log::{DirectoryStorage, LogFile, LogStorage};
 pub use open::open;
-pub use options::{Options, SyncMode};
+pub use options::{MEMTABLE_BYTES_DEFAULT, Options, SyncMode, SyncModeError};
 pub use store::TreeStore;

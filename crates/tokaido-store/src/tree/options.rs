@@ -1,6 +1,6 @@
 //! How a store is opened.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
 use crate::{Clock, SystemClock};
 
@@ -17,6 +17,47 @@ pub enum SyncMode {
     /// When the system writes it. A power failure takes what was answered since, which is usually
     /// some seconds; the end of the process takes nothing.
     Os,
+}
+
+/// A text that is no [`SyncMode`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no sync mode: use \"always\", \"interval:500ms\", \"interval:1s\" or \"os\"")]
+pub struct SyncModeError {
+    text: String,
+}
+
+/// As in a configuration: `always`, `interval:` and a time in `ms` or `s`, `os`.
+impl FromStr for SyncMode {
+    type Err = SyncModeError;
+
+    fn from_str(text: &str) -> Result<Self, SyncModeError> {
+        let interval = |text: &str| {
+            let time = text.strip_prefix("interval:")?;
+            let time = match time.strip_suffix("ms") {
+                Some(ms) => Duration::from_millis(ms.parse().ok()?),
+                None => Duration::from_secs(time.strip_suffix('s')?.parse().ok()?),
+            };
+            (!time.is_zero()).then_some(Self::Interval(time))
+        };
+        match text {
+            "always" => Ok(Self::Always),
+            "os" => Ok(Self::Os),
+            _ => interval(text).ok_or_else(|| SyncModeError { text: text.to_owned() }),
+        }
+    }
+}
+
+impl fmt::Display for SyncMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Always => f.write_str("always"),
+            Self::Os => f.write_str("os"),
+            Self::Interval(time) if time.subsec_millis() == 0 => {
+                write!(f, "interval:{}s", time.as_secs())
+            }
+            Self::Interval(time) => write!(f, "interval:{}ms", time.as_millis()),
+        }
+    }
 }
 
 /// How to open a store.
@@ -39,18 +80,34 @@ pub struct Options {
     pub log: Option<Arc<dyn LogStorage>>,
 }
 
-/// Suits a machine of 1 GB; one of 256 GB does fewer checkpoints with more.
-const MEMTABLE_BYTES: usize = 64 << 20;
+/// The default of [`Options::memtable_bytes`] suits a machine of 1 GB; one of 256 GB does fewer
+/// checkpoints with more.
+pub const MEMTABLE_BYTES_DEFAULT: usize = 64 << 20;
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             sync: SyncMode::Always,
-            memtable_bytes: MEMTABLE_BYTES,
+            memtable_bytes: MEMTABLE_BYTES_DEFAULT,
             size_max: 1 << 40,
             snapshots_max: 1024,
             clock: Arc::new(SystemClock),
             log: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sync_modes_are_read_as_they_are_written() {
+        for text in ["always", "os", "interval:1s", "interval:250ms", "interval:90s"] {
+            assert_eq!(text.parse::<SyncMode>().unwrap().to_string(), text);
+        }
+        for text in ["", "never", "interval", "interval:", "interval:0s", "interval:1", "Always"] {
+            assert!(text.parse::<SyncMode>().is_err(), "{text}");
         }
     }
 }

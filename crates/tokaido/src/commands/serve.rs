@@ -8,6 +8,7 @@ use std::{
 };
 
 use tokaido_server::{Config, Password, Server};
+use tokaido_store::tree::SyncMode;
 
 use crate::{error::Error, logging};
 
@@ -42,6 +43,9 @@ pub(crate) struct ServeArgs {
     /// What a client must give before anything else
     #[arg(long, value_name = "PASSWORD", env = "TOKAIDO_PASSWORD", hide_env_values = true)]
     password: Option<String>,
+    /// When a write is made durable: always (before it is answered), interval:1s, or os
+    #[arg(long, value_name = "MODE")]
+    sync: Option<SyncMode>,
     /// What is logged: error, warn, info, debug, trace, or a filter such as tokaido_server=debug
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
@@ -97,6 +101,9 @@ struct LimitArgs {
     /// Most memory of one Lua VM
     #[arg(long, value_name = "BYTES")]
     script_memory_bytes: Option<usize>,
+    /// Most bytes of writes that are kept in memory between two checkpoints
+    #[arg(long, value_name = "BYTES")]
+    memtable_bytes: Option<usize>,
     /// Longest a stopping server waits for its clients
     #[arg(long, value_name = "MS")]
     stop_ms: Option<u64>,
@@ -131,6 +138,7 @@ impl ServeArgs {
         // As in the file, an empty password is none, and must not count as one.
         let password = self.password.map(|p| (!p.is_empty()).then(|| Password::from(p)));
         put(&mut config.password, password);
+        put(&mut config.sync, self.sync);
         put(&mut config.log, self.log);
         let (limits, flags) = (&mut config.limits, self.limits);
         put(&mut limits.connections_max, flags.connections_max);
@@ -142,6 +150,7 @@ impl ServeArgs {
         put(&mut limits.idle_ms, flags.idle_ms);
         put(&mut limits.script_ms, flags.script_ms);
         put(&mut limits.script_memory_bytes, flags.script_memory_bytes);
+        put(&mut limits.memtable_bytes, flags.memtable_bytes);
         put(&mut limits.stop_ms, flags.stop_ms);
     }
 }
@@ -214,6 +223,7 @@ mod tests {
         for (option, default) in options() {
             let given = match (option.as_str(), &default) {
                 ("listen", _) => "127.0.0.1:1".to_owned(),
+                ("sync", _) => "os".to_owned(),
                 (_, toml::Value::Integer(number)) => (number + 1).to_string(),
                 _ => "something".to_owned(),
             };
