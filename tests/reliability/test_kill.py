@@ -5,16 +5,24 @@ directory, and every entry of the ledger must be there. What was sent and not an
 happened or not, but only as a whole.
 """
 
+import os
 import random
 import threading
 import time
 
+import pytest
 import redis
 from support import PROCEDURES
 
-ROUNDS = 20
+# TOKAIDO_KILL_ROUNDS=2000 makes it a long run.
+ROUNDS = int(os.environ.get("TOKAIDO_KILL_ROUNDS", "20"))
 WRITERS = 6
 LIFE_SECONDS_MAX = 0.4
+
+# As it is, and with a checkpoint for almost every group of writes, so that kills meet those, too.
+STORES = pytest.mark.parametrize(
+    "options", [[], ["--memtable-bytes", "1"]], ids=["default", "checkpoints"]
+)
 
 
 class Writer(threading.Thread):
@@ -84,9 +92,10 @@ def check(server, writers, counters, rounds):
         client.set(f"counter:{number}", counter)
 
 
-def test_no_answered_write_is_lost_when_the_server_is_killed(own_server):
+@STORES
+def test_no_answered_write_is_lost_when_the_server_is_killed(own_server, options):
     random_ = random.Random(53)
-    server = own_server(procedures=PROCEDURES)
+    server = own_server(procedures=PROCEDURES, options=options)
     counters, answered = {}, 0
     for rounds in range(ROUNDS):
         server.start()
@@ -99,7 +108,8 @@ def test_no_answered_write_is_lost_when_the_server_is_killed(own_server):
     assert answered > ROUNDS
 
 
-def test_a_transaction_is_there_as_a_whole_or_not_at_all(own_server, tmp_path):
+@STORES
+def test_a_transaction_is_there_as_a_whole_or_not_at_all(own_server, tmp_path, options):
     procedures = tmp_path / "procedures"
     procedures.mkdir()
     (procedures / "both.lua").write_text(
@@ -119,7 +129,7 @@ def test_a_transaction_is_there_as_a_whole_or_not_at_all(own_server, tmp_path):
         "end)\n"
         "return both\n"
     )
-    server = own_server(procedures=procedures)
+    server = own_server(procedures=procedures, options=options)
     random_ = random.Random(1)
     for _ in range(10):
         server.start()

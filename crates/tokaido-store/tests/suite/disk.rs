@@ -92,6 +92,12 @@ impl Disk {
         std::mem::take(&mut self.lock().moments)
     }
 
+    /// The disk as it is, should the power fail now.
+    pub(crate) fn now(&self) -> Moment {
+        let acknowledged = self.acknowledged.load(std::sync::atomic::Ordering::SeqCst);
+        Moment { files: self.lock().files.clone(), acknowledged }
+    }
+
     /// Makes the `nth` call from now on, counted from zero, and those after it, fail.
     pub(crate) fn fail(&self, nth: usize, failure: Failure) {
         let mut state = self.lock();

@@ -8,6 +8,7 @@ use std::{
     collections::BTreeMap,
     path::Path,
     sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
 };
 
 use tokaido_store::{
@@ -295,4 +296,29 @@ fn fail_at(nth: usize, failure: Failure) -> bool {
     let found = check(&store, &ledger);
     assert!(found >= acknowledged, "{failure:?} at call {nth}: {found} of {acknowledged}");
     is_met
+}
+
+/// With an interval the keeper syncs what no commit waited for.
+#[test]
+fn an_interval_makes_writes_durable_in_the_background() {
+    let directory = fast_directory();
+    let disk = Disk::default();
+    let mut random = Random::new(3);
+    let mut ledger = vec![[0; ACCOUNTS]];
+    let sync = SyncMode::Interval(Duration::from_millis(5));
+    let store = tree::open(directory.path(), options(&disk, sync)).unwrap();
+    run(&store, &disk, &mut ledger, &mut random, 3);
+    let written = ledger.len() as u64 - 1;
+    let is_durable = || {
+        let moment = disk.now();
+        let image = moment.image(Fate::Nothing, &mut |_| 0);
+        let after = fast_directory();
+        copy_base(directory.path(), after.path());
+        let store = tree::open(after.path(), options(&Disk::of(image), sync)).unwrap();
+        check(&store, &ledger) == written
+    };
+    let patience = Instant::now() + Duration::from_secs(30);
+    while !is_durable() {
+        assert!(Instant::now() < patience, "never synced");
+    }
 }
