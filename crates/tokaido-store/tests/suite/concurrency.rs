@@ -6,18 +6,18 @@ use std::{
 };
 
 use crate::support::{Engine, TestClock, TreeEngine};
-use tokaido_store::{NewRecord, ReadError, Snapshot, Store, WriteError, transact};
+use tokaido_store::{
+    DatabaseId, Direction, NewRecord, ReadError, ScanRange, Scanner, Snapshot, Store, WriteError,
+    parse_integer, transact,
+};
 
 const COMMITS: u64 = 1500;
 
 /// The number under `n`, and nothing else, must be the same in every database.
-fn check_view(
-    snapshot: &mut dyn Snapshot,
-    ids: &[tokaido_store::DatabaseId],
-) -> Result<Option<u64>, ReadError> {
+fn check_view(snapshot: &mut dyn Snapshot, ids: &[DatabaseId]) -> Result<Option<u64>, ReadError> {
     let mut numbers = Vec::new();
     for id in ids {
-        let number = snapshot.get(*id, b"n")?.map(|r| tokaido_store::parse_integer(r.value));
+        let number = snapshot.get(*id, b"n")?.map(|r| parse_integer(r.value));
         numbers.push(number.map(|n| n.expect("a number") as u64));
         // Statistics are of the last commit, and each but the first one leaves one record.
         let records = snapshot.statistics(*id)?.records;
@@ -28,7 +28,7 @@ fn check_view(
 }
 
 /// Every commit clears three databases and writes to them anew, so that trees change hands.
-fn write(store: &dyn Store, ids: &[tokaido_store::DatabaseId]) {
+fn write(store: &dyn Store, ids: &[DatabaseId]) {
     let mut writer = store.writer().unwrap();
     for n in 1..=COMMITS {
         transact(&mut *writer, |tx| {
@@ -100,4 +100,75 @@ fn a_snapshot_stays_while_the_writer_goes_on() {
     old.release();
     transact(&mut *writer, put(50)).unwrap();
     assert_eq!(old.get(main, b"n").unwrap().unwrap().value, b"50");
+}
+
+const KEYS: usize = 20_000;
+
+/// Keys are written in no order, so that they go into the middle of what readers walk through.
+fn scattered(n: usize) -> [u8; 8] {
+    (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
+}
+
+/// What a scan gives must be exactly the first keys that were written, in order, both ways.
+fn check_scan(snapshot: &mut dyn Snapshot, main: DatabaseId) -> usize {
+    let mut ways = [Direction::Forward, Direction::Backward].map(|direction| {
+        let range = ScanRange { direction, ..ScanRange::all() };
+        let mut scanner = Scanner::new(main, range, usize::MAX);
+        let mut seen = Vec::new();
+        while let Some(entry) = scanner.next(snapshot).unwrap() {
+            let n = parse_integer(entry.record.value).unwrap() as usize;
+            assert_eq!(entry.key, scattered(n));
+            seen.push(entry.key.to_vec());
+        }
+        seen
+    });
+    ways[1].reverse();
+    assert_eq!(ways[0], ways[1], "one way sees other keys than the other");
+    let mut expected: Vec<_> = (0..ways[0].len()).map(|n| scattered(n).to_vec()).collect();
+    expected.sort();
+    assert!(ways[0] == expected, "{} keys, but not the first ones", expected.len());
+    expected.len()
+}
+
+fn check_scans(engine: &impl Engine, group: usize) {
+    let store = engine.store();
+    let main = store.database("main").unwrap();
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut snapshot = store.snapshot().unwrap();
+                let mut last = 0;
+                while !is_done.load(Ordering::Relaxed) {
+                    let seen = check_scan(&mut *snapshot, main);
+                    assert!(seen >= last && seen.is_multiple_of(group), "{seen} after {last}");
+                    last = seen;
+                    snapshot.renew().unwrap();
+                }
+            });
+        }
+        scope.spawn(|| {
+            let mut writer = store.writer().unwrap();
+            for first in (0..KEYS).step_by(group) {
+                transact(&mut *writer, |tx| {
+                    (first..first + group).try_for_each(|n| {
+                        tx.put(main, &scattered(n), NewRecord::of(n.to_string().as_bytes()))
+                    })
+                })
+                .unwrap();
+            }
+            is_done.store(true, Ordering::Relaxed);
+        });
+    });
+    assert_eq!(check_scan(&mut *store.snapshot().unwrap(), main), KEYS);
+}
+
+#[test]
+fn scans_see_whole_commits_while_the_writer_goes_on() {
+    check_scans(&TreeEngine::new(TestClock::new()), 20);
+}
+
+#[test]
+fn scans_see_whole_commits_while_checkpoints_go_on() {
+    check_scans(&TreeEngine::checkpointing(TestClock::new()), 100);
 }
