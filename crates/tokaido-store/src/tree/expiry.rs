@@ -50,6 +50,7 @@ pub(super) fn sweep(transaction: &mut TreeTransaction, limit: usize) -> Result<u
             removed += usize::from(transaction.remove_if_expired(database, key)?);
         }
         transaction.remove_expiry_entry(&entry)?;
+        transaction.swept = entry;
     }
     Ok(removed)
 }

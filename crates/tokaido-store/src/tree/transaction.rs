@@ -34,6 +34,8 @@ pub(super) struct TreeTransaction {
     changes: Changes,
     is_catalog_changed: bool,
     pub(super) group: Group,
+    /// The last entry of the expiry index that was removed: there is none before it.
+    pub(super) swept: Vec<u8>,
     /// Writes and bytes so far, against the limits.
     writes: usize,
     bytes: usize,
@@ -69,6 +71,7 @@ impl TreeTransaction {
             changes: Changes::default(),
             is_catalog_changed: false,
             group: Group::default(),
+            swept: Vec::new(),
             writes: 0,
             bytes: 0,
         }
@@ -104,6 +107,7 @@ impl TreeTransaction {
             unsafe { self.memtable.take_back(node, self.number) }
         }
         self.changes.discard();
+        self.swept.clear();
         if std::mem::take(&mut self.is_catalog_changed) {
             self.trees = TreeMap::read(&self.view)?;
         }
@@ -121,6 +125,7 @@ impl TreeTransaction {
         }
         changes.discard();
         frame.clear();
+        self.swept.clear();
         self.group.frame = frame;
         if is_catalog_changed {
             self.trees = TreeMap::read(&self.view)?;
@@ -211,7 +216,11 @@ impl TreeTransaction {
         if let Some(at_ms) = to {
             let header = Header::new(&NewRecord::of(&[]), self.number);
             let parts = [header.as_bytes(), &[]];
-            self.write(EXPIRY_TREE, &expiry::key(at_ms, database, key), Some(parts))?;
+            let entry = expiry::key(at_ms, database, key);
+            self.write(EXPIRY_TREE, &entry, Some(parts))?;
+            if entry <= self.swept {
+                self.swept.clear();
+            }
         }
         Ok(())
     }
