@@ -37,11 +37,11 @@ fn parse(entry: &[u8]) -> Option<(u64, DatabaseId, &[u8])> {
 pub(super) fn sweep(transaction: &mut TreeTransaction, limit: usize) -> Result<usize, WriteError> {
     let mut removed = 0;
     for _ in 0..limit {
-        let first =
-            transaction
-                .view
-                .seek(EXPIRY_TREE, Bound::Unbounded, Direction::Forward, |_| Ok(true))?;
-        let Some((entry, _)) = first else { break };
+        // Entries that were removed remain as deletions until the next checkpoint, and must not be
+        // walked over again and again.
+        let from = Bound::Excluded(&transaction.swept[..]);
+        let next = transaction.view.seek(EXPIRY_TREE, from, Direction::Forward, |_| Ok(true))?;
+        let Some((entry, _)) = next else { break };
         let entry = entry.to_vec();
         if let Some((at_ms, database, key)) = parse(&entry) {
             if at_ms > transaction.now_ms {

@@ -4,7 +4,7 @@ use std::{ops::Bound, sync::Arc};
 
 use crate::{
     DatabaseId, DatabaseStatistics, Direction, Entry, ReadError, ReadTransaction, Record, Snapshot,
-    record,
+    limits, record,
 };
 
 use super::{
@@ -129,6 +129,11 @@ pub(super) fn seek_live<'v>(
     direction: Direction,
     now_ms: u64,
 ) -> Result<Option<Entry<'v>>, ReadError> {
+    if let Bound::Included(key) | Bound::Excluded(key) = from
+        && key.len() > limits::KEY_LEN_MAX
+    {
+        return Err(ReadError::KeyLength { len: key.len() });
+    }
     let is_live = |stored: &[u8]| Ok(record::decode(stored)?.is_live(now_ms));
     let found = view.seek(tree, from, direction, is_live)?;
     found.map(|(key, stored)| Ok(Entry { key, record: record::decode(stored)? })).transpose()

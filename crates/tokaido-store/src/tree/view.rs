@@ -128,11 +128,6 @@ impl View {
         direction: Direction,
         mut accept: impl FnMut(&[u8]) -> Result<bool, ReadError>,
     ) -> Result<Option<Stored<'_>>, ReadError> {
-        if let Bound::Included(key) | Bound::Excluded(key) = from
-            && key.len() > limits::KEY_LEN_MAX
-        {
-            return Err(ReadError::KeyLength { len: key.len() });
-        }
         let is_nearer = |a: &[u8], b: &[u8]| match direction {
             Direction::Forward => a < b,
             Direction::Backward => a > b,
