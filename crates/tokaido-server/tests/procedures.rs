@@ -162,3 +162,18 @@ fn procedures_are_counted() {
         assert!(metrics.text().lines().any(|l| l == line), "{line} in\n{}", metrics.text());
     }
 }
+
+#[test]
+fn a_write_whose_result_has_no_form_in_json_leaves_nothing() {
+    let lua = r#"
+        local tokaido = require "tokaido"
+        return {
+            nan = tokaido.write(function(tx) tx.main:put("k", "v"); return 0 / 0 end),
+        }
+    "#;
+    let server = TestServer::start_with_lua(lua, |_| {});
+    let response = server.http("POST /v1/call/t.nan", "", "");
+    assert_eq!(response.status, 422);
+    assert!(response.text().contains("no form in JSON"), "{}", response.text());
+    assert_eq!(server.http("GET /v1/db/main/k", "", "").status, 404);
+}

@@ -8,7 +8,7 @@ use hyper::{
     header::{self, HeaderValue},
 };
 use serde_json::Value as Json;
-use tokaido_script::{Mode, ProcedureId, Transaction, Value, Vm};
+use tokaido_script::{CallError, Mode, ProcedureId, Transaction, Value, Vm};
 use tokaido_store::transact;
 
 use super::{body::Reply, error::HttpError, json, percent};
@@ -34,10 +34,6 @@ pub(super) async fn answer(
     }
     let mode = procedure.map_or(Mode::Read, |p| p.mode);
     let result = call(worker, id, mode, arguments).await?;
-    let result = json::from_value(&result).map_err(|error| {
-        let message = format!("the result has no form in JSON: {error}");
-        HttpError::new(hyper::StatusCode::UNPROCESSABLE_ENTITY, message)
-    })?;
     let mut body =
         Json::Object(serde_json::Map::from_iter([("result".to_owned(), result)])).to_string();
     body.push('\n');
@@ -72,17 +68,21 @@ fn parse_arguments(body: &[u8]) -> Result<Vec<Value>, HttpError> {
         .collect()
 }
 
-/// Runs the procedure where its mode and its past say.
+/// Runs the procedure where its mode and its past say. The result becomes JSON within the
+/// transaction, so that a write is not done when its answer cannot be given.
 async fn call(
     worker: &Rc<Worker>,
     id: ProcedureId,
     mode: Mode,
     arguments: Vec<Value>,
-) -> Result<Value, HttpError> {
+) -> Result<Json, HttpError> {
     let procedures = worker.service.shared.procedures.clone();
     let run_here = procedures.runs_inline(id);
     let run = move |vm: &mut Vm, transaction: Transaction<'_>| {
-        procedures.timed(id, || vm.call(id, transaction, &arguments))
+        let result = procedures.timed(id, || vm.call(id, transaction, &arguments))?;
+        json::from_value(&result).map_err(|error| CallError::Value {
+            message: format!("the result has no form in JSON: {error}"),
+        })
     };
     if mode == Mode::Write {
         metrics::add(&worker.counters.http.writer, 1);
