@@ -40,7 +40,10 @@ pub struct DatabaseStatistics {
 
 /// A name is 1 to 64 of `a-z A-Z 0-9 _ - .`, and starts with a letter, a digit or `_`: it stands
 /// in URLs, in file names and as a field in Lua without quoting.
-pub(crate) fn check_name(name: &str) -> Result<(), DatabaseError> {
+///
+/// # Errors
+/// [`DatabaseError::BadName`] for any other.
+pub fn check_database_name(name: &str) -> Result<(), DatabaseError> {
     let body = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
     let ok = name.len() <= limits::DATABASE_NAME_LEN_MAX
         && name.bytes().all(body)
@@ -55,10 +58,10 @@ mod tests {
     #[test]
     fn names_that_need_no_quoting_are_taken() {
         for name in ["main", "0", "_cache", "hits-2026.11", &"x".repeat(64)] {
-            assert!(check_name(name).is_ok(), "{name}");
+            assert!(check_database_name(name).is_ok(), "{name}");
         }
         for name in ["", "-x", ".x", "a b", "a/b", "日本", "a\0", &"x".repeat(65)] {
-            assert!(check_name(name).is_err(), "{name}");
+            assert!(check_database_name(name).is_err(), "{name}");
         }
     }
 }

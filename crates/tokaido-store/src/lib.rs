@@ -36,7 +36,7 @@ mod transaction;
 pub mod tree;
 
 pub use clock::{Clock, SystemClock};
-pub use database::{DatabaseId, DatabaseStatistics};
+pub use database::{DatabaseId, DatabaseStatistics, check_database_name};
 pub use error::{CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError};
 pub use operations::{
     Condition, IncrementError, WriteOperations, format_float, parse_float, parse_integer,

@@ -72,12 +72,9 @@ pub(crate) enum Missing {
     Refuse,
 }
 
-/// The file that every directory with a store has.
-const STORE_MARK: &str = "tokaido.lock";
-
 /// Opens the store in `directory`.
 pub(crate) fn open_store(directory: &Path, missing: Missing) -> Result<Arc<dyn Store>, Error> {
-    if missing == Missing::Refuse && !directory.join(STORE_MARK).is_file() {
+    if missing == Missing::Refuse && !tree::exists(directory) {
         return Err(Error::NoStore { directory: directory.to_owned() });
     }
     Ok(Arc::new(tree::open(directory, tree::Options::default())?))

@@ -1,6 +1,6 @@
 //! Names of databases, the transaction's time, and the few services that touch no record.
 
-use tokaido_store::{DatabaseError, format_float, limits};
+use tokaido_store::{DatabaseError, check_database_name, format_float};
 
 use super::context::{Context, Fault, NO, YES, bytes, native};
 
@@ -21,7 +21,9 @@ pub(super) unsafe extern "C" fn open(context: *mut Context, name: *const u8, len
             let id = if context.is_writable() {
                 Some(context.store()?.database(name).map_err(Fault::refused)?)
             } else {
-                check_name(name)?;
+                // The store checks a name when it makes the database; a read, which makes none,
+                // must not take a bad name for an empty database.
+                check_database_name(name).map_err(Fault::refused)?;
                 context.store()?.find_database(name)
             };
             let Some(id) = id else { return Ok(NO) };
@@ -33,16 +35,6 @@ pub(super) unsafe extern "C" fn open(context: *mut Context, name: *const u8, len
 
 fn bad_name(name: &str) -> Fault {
     Fault::refused(DatabaseError::BadName { name: name.to_owned() })
-}
-
-/// The store checks a name when it makes the database; a read, which makes none, must not take a
-/// bad name for an empty database.
-fn check_name(name: &str) -> Result<(), Fault> {
-    let body = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-    let ok = name.len() <= limits::DATABASE_NAME_LEN_MAX
-        && name.bytes().all(body)
-        && name.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if ok { Ok(()) } else { Err(bad_name(name)) }
 }
 
 /// Whether the running transaction may write.

@@ -127,7 +127,7 @@ impl Names {
         if let Some(id) = self.find(name) {
             return Ok(id);
         }
-        database::check_name(name)?;
+        database::check_database_name(name)?;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = state.by_name.get(name) {
             return Ok(*id);

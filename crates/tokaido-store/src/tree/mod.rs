@@ -26,6 +26,6 @@ mod view;
 mod writer;
 
 pub use log::{DirectoryStorage, LogFile, LogStorage};
-pub use open::open;
+pub use open::{exists, open};
 pub use options::{MEMTABLE_BYTES_DEFAULT, Options, SyncMode, SyncModeError};
 pub use store::TreeStore;

@@ -26,6 +26,12 @@ use super::{
 /// The file that the process which has the store keeps locked.
 const LOCK_FILE: &str = "tokaido.lock";
 
+/// Whether `directory` has a store, so that [`open`] would not make one.
+#[must_use]
+pub fn exists(directory: &Path) -> bool {
+    directory.join(LOCK_FILE).is_file()
+}
+
 /// Opens the store in `directory`, and makes both if they are not there.
 ///
 /// The time it takes does not depend on what the store holds, but on the log since the last
