@@ -7,9 +7,9 @@
 //! does not count. Each round runs both sides, and ratios are formed within a round, because the
 //! speed of a shared machine drifts.
 //!
-//! Each side reads the file that it wrote. The bytes are the same, but a file that was written at
-//! once lies in the page cache in larger pieces than one written in pieces of 4 KiB, so that
-//! mapping it costs less: the lead in "open and get one" is from there.
+//! Each side reads the file that it wrote. The bytes are the same, but the lead in "open and get
+//! one" goes when both read the file of TinyCDB. That a file written at once may lie in the page
+//! cache in larger pieces, and cost less to map, would explain it, but was not tested.
 
 use std::{
     fs,
