@@ -192,3 +192,79 @@ impl<'d> Compaction<'d> {
         renamed.and_then(|()| files::sync_directory(self.directory)).map_err(|error| self.io(error))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::{NewRecord, Store, transact};
+
+    const RECORDS: usize = 500;
+
+    fn store() -> TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open::open(directory.path(), Options::default()).unwrap();
+        let main = store.database("main").unwrap();
+        for half in 0..2 {
+            transact(&mut *store.writer().unwrap(), |tx| {
+                (0..RECORDS / 2).try_for_each(|n| {
+                    tx.put(main, format!("{half} {n}").as_bytes(), NewRecord::of(&[b'v'; 500]))
+                })
+            })
+            .unwrap();
+            if half == 0 {
+                // The second half stays in the log.
+                store.checkpoint().unwrap();
+            }
+        }
+        directory
+    }
+
+    /// What a process finds that opens the files as they are at this instant, after a kill.
+    fn records_after_a_kill(directory: &Path) -> u64 {
+        let image = tempfile::tempdir().unwrap();
+        fs::create_dir(image.path().join("log")).unwrap();
+        for entry in
+            fs::read_dir(directory).unwrap().chain(fs::read_dir(directory.join("log")).unwrap())
+        {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                let name = path.strip_prefix(directory).unwrap();
+                fs::copy(&path, image.path().join(name)).unwrap();
+            }
+        }
+        let store = open::open(image.path(), Options::default()).unwrap();
+        assert!(!image.path().join(COPY_FILE).exists(), "what remained of a copy is removed");
+        let main = store.find_database("main").unwrap();
+        let records = store.snapshot().unwrap().statistics(main).unwrap().records;
+        drop(store);
+        assert!(check(image.path()).unwrap().is_sound());
+        records
+    }
+
+    #[test]
+    fn a_kill_between_any_two_steps_loses_nothing() {
+        let directory = store();
+        let path = directory.path();
+        let compaction = Compaction::begin(path).unwrap();
+        assert_eq!(records_after_a_kill(path), RECORDS as u64);
+        // In the middle of the copy.
+        fs::write(path.join(COPY_FILE), [7; 5000]).unwrap();
+        assert_eq!(records_after_a_kill(path), RECORDS as u64);
+        remove_leftovers(path).unwrap();
+        compaction.copy().unwrap();
+        assert_eq!(records_after_a_kill(path), RECORDS as u64);
+        compaction.replace().unwrap();
+        assert_eq!(records_after_a_kill(path), RECORDS as u64);
+    }
+
+    #[test]
+    fn without_room_nothing_is_begun() {
+        let directory = store();
+        let compaction = Compaction::begin(directory.path()).unwrap();
+        assert!(compaction.check_room(1).is_ok());
+        let error = compaction.check_room(1 << 60).unwrap_err();
+        assert!(matches!(error, CompactError::NoRoom { .. }), "{error}");
+    }
+}

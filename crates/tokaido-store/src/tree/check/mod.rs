@@ -13,6 +13,8 @@ mod overlay;
 mod records;
 mod report;
 mod run;
+#[cfg(test)]
+mod tests;
 
 pub use report::{
     BaseReport, CheckError, CheckReport, DatabaseReport, FINDINGS_MAX, Finding, LogReport,
