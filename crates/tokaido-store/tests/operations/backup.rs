@@ -99,6 +99,8 @@ fn back_up_beside_a_writer(memtable_bytes: usize) {
                 }
             }
         });
+        // Also when an assertion fails: the scope waits for the writer.
+        let _stop = SetOnDrop(&is_done);
         for n in 0..10 {
             let before = acknowledged.load(Ordering::SeqCst);
             let copy = filled.beside(&format!("{n}"));
@@ -106,8 +108,15 @@ fn back_up_beside_a_writer(memtable_bytes: usize) {
             let counted = check_ledger(&copy);
             assert!(counted >= before, "{before} were acknowledged, {counted} are there");
         }
-        is_done.store(true, Ordering::Relaxed);
     });
+}
+
+struct SetOnDrop<'f>(&'f AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Checks the sum and gives how many transactions there are.
