@@ -17,7 +17,7 @@ use std::{io::Write, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use commands::{call, cdb, demo, dump, get, load, run, serve, shell};
+use commands::{backup, call, cdb, check, compact, demo, dump, get, load, run, serve, shell};
 
 /// A programmable key-value server: procedures in Lua, each one a transaction, called over the
 /// Redis protocol and HTTP.
@@ -39,6 +39,10 @@ enum Command {
     Load(load::LoadArgs),
     Dump(dump::DumpArgs),
     Get(get::GetArgs),
+    Backup(backup::BackupArgs),
+    Restore(backup::RestoreArgs),
+    Check(check::CheckArgs),
+    Compact(compact::CompactArgs),
     Cdb(cdb::CdbArgs),
     Demo(demo::DemoArgs),
 }
@@ -52,6 +56,10 @@ fn main() -> ExitCode {
         Command::Load(args) => load::load(&args),
         Command::Dump(args) => dump::dump(&args),
         Command::Get(args) => get::get(&args),
+        Command::Backup(args) => backup::backup(&args),
+        Command::Restore(args) => backup::restore(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Compact(args) => compact::compact(&args),
         Command::Cdb(args) => cdb::cdb(&args),
         Command::Demo(args) => demo::demo(&args),
     };
