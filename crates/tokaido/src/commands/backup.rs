@@ -14,8 +14,9 @@ use crate::{error::Error, progress::thousands};
 ///
 /// The backup is a store of its own: it holds every write that was answered before the command was
 /// given, and of those that were made meanwhile all up to some moment. It appears under its name
-/// when it is complete and on disk, and not before. The server goes on meanwhile and needs not be
-/// told. Run it as the user that runs the server, on the same machine.
+/// when it is complete and on disk, and not before; what a kill leaves is DEST.PID.making, which may
+/// be removed. The server goes on meanwhile and needs not be told. Run it as the user that runs the
+/// server, on the same machine.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
