@@ -15,12 +15,13 @@ use std::{
 };
 
 use super::{
-    LogStorage, Options, TreeStore,
+    LogStorage, TreeStore,
     base::{DATA_FILE, LmdbError, copy_beside},
     check::{self, CheckError, CheckReport, survey_base},
     files::{self, DirectoryInMaking},
     lock::{self, LOCK_FILE, LockError},
     log::{Captured, DirectoryStorage, LOG_DIRECTORY, RecoveryError, capture, read_log},
+    options::SNAPSHOTS_MAX_DEFAULT,
     shared::Shared,
 };
 
@@ -131,9 +132,8 @@ pub fn backup(directory: &Path, destination: &Path) -> Result<BackupReport, Back
         LockError::Held => BackupError::Compacting { directory: owned() },
         LockError::Io(source) => making.io(source),
     })?;
-    let readers_max = Options::default().snapshots_max;
     let storage = DirectoryStorage::existing(directory);
-    making.copy(&storage, |file| copy_beside(directory, file, readers_max))
+    making.copy(&storage, |file| copy_beside(directory, file, SNAPSHOTS_MAX_DEFAULT))
 }
 
 impl TreeStore {

@@ -38,6 +38,9 @@ pub use check::{
 pub use compact::{CompactError, CompactReport, compact};
 pub use log::{DirectoryStorage, LogFile, LogStorage};
 pub use open::{exists, open};
-pub use options::{MEMTABLE_BYTES_DEFAULT, Options, SyncMode, SyncModeError};
+pub use options::{
+    MEMTABLE_BYTES_DEFAULT, Options, SIZE_MAX_DEFAULT, SNAPSHOTS_MAX_DEFAULT, SyncMode,
+    SyncModeError,
+};
 pub use salvage::{SalvageError, SalvageReport, salvage};
 pub use store::TreeStore;
