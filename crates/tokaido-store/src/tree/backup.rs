@@ -19,7 +19,7 @@ use super::{
     base::{DATA_FILE, LmdbError, copy_beside},
     check::{self, CheckError, CheckReport, survey_base},
     files::{self, DirectoryInMaking},
-    lock::{self, LOCK_FILE, LockError},
+    lock::{self, LOCK_FILE, LockError, OpenHere},
     log::{Captured, DirectoryStorage, LOG_DIRECTORY, RecoveryError, capture, read_log},
     options::SNAPSHOTS_MAX_DEFAULT,
     shared::Shared,
@@ -45,8 +45,8 @@ pub enum BackupError {
         /// The destination.
         destination: PathBuf,
     },
-    /// This process has the store open itself.
-    #[error("this process has {} open: call the store's own backup", directory.display())]
+    /// This process has the store open itself, or is backing it up already.
+    #[error("this process has {} open: call the store's own backup, and one at a time", directory.display())]
     OpenHere {
         /// The store's directory.
         directory: PathBuf,
@@ -124,10 +124,11 @@ pub fn backup(directory: &Path, destination: &Path) -> Result<BackupReport, Back
     if !directory.join(DATA_FILE).is_file() {
         return Err(BackupError::NoStore { directory: owned() });
     }
-    if lock::is_open_here(directory) {
-        return Err(BackupError::OpenHere { directory: owned() });
-    }
     let making = Making::begin(destination)?;
+    let _open = OpenHere::take(directory).map_err(|error| match error {
+        LockError::Held => BackupError::OpenHere { directory: owned() },
+        LockError::Io(source) => making.io(source),
+    })?;
     let _kept = lock::keep_base(directory).map_err(|error| match error {
         LockError::Held => BackupError::Compacting { directory: owned() },
         LockError::Io(source) => making.io(source),

@@ -20,9 +20,9 @@ use super::shared;
 /// The file that the process which has the store keeps locked.
 pub(super) const LOCK_FILE: &str = "tokaido.lock";
 
-/// The directories that this process has open for writing, by device and inode. LMDB's own locks
-/// belong to the process and not to the handle: were a directory opened a second time, closing
-/// that handle would take the locks from under the first one.
+/// The directories whose LMDB environment this process has open, by device and inode. LMDB's own
+/// locks belong to the process and not to the handle: were one opened a second time, closing that
+/// handle would take the locks from under the first one.
 static OPEN_HERE: Mutex<Vec<FileId>> = Mutex::new(Vec::new());
 
 type FileId = (u64, u64);
@@ -50,27 +50,45 @@ impl From<TryLockError> for LockError {
     }
 }
 
+/// The right of this process to open the LMDB environment of a directory, until it is dropped.
+pub(super) struct OpenHere {
+    id: FileId,
+}
+
+impl OpenHere {
+    /// Takes it, unless somebody in this process has it.
+    pub(super) fn take(directory: &Path) -> Result<Self, LockError> {
+        let metadata = fs::metadata(directory)?;
+        let id = (metadata.dev(), metadata.ino());
+        let mut open = shared::lock(&OPEN_HERE);
+        if open.contains(&id) {
+            return Err(LockError::Held);
+        }
+        open.push(id);
+        Ok(Self { id })
+    }
+}
+
+impl Drop for OpenHere {
+    fn drop(&mut self) {
+        shared::lock(&OPEN_HERE).retain(|id| *id != self.id);
+    }
+}
+
 /// The right to write to a store, until it is dropped.
 pub(super) struct StoreLock {
+    _open: OpenHere,
     _file: File,
-    id: FileId,
 }
 
 impl StoreLock {
     /// Takes the store of `directory`, which is there; makes the lock's file.
     pub(super) fn take(directory: &Path) -> Result<Self, LockError> {
+        let open = OpenHere::take(directory)?;
         let path = directory.join(LOCK_FILE);
         let file = File::options().create(true).write(true).truncate(false).open(path)?;
         file.try_lock()?;
-        let id = id(directory)?;
-        shared::lock(&OPEN_HERE).push(id);
-        Ok(Self { _file: file, id })
-    }
-}
-
-impl Drop for StoreLock {
-    fn drop(&mut self) {
-        shared::lock(&OPEN_HERE).retain(|id| *id != self.id);
+        Ok(Self { _open: open, _file: file })
     }
 }
 
@@ -93,14 +111,4 @@ pub(super) fn take_base(directory: &Path) -> Result<File, LockError> {
     let handle = File::open(directory)?;
     handle.try_lock()?;
     Ok(handle)
-}
-
-/// Whether this very process has the store open.
-pub(super) fn is_open_here(directory: &Path) -> bool {
-    id(directory).is_ok_and(|id| shared::lock(&OPEN_HERE).contains(&id))
-}
-
-fn id(path: &Path) -> io::Result<FileId> {
-    let metadata = fs::metadata(path)?;
-    Ok((metadata.dev(), metadata.ino()))
 }

@@ -203,3 +203,30 @@ fn a_later_version_is_refused_by_name() {
     let opened = tree::open(&filled.path(), tree::Options::default()).err().unwrap().to_string();
     assert!(checked.contains(expected) && opened.contains(expected), "{checked}, {opened}");
 }
+
+#[test]
+fn a_log_of_a_later_version_is_refused_by_name() {
+    let filled = Filled::new();
+    let segment = filled.segment();
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[8] = 3;
+    let crc = crc32c::crc32c(&bytes[..32]).to_le_bytes();
+    bytes[32..36].copy_from_slice(&crc);
+    fs::write(&segment, bytes).unwrap();
+    let expected = "has format version 3, this program knows version 1";
+    let checked = tree::check(&filled.path()).unwrap_err().to_string();
+    let opened = tree::open(&filled.path(), tree::Options::default()).err().unwrap().to_string();
+    assert!(checked.contains(expected) && opened.contains(expected), "{checked}, {opened}");
+}
+
+#[test]
+fn a_store_that_nobody_has_written_to_is_sound() {
+    let filled = Filled::new();
+    let new = filled.beside("new");
+    drop(open(&new));
+    let report = check(&new);
+    assert!(report.is_sound(), "{:?}", report.findings);
+    assert_eq!((report.base.sequence, report.databases.len()), (0, 0));
+    tree::backup(&new, &filled.beside("copy")).unwrap();
+    assert!(check(&filled.beside("copy")).is_sound());
+}

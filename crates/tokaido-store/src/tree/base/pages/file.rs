@@ -244,11 +244,13 @@ impl PageSet {
         Self { bits: vec![0; (pages / 64 + 1) as usize], count: 0 }
     }
 
-    /// Adds a page; tells whether it is new. One beyond the file's end always is.
+    /// Adds a page; tells whether it is new. One beyond the file's end always is: LMDB need not
+    /// have written the last pages if they are free.
     pub(in crate::tree) fn insert(&mut self, page: u64) -> bool {
         let bit = 1 << (page % 64);
         let Some(word) = usize::try_from(page / 64).ok().and_then(|at| self.bits.get_mut(at))
         else {
+            self.count += 1;
             return true;
         };
         let is_new = *word & bit == 0;
