@@ -9,6 +9,7 @@ mod arena;
 mod index;
 mod list;
 mod node;
+mod prefetch;
 mod table;
 
 pub(super) use node::{Node, Seen};
