@@ -1,6 +1,9 @@
 //! Snapshots: views that are kept and renewed.
 
-use std::{ops::Bound, sync::Arc};
+use std::{
+    ops::{Bound, ControlFlow},
+    sync::Arc,
+};
 
 use crate::{
     DatabaseId, DatabaseStatistics, Direction, Entry, ReadError, ReadTransaction, Record, Snapshot,
@@ -102,6 +105,19 @@ impl ReadTransaction for TreeSnapshot {
         seek_live(view, tree, from, direction, now_ms)
     }
 
+    fn scan(
+        &mut self,
+        database: DatabaseId,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        self.hold()?;
+        let Some(tree) = self.trees.get(database) else { return Ok(()) };
+        let (now_ms, view) = (self.now_ms, self.hold()?);
+        scan_live(view, tree, from, direction, now_ms, visit)
+    }
+
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
         // The sums are of the last commit, so the tree and the base must be those of now.
         loop {
@@ -129,14 +145,45 @@ pub(super) fn seek_live<'v>(
     direction: Direction,
     now_ms: u64,
 ) -> Result<Option<Entry<'v>>, ReadError> {
-    if let Bound::Included(key) | Bound::Excluded(key) = from
-        && key.len() > limits::KEY_LEN_MAX
-    {
-        return Err(ReadError::KeyLength { len: key.len() });
+    check_bound(from)?;
+    let mut found = None;
+    view.scan(tree, from, direction, |(key, stored)| {
+        let record = record::decode(stored)?;
+        if !record.is_live(now_ms) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        found = Some(Entry { key, record });
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(found)
+}
+
+/// Shows `visit` the entries that have not expired, until it breaks off.
+pub(super) fn scan_live(
+    view: &View,
+    tree: u32,
+    from: Bound<&[u8]>,
+    direction: Direction,
+    now_ms: u64,
+    visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    check_bound(from)?;
+    view.scan(tree, from, direction, |(key, stored)| {
+        let record = record::decode(stored)?;
+        Ok(match record.is_live(now_ms) {
+            true => visit(Entry { key, record }),
+            false => ControlFlow::Continue(()),
+        })
+    })
+}
+
+fn check_bound(bound: Bound<&[u8]>) -> Result<(), ReadError> {
+    match bound {
+        Bound::Included(key) | Bound::Excluded(key) if key.len() > limits::KEY_LEN_MAX => {
+            Err(ReadError::KeyLength { len: key.len() })
+        }
+        _ => Ok(()),
     }
-    let is_live = |stored: &[u8]| Ok(record::decode(stored)?.is_live(now_ms));
-    let found = view.seek(tree, from, direction, is_live)?;
-    found.map(|(key, stored)| Ok(Entry { key, record: record::decode(stored)? })).transpose()
 }
 
 impl Snapshot for TreeSnapshot {

@@ -12,10 +12,9 @@ use std::{
     },
 };
 
-use super::{
-    node::{Node, Place},
-    prefetch::prefetch,
-};
+use crate::tree::prefetch::prefetch;
+
+use super::node::{Node, Place};
 
 const SLOTS_MIN: usize = 1 << 10;
 const TAG_SHIFT: u32 = 48;

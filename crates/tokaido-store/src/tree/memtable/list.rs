@@ -14,10 +14,9 @@ use std::{
     },
 };
 
-use super::{
-    node::{HEIGHT_MAX, Node, Place},
-    prefetch::prefetch,
-};
+use crate::tree::prefetch::prefetch;
+
+use super::node::{HEIGHT_MAX, Node, Place};
 
 /// How many nodes ahead of the one that is linked are fetched from memory.
 const PREFETCH_DISTANCE: usize = 8;

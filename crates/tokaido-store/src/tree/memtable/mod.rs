@@ -9,7 +9,6 @@ mod arena;
 mod index;
 mod list;
 mod node;
-mod prefetch;
 mod table;
 
 pub(super) use node::{Node, Seen};

@@ -7,8 +7,13 @@ use std::{
     sync::atomic::{AtomicBool, AtomicPtr, Ordering},
 };
 
+use crate::tree::prefetch::{LINE_LEN, prefetch};
+
 /// Most levels of the skip list: enough for 4^12 keys.
 pub(super) const HEIGHT_MAX: usize = 12;
+
+/// Lines of the cache that a node with a short key and a short value takes.
+const PREFETCHED_LINES: usize = 3;
 
 /// A key. Behind the struct, in the same piece of the arena, stand the pointers to the next node
 /// of each level, and then the bytes of the key.
@@ -183,6 +188,15 @@ impl Node {
     pub(super) fn set_next_at(&self, level: usize, next: Option<&Self>) {
         let next = next.map_or(ptr::null_mut(), |next| ptr::from_ref(next).cast_mut());
         self.link(level).store(next, Ordering::Release);
+    }
+
+    /// Fetches the node and what most likely stands behind it: its first version.
+    #[inline]
+    pub(in crate::tree) fn prefetch(&self) {
+        let start = ptr::from_ref(self).cast::<u8>();
+        for line in 0..PREFETCHED_LINES {
+            prefetch(start.wrapping_add(line * LINE_LEN));
+        }
     }
 
     /// The next node in order, for one that the order led to.

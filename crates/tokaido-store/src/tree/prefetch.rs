@@ -12,3 +12,14 @@ pub(super) fn prefetch<T>(pointer: *const T) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = pointer;
 }
+
+/// Bytes that come into the cache at once.
+pub(super) const LINE_LEN: usize = 64;
+
+/// Begins to load all of the `len` bytes around `inside`, a block that is aligned to its length.
+pub(super) fn prefetch_block(inside: *const u8, len: usize) {
+    let start = inside.wrapping_sub(inside.addr() % len);
+    for line in (0..len).step_by(LINE_LEN) {
+        prefetch(start.wrapping_add(line));
+    }
+}
