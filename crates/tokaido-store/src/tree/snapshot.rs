@@ -13,7 +13,7 @@ use crate::{
 use super::{
     base::BaseView,
     catalog::TreeMap,
-    shared::{Shared, lock},
+    shared::{Present, Shared, lock},
     view::{self, View},
 };
 
@@ -23,6 +23,8 @@ pub(super) struct TreeSnapshot {
     /// The handle of the base, while no view is held.
     spare: Option<BaseView>,
     shared: Arc<Shared>,
+    /// The version of the tables that the view has.
+    tables_version: u64,
     now_ms: u64,
     trees: TreeMap,
     /// The commit that `trees` was read at.
@@ -35,6 +37,7 @@ impl TreeSnapshot {
             view: None,
             spare: None,
             shared,
+            tables_version: 0,
             now_ms: 0,
             trees: TreeMap::default(),
             trees_read_at: None,
@@ -58,7 +61,8 @@ impl TreeSnapshot {
             Some(base) => base,
             None => BaseView::new(Arc::clone(&self.shared.base))?,
         };
-        let (tables, sequence) = self.shared.renew(&mut base)?;
+        let Present { tables, tables_version, sequence } = self.shared.renew(&mut base)?;
+        self.tables_version = tables_version;
         self.view = Some(View::new(tables, base, sequence));
         self.read_trees()
     }
@@ -188,6 +192,14 @@ fn check_bound(bound: Bound<&[u8]>) -> Result<(), ReadError> {
 
 impl Snapshot for TreeSnapshot {
     fn renew(&mut self) -> Result<(), ReadError> {
+        // Between two checkpoints there is nothing new but the last commit.
+        if let Some(view) = &mut self.view
+            && let Some(sequence) = self.shared.published_in(self.tables_version)
+        {
+            view.move_to(sequence);
+            self.now_ms = self.shared.clock.now_ms();
+            return self.read_trees();
+        }
         self.release();
         self.take_view()
     }

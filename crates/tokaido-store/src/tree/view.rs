@@ -70,6 +70,11 @@ impl Hint {
         }
     }
 
+    /// A node that was not seen before may lie between.
+    fn forget(&mut self) {
+        self.direction = None;
+    }
+
     fn remember(
         &mut self,
         tree: u32,
@@ -123,6 +128,16 @@ impl View {
     /// The view without its tables: what is left to make the next one of.
     pub(super) fn into_base(self) -> BaseView {
         self.base
+    }
+
+    /// Sees the versions up to `sequence` from now on.
+    pub(super) fn move_to(&mut self, sequence: u64) {
+        if sequence != self.sequence {
+            self.sequence = sequence;
+            for hint in &mut self.hints {
+                hint.get_mut().forget();
+            }
+        }
     }
 
     pub(super) fn sequence(&self) -> u64 {

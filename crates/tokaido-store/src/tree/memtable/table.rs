@@ -110,7 +110,13 @@ impl Memtable {
 
     /// All nodes in order.
     pub(in crate::tree) fn nodes(&self) -> impl Iterator<Item = &Node> {
-        std::iter::successors(self.list.first(), |node| node.next())
+        std::iter::successors(self.list.first(), |node| {
+            let next = node.next()?;
+            if let Some(ahead) = next.next() {
+                ahead.prefetch();
+            }
+            Some(next)
+        })
     }
 
     /// The number of nodes.
