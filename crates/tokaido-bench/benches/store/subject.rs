@@ -1,0 +1,74 @@
+//! Our side: reads workloads from standard input and runs them, as `peers/peer.h` does.
+
+use std::{
+    fs,
+    io::{self, BufRead, Write},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use crate::{Outcome, patterns, random};
+
+/// What a workload took.
+pub(crate) struct Took {
+    pub(crate) time: Duration,
+    pub(crate) operations: u64,
+    /// Over what was read, to be compared with the peers'.
+    pub(crate) sum: u64,
+}
+
+impl Took {
+    /// Times `work`, which gives the sum.
+    pub(crate) fn timed(operations: u64, work: impl FnOnce() -> Outcome<u64>) -> Outcome<Self> {
+        let start = Instant::now();
+        let sum = work()?;
+        Ok(Self { time: start.elapsed(), operations, sum })
+    }
+}
+
+/// Where a subject works, and what it works with.
+pub(crate) struct Place {
+    pub(crate) directory: PathBuf,
+    #[expect(dead_code)]
+    pub(crate) rows: PathBuf,
+}
+
+impl Place {
+    /// A directory below its own with nothing in it.
+    pub(crate) fn empty(&self, name: &str) -> Outcome<PathBuf> {
+        let directory = self.directory.join(name);
+        if directory.exists() {
+            fs::remove_dir_all(&directory)?;
+        }
+        fs::create_dir_all(&directory)?;
+        Ok(directory)
+    }
+}
+
+pub(crate) fn serve(directory: &Path, rows: &Path) -> Outcome {
+    let place = Place { directory: directory.to_owned(), rows: rows.to_owned() };
+    let mut out = io::stdout().lock();
+    for line in io::stdin().lock().lines() {
+        let took = run(&place, line?.trim())?;
+        let nanoseconds = took.time.as_nanos();
+        writeln!(out, "{nanoseconds} {} {}", took.operations, took.sum)?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+fn run(place: &Place, workload: &str) -> Outcome<Took> {
+    match workload {
+        "order" => patterns::order(place, false, false),
+        "order-random" => patterns::order(place, true, false),
+        "order-etc" => patterns::order(place, false, true),
+        "order-random-etc" => patterns::order(place, true, true),
+        "wicked" => patterns::wicked(place, 1),
+        "wicked-x4" => patterns::wicked(place, 4),
+        "random-put" => random::put(place),
+        "random-get" => random::get_from_base(place),
+        "random-get-memtable" => random::get_from_memtable(place),
+        "random-scan" => random::scan(place),
+        _ => Err(format!("no workload {workload} here").into()),
+    }
+}
