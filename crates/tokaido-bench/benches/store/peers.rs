@@ -47,8 +47,9 @@ pub(crate) struct Subject {
 /// What a subject answered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
+    /// Time of one operation in ns, by the clock, and as the processor worked for it.
     pub(crate) nanoseconds: f64,
-    pub(crate) operations: f64,
+    pub(crate) worked: f64,
     pub(crate) sum: u64,
 }
 
@@ -82,10 +83,11 @@ impl Subject {
         self.replies.read_line(&mut reply)?;
         let numbers: Vec<u64> =
             reply.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let [nanoseconds, operations, sum] = numbers[..] else {
+        let [nanoseconds, worked, operations, sum] = numbers[..] else {
             return Err(format!("{workload} failed; the reason stands above").into());
         };
-        Ok(Answer { nanoseconds: nanoseconds as f64, operations: operations as f64, sum })
+        let each = |total: u64| total as f64 / operations as f64;
+        Ok(Answer { nanoseconds: each(nanoseconds), worked: each(worked), sum })
     }
 }
 

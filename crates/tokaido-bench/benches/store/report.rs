@@ -7,11 +7,12 @@ pub(crate) struct Measured {
     pub(crate) title: &'static str,
     pub(crate) goal: &'static str,
     pub(crate) samples: Vec<(&'static str, Vec<f64>)>,
+    /// What the processor worked, for each subject, in any order of rounds.
+    pub(crate) worked: Vec<Vec<f64>>,
     pub(crate) missing: Vec<&'static str>,
 }
 
-pub(crate) const HEAD: &str =
-    "| what | goal | subject | median (spread) | ratio (spread) |\n|---|---|---|---|---|";
+pub(crate) const HEAD: &str = "| what | goal | subject | median (spread) | ratio (spread) | processor |\n|---|---|---|---|---|---|";
 
 impl Measured {
     /// The rows, of which the first names the workload.
@@ -28,17 +29,19 @@ impl Measured {
             let figure = Summary::of(samples).map_or_else(String::new, |summary| {
                 format!("{} ({:.0} %)", readable(summary.median), summary.spread() * 100.0)
             });
-            rows.push(self.row(rows.is_empty(), subject, &figure, &ratio));
+            let worked = Summary::of(&self.worked[index]);
+            let worked = worked.map_or_else(String::new, |worked| readable(worked.median));
+            rows.push(self.row(rows.is_empty(), subject, [&figure, &ratio, &worked]));
         }
         for missing in &self.missing {
-            rows.push(self.row(rows.is_empty(), missing, "not installed", ""));
+            rows.push(self.row(rows.is_empty(), missing, ["not installed", "", ""]));
         }
         rows
     }
 
-    fn row(&self, is_first: bool, subject: &str, figure: &str, ratio: &str) -> String {
+    fn row(&self, is_first: bool, subject: &str, figures: [&str; 3]) -> String {
         let (title, goal) = if is_first { (self.title, self.goal) } else { ("", "") };
-        format!("| {title} | {goal} | {subject} | {figure} | {ratio} |")
+        format!("| {title} | {goal} | {subject} | {} |", figures.join(" | "))
     }
 }
 

@@ -94,7 +94,8 @@ pub(crate) fn run(names: &[&str], rounds: usize) -> Outcome {
 
 fn measure(workload: &Workload, rounds: usize, place: &Path) -> Outcome<Measured> {
     let (title, goal) = (workload.title, workload.goal);
-    let mut measured = Measured { title, goal, samples: Vec::new(), missing: Vec::new() };
+    let mut measured =
+        Measured { title, goal, samples: Vec::new(), worked: Vec::new(), missing: Vec::new() };
     let mut subjects = Vec::new();
     for &peer in [Peer::Tokaido].iter().chain(workload.peers) {
         match Subject::start(peer, place, &place.join("rows")) {
@@ -106,10 +107,12 @@ fn measure(workload: &Workload, rounds: usize, place: &Path) -> Outcome<Measured
         }
     }
     let mut sums = Vec::new();
+    measured.worked = vec![Vec::new(); subjects.len()];
     let samples = timing::interleave(subjects.len(), rounds, |index| {
         let answer = subjects[index].1.run(workload.name)?;
         sums.push(answer.sum);
-        Outcome::Ok(answer.nanoseconds / answer.operations)
+        measured.worked[index].push(answer.worked);
+        Outcome::Ok(answer.nanoseconds)
     })?;
     if let Some(other) = sums.iter().find(|&&sum| sum != sums[0]) {
         let name = workload.name;
