@@ -1,11 +1,13 @@
-/* Kyoto Cabinet: the loop patterns on a TreeDB file, as benches/store/patterns.lua has them. */
+/* Kyoto Cabinet: the loop patterns on a TreeDB file, as benches/store/patterns.lua has them, and
+ * the list of companies in a HashDB and a TreeDB file. */
 
-#include "peer.h"
+#include "companies.h"
 
 #include <charconv>
 #include <kchashdb.h>
 #include <string>
 
+using kyotocabinet::HashDB;
 using kyotocabinet::TreeDB;
 
 static const int64_t KEYS = 100000;
@@ -168,8 +170,58 @@ static void wicked(int64_t iterations)
     db.close();
 }
 
+/* One kind of file, for companies.h. */
+template <class Db> struct Companies {
+    static void *open(int is_new)
+    {
+        Db *db = new Db;
+        std::string path = std::string(peer_directory) + "/rows." + typeid(Db).name();
+        uint32_t mode = is_new ? Db::OWRITER | Db::OCREATE | Db::OTRUNCATE : Db::OREADER;
+        peer_check(db->open(path, mode), "open");
+        return db;
+    }
+    static void put(void *store, const struct row *row)
+    {
+        Db *db = static_cast<Db *>(store);
+        peer_check(db->set(row->key, row->key_len, row->value, row->value_len), "set");
+    }
+    static void read_all(void *store)
+    {
+        typename Db::Cursor *cursor = static_cast<Db *>(store)->cursor();
+        size_t key_len, value_len;
+        const char *value;
+        cursor->jump();
+        while (char *key = cursor->get(&key_len, &value, &value_len, true)) {
+            peer_sum += key_len;
+            digest(value, value_len);
+            delete[] key;
+        }
+        delete cursor;
+    }
+    static void get(void *store, const struct row *row)
+    {
+        size_t len;
+        char *value = static_cast<Db *>(store)->get(row->key, row->key_len, &len);
+        peer_check(value != NULL, "get");
+        digest(value, len);
+        delete[] value;
+    }
+    static void close(void *store)
+    {
+        Db *db = static_cast<Db *>(store);
+        peer_check(db->close(), "close");
+        delete db;
+    }
+    static struct kind kind(const char *name)
+    {
+        return {name, open, put, read_all, get, close};
+    }
+};
+
 static int run(const char *workload)
 {
+    static const struct kind kinds[] = {Companies<HashDB>::kind("kyoto-hash"),
+                                        Companies<TreeDB>::kind("kyoto-tree")};
     std::string name = workload;
     if (name == "order")
         order(false, false);
@@ -184,7 +236,7 @@ static int run(const char *workload)
     else if (name == "wicked-x4")
         wicked(4);
     else
-        return 0;
+        return companies_run(kinds, sizeof kinds / sizeof *kinds, workload);
     return 1;
 }
 

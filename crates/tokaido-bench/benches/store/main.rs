@@ -6,12 +6,18 @@
 //! subject once, and ratios are formed within a round. docs/performance.md has the workloads, the
 //! figures, and how to read them.
 //!
-//! `-- NAME…` runs the workloads whose names begin so, `--rounds N` takes so many samples.
+//! `-- NAME…` runs the workloads whose names begin so, `--rounds N` takes so many samples, and
+//! TOKAIDO_BENCH_COMPANIES names the file of the real list of companies.
 
+mod companies;
+mod durable;
+mod expiry;
+mod memory;
 mod patterns;
 mod peers;
 mod random;
 mod report;
+mod rows;
 mod subject;
 mod workloads;
 

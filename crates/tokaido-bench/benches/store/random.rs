@@ -12,9 +12,9 @@ use crate::{
     subject::{Place, Took},
 };
 
-const KEYS: u64 = 1_000_000;
+pub(crate) const KEYS: u64 = 1_000_000;
 const BATCH: usize = 50;
-const VALUE: [u8; 64] = [b'v'; 64];
+pub(crate) const VALUE: [u8; 64] = [b'v'; 64];
 
 /// Room for all of it.
 const LARGE_MEMTABLE_BYTES: usize = 1 << 30;
@@ -28,9 +28,15 @@ fn scatter(n: u64) -> u64 {
     n ^ (n >> 31)
 }
 
+/// A key of 16 hexadecimal digits.
+pub(crate) fn key(n: u64) -> Key {
+    let digits = |nibble: u64| b"0123456789abcdef"[(nibble & 15) as usize];
+    let scattered = scatter(n);
+    std::array::from_fn(|i| digits(scattered >> (60 - 4 * i)))
+}
+
 /// Made before the clock runs.
-fn keys() -> Vec<Key> {
-    let key = |n| format!("{:016x}", scatter(n)).into_bytes().try_into().expect("16 digits");
+pub(crate) fn keys() -> Vec<Key> {
     (1..=KEYS).map(key).collect()
 }
 
@@ -56,7 +62,7 @@ fn fill(store: &TreeStore, main: DatabaseId, keys: &[Key]) -> Outcome {
 }
 
 /// A store whose records are all in the base. It is made once.
-fn at_rest(place: &Place, keys: &[Key]) -> Outcome<TreeStore> {
+pub(crate) fn at_rest(place: &Place, keys: &[Key]) -> Outcome<TreeStore> {
     let directory = place.directory.join("at-rest");
     if !directory.exists() {
         make_at_rest(&place.empty("at-rest.new")?, keys)?;
@@ -94,7 +100,7 @@ pub(crate) fn get_from_memtable(place: &Place) -> Outcome<Took> {
     get_all(&store, &keys)
 }
 
-fn get_all(store: &TreeStore, keys: &[Key]) -> Outcome<Took> {
+pub(crate) fn get_all(store: &TreeStore, keys: &[Key]) -> Outcome<Took> {
     let main = store.database("main")?;
     let mut snapshot = store.snapshot()?;
     Took::timed(KEYS, || {

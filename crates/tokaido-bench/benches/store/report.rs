@@ -15,6 +15,12 @@ pub(crate) struct Measured {
 pub(crate) const HEAD: &str = "| what | goal | subject | median (spread) | ratio (spread) | processor |\n|---|---|---|---|---|---|";
 
 impl Measured {
+    /// One without samples yet.
+    pub(crate) fn of(title: &'static str, goal: &'static str) -> Self {
+        let (samples, worked, missing) = Default::default();
+        Self { title, goal, samples, worked, missing }
+    }
+
     /// The rows, of which the first names the workload.
     pub(crate) fn rows(&self) -> Vec<String> {
         let ours = self.samples.first().map(|(_, samples)| samples.as_slice());

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Outcome, patterns, random};
+use crate::{Outcome, companies, durable, expiry, memory, patterns, random};
 
 /// What a workload took.
 pub(crate) struct Took {
@@ -38,7 +38,6 @@ fn processor_time() -> Duration {
 /// Where a subject works, and what it works with.
 pub(crate) struct Place {
     pub(crate) directory: PathBuf,
-    #[expect(dead_code)]
     pub(crate) rows: PathBuf,
 }
 
@@ -78,6 +77,20 @@ fn run(place: &Place, workload: &str) -> Outcome<Took> {
         "random-get" => random::get_from_base(place),
         "random-get-memtable" => random::get_from_memtable(place),
         "random-scan" => random::scan(place),
+        "durable-commit" => durable::one(place),
+        "durable-64" => durable::many(place),
+        "cdb-write" => companies::cdb_write(place, false),
+        "cdb-write-synced" => companies::cdb_write(place, true),
+        "cdb-read" => companies::cdb_read(place),
+        "cdb-get" => companies::cdb_get(place),
+        "cdb-open" => companies::cdb_open(place),
+        "companies-write" => companies::tree_write(place),
+        "companies-read" => companies::tree_read(place),
+        "companies-open" => companies::tree_open(place),
+        "expiry-100k" => expiry::sweep(place, 100_000, 1_000),
+        "expiry-1m" => expiry::sweep(place, 1_000_000, 10_000),
+        "memory-cache" => memory::of_cache(),
+        "memory-tree" => memory::of_tree(place),
         _ => Err(format!("no workload {workload} here").into()),
     }
 }
