@@ -42,6 +42,7 @@ impl Layer {
             BaseOpenError::Lmdb(error) => LayerError::Lmdb(error),
             BaseOpenError::Damaged(what) => LayerError::Damaged(what),
             BaseOpenError::Version(_) => LayerError::Damaged("its version has changed"),
+            BaseOpenError::Io(_) => LayerError::Damaged("it cannot be read"),
         })?;
         let slots = base.slots();
         let trees = trees.into_iter().collect();

@@ -1,0 +1,12 @@
+//! Processes that are killed, power that fails, disks that are full or broken: nothing that was
+//! acknowledged is lost, and nothing half done remains.
+
+mod disk;
+mod fate;
+mod journal;
+mod ledger;
+mod power_loss;
+mod preload;
+mod random;
+mod store;
+mod whole_disk;
