@@ -14,4 +14,4 @@ pub(super) use format::FORMAT_VERSION;
 pub(super) use layer::{Layer, LayerError};
 pub(super) use lmdb::LmdbError;
 pub(super) use open::{Base, BaseContents, BaseOpenError, BaseOptions};
-pub(super) use view::BaseView;
+pub(super) use view::{BaseScan, BaseView};
