@@ -3,6 +3,7 @@
 
 mod disk;
 mod fate;
+mod faults;
 mod journal;
 mod ledger;
 mod power_loss;

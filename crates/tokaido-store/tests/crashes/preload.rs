@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::OnceLock,
+    time::{Duration, Instant},
 };
 
 use tempfile::TempDir;
@@ -122,6 +123,11 @@ impl Stage {
         let mut journal = OpenOptions::new().append(true).open(self.path.join("journal")).unwrap();
         journal.write_all(&journal::encode(kind, number)).unwrap();
     }
+
+    /// From now on no call fails.
+    pub(crate) fn mend(&self) {
+        fs::write(self.path.join(MENDED), "").unwrap();
+    }
 }
 
 /// With as many checkpoints as there can be.
@@ -132,4 +138,16 @@ fn options(sync: SyncMode) -> tree::Options {
 /// Opens the store in `directory` as a program would that knows nothing of the test.
 pub(crate) fn reopen(directory: &Path, sync: SyncMode) -> TreeStore {
     open(directory, &options(sync)).unwrap()
+}
+
+/// Tries until it works, or for half a minute.
+pub(crate) fn patiently<T, E: std::fmt::Display>(mut work: impl FnMut() -> Result<T, E>) -> T {
+    let patience = Instant::now() + Duration::from_secs(30);
+    loop {
+        match work() {
+            Ok(done) => return done,
+            Err(error) => assert!(Instant::now() < patience, "it never works: {error}"),
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }

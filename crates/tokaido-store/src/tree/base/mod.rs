@@ -8,6 +8,7 @@ mod layer;
 mod lmdb;
 mod long_key;
 mod open;
+mod rescue;
 mod view;
 
 pub(super) use format::FORMAT_VERSION;

@@ -11,6 +11,7 @@ use crate::{DatabaseStatistics, limits};
 use super::{
     format::{self, TreeEntry},
     lmdb::{Dbi, Environment, EnvironmentOptions, Insert, LmdbError, Step, WriteTxn},
+    rescue::Rescue,
 };
 
 /// Slots: each database has a tree, there are two internal trees, and while a checkpoint replaces
@@ -25,6 +26,7 @@ pub(in crate::tree) struct Base {
     pub(super) slots: RwLock<Vec<Dbi>>,
     /// A random number, the same in all files of a store.
     store: u64,
+    pub(super) rescue: Rescue,
 }
 
 pub(in crate::tree) struct BaseOptions {
@@ -128,7 +130,9 @@ impl Base {
         }
         let trees = trees.into_iter().map(|(tree, entry)| (tree, entry.statistics)).collect();
         txn.commit()?;
-        let base = Self { environment, directory, slots: RwLock::new(slots), store };
+        let slots = RwLock::new(slots);
+        let rescue = Rescue::new(path.to_owned(), options);
+        let base = Self { environment, directory, slots, store, rescue };
         Ok((base, BaseContents { sequence, trees }))
     }
 

@@ -3,7 +3,7 @@
  *
  * TOKAIDO_PRELOAD_ROOT     the directory to watch, absolute and without links
  * TOKAIDO_PRELOAD_JOURNAL  the file to append the journal to; journal.rs reads it
- * TOKAIDO_PRELOAD_FAULT    space, short, broken, sync or kill: see `fault_of`; none if not set
+ * TOKAIDO_PRELOAD_FAULT    space, short, broken, closed, sync or kill: see `fault_of`; none if not set
  * TOKAIDO_PRELOAD_NTH      which of the calls that can fail so is the first to do so, from 1
  * TOKAIDO_PRELOAD_MENDED   a file; once it is there nothing fails any more
  *
@@ -32,10 +32,10 @@
 #define FDS_MAX 4096
 #define PATH_LEN 512
 
-enum fault { NONE, SPACE, SHORT, BROKEN, SYNC, KILL };
+enum fault { NONE, SPACE, SHORT, BROKEN, CLOSED, SYNC, KILL };
 
 /* What a call does, as far as failing is concerned. */
-enum kind { TAKES_SPACE, GIVES_SPACE, READS, SYNCS };
+enum kind { TAKES_SPACE, GIVES_SPACE, OPENS, SYNCS };
 
 /* A file or directory below the root that is open. */
 struct open_file {
@@ -66,7 +66,8 @@ static enum fault fault_of(const char *name)
 {
     if (!strcmp(name, "space")) return SPACE;   /* what takes space fails: ENOSPC */
     if (!strcmp(name, "short")) return SHORT;   /* one write does half, then as `space` */
-    if (!strcmp(name, "broken")) return BROKEN; /* everything fails: EIO */
+    if (!strcmp(name, "broken")) return BROKEN; /* everything fails but opening what is there: EIO */
+    if (!strcmp(name, "closed")) return CLOSED; /* opening what is there fails: EIO */
     if (!strcmp(name, "sync")) return SYNC;     /* one sync fails: EIO; all that follow go well */
     if (!strcmp(name, "kill")) return KILL;     /* half of the call is done, then SIGKILL */
     give_up("no such fault");
@@ -151,9 +152,10 @@ static int is_concerned(enum kind kind)
     switch (fault) {
     case NONE: return 0;
     case SPACE: case SHORT: return kind == TAKES_SPACE;
-    case BROKEN: return 1;
+    case BROKEN: return kind != OPENS;
+    case CLOSED: return kind == OPENS;
     case SYNC: return kind == SYNCS;
-    case KILL: return kind != READS;
+    case KILL: return kind != OPENS;
     }
     return 0;
 }
@@ -163,14 +165,15 @@ static int fails(enum kind kind, const char *what, const char *path)
 {
     if (!is_concerned(kind)) return 0;
     if (++calls < nth || (fault == SYNC && is_met)) return 0;
+    if (syscall(SYS_faccessat, AT_FDCWD, mended, F_OK) == 0) {
+        fault = NONE;
+        return 0;
+    }
     if (!is_met) {
         char text[PATH_LEN + 64];
         snprintf(text, sizeof text, "%s %s", what, path);
         note_text('X', calls, text);
         is_met = 1;
-    } else if (syscall(SYS_faccessat, AT_FDCWD, mended, F_OK) == 0) {
-        fault = NONE;
-        return 0;
     }
     return 1;
 }
@@ -210,7 +213,7 @@ static int do_open(int at, const char *path, int flags, mode_t mode)
     }
     struct stat before;
     int is_new = (flags & O_CREAT) && syscall(SYS_newfstatat, at, path, &before, 0);
-    if (fails(is_new ? TAKES_SPACE : READS, "open", name)) return refuse();
+    if (fails(is_new ? TAKES_SPACE : OPENS, "open", name)) return refuse();
     int fd = syscall(SYS_openat, at, path, flags, mode);
     if (fd < 0) return fd;
     if (fd >= FDS_MAX) give_up("too many open files");
