@@ -2,7 +2,8 @@
 //!
 //! Start with the traits: a [`Store`] gives [`Snapshot`]s to readers and one [`Writer`] to the
 //! thread that commits. Both are used through [`ReadTransaction`] and [`WriteTransaction`], which
-//! is all that protocols and scripts know of an engine. [`tree`] is the durable engine.
+//! is all that protocols and scripts know of an engine. [`tree`] is the durable engine; [`composite`]
+//! puts caches and constant databases beside it, under the same traits.
 //!
 //! ```
 //! use tokaido_store::{NewRecord, Store, transact, tree};
@@ -25,6 +26,7 @@
 pub mod cache;
 pub mod cdb;
 mod clock;
+pub mod composite;
 mod database;
 mod error;
 pub mod limits;
@@ -43,5 +45,5 @@ pub use operations::{
 };
 pub use record::{Entry, NewRecord, Record};
 pub use scan::{ScanRange, Scanner};
-pub use store::{CommitNumber, Snapshot, Store, Writer, transact};
+pub use store::{CommitNumber, Engine, Snapshot, Store, Writer, transact};
 pub use transaction::{Direction, ReadTransaction, WriteTransaction};
