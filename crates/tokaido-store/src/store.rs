@@ -24,6 +24,16 @@ pub enum Engine<'s> {
 }
 
 impl Engine<'_> {
+    /// As the configuration and listings call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Transactional => "tree",
+            Self::Cache(_) => "cache",
+            Self::Cdb => "cdb",
+        }
+    }
+
     /// Whether [`seek`](ReadTransaction::seek) goes through its keys, or
     /// [`page`](ReadTransaction::page) does.
     #[must_use]

@@ -16,6 +16,9 @@ use super::{
 /// A buffer that grew beyond this for a large value is given back when the view is released.
 const BUFFER_BYTES_KEPT_MAX: usize = 1 << 20;
 
+/// A page of a file ends after this many bytes, if not before, but never before its first record.
+const PAGE_BYTES_MAX: usize = 1 << 20;
+
 /// A cursor into a file: this many bits of position, and above them some of the file's version, by
 /// which a cursor into another file is told.
 const POSITION_BITS: u32 = 32;
@@ -149,9 +152,14 @@ fn page_of_file(
     }
     let position = cursor & ((1 << POSITION_BITS) - 1);
     let mut entries = file.view().iter_from(usize::try_from(position).unwrap_or(usize::MAX));
+    let mut bytes = 0;
     for entry in entries.by_ref().take(records.max(1)) {
         let entry = entry.map_err(|damaged| file.damage(&damaged))?;
+        bytes += entry.key.len() + entry.value.len();
         visit(Entry { key: entry.key, record: record(file, entry.value) });
+        if bytes >= PAGE_BYTES_MAX {
+            break;
+        }
     }
     Ok(entries.position().map(|position| tag << POSITION_BITS | position as u64))
 }
