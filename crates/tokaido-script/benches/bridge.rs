@@ -325,7 +325,6 @@ fn mounted(c: &mut Criterion) {
         ("bench.cache_increment", 100_000),
         ("bench.cache_order", 300_000),
         ("bench.cdb_get", 100_000),
-        ("bench.read", 100_000),
     ] {
         let id = bed.id(name);
         group.throughput(Throughput::Elements(operations));
