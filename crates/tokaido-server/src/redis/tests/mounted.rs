@@ -88,7 +88,7 @@ fn scans_of_a_cache_meet_every_key_through_cursors_that_clients_can_read() {
 }
 
 /// The race that only the adapter can lose: the record changes between a command's read and its
-/// write. `GETSET` is run against a thread that counts.
+/// write.
 #[test]
 fn counters_of_several_threads_lose_nothing() {
     const EACH: i64 = 2000;
