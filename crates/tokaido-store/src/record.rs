@@ -116,9 +116,21 @@ impl Header {
 }
 
 /// Reads a record back from its form on disk.
+#[inline]
 pub(crate) fn decode(stored: &[u8]) -> Result<Record<'_>, ReadError> {
-    let damaged = |what: &str| ReadError::Damaged { what: what.to_owned() };
-    let (&tag, mut rest) = stored.split_first().ok_or_else(|| damaged("an empty record"))?;
+    let Some((&tag, rest)) = stored.split_first() else { return Err(damaged("an empty record")) };
+    let version_len = usize::from((tag >> VERSION_LEN_SHIFT) & VERSION_LEN_MASK);
+    // The common case: nothing but a version, which is read as a word and cut to its bytes.
+    if tag & !(VERSION_LEN_MASK << VERSION_LEN_SHIFT) == 0
+        && let Some(word) = rest.first_chunk::<8>()
+    {
+        let version = u64::from_le_bytes(*word) & ((1 << (8 * version_len)) - 1);
+        return Ok(Record { value: &rest[version_len..], flags: 0, expires_at_ms: None, version });
+    }
+    decode_fields(tag, rest)
+}
+
+fn decode_fields(tag: u8, mut rest: &[u8]) -> Result<Record<'_>, ReadError> {
     if tag >> KIND_SHIFT != 0 {
         return Err(damaged("a kind of value that this version does not know"));
     }
@@ -135,6 +147,11 @@ pub(crate) fn decode(stored: &[u8]) -> Result<Record<'_>, ReadError> {
     let version_len = (tag >> VERSION_LEN_SHIFT) & VERSION_LEN_MASK;
     let version = if version_len == 0 { 0 } else { take(version_len as usize)? };
     Ok(Record { value: rest, flags, expires_at_ms, version })
+}
+
+#[cold]
+fn damaged(what: &str) -> ReadError {
+    ReadError::Damaged { what: what.to_owned() }
 }
 
 #[cfg(test)]

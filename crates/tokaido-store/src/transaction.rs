@@ -1,6 +1,6 @@
 //! The two traits that are all a protocol or a script knows of an engine.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use crate::{
     CommitNumber, DatabaseId, DatabaseStatistics, Entry, NewRecord, ReadError, Record, WriteError,
@@ -71,10 +71,10 @@ pub trait ReadTransaction {
     /// or, without one, its neighbour; with `Excluded(k)` the neighbour; `Unbounded` is the end of
     /// the database that the direction starts at.
     ///
-    /// This is the whole of scanning: the last key seen *is* the cursor, so a scan holds nothing
-    /// open, survives writes in between, and can go on in another transaction. Engines remember
-    /// where the last calls ended and make a call that goes on from there a single step.
-    /// [`Scanner`](crate::Scanner) adds prefixes, ranges and limits.
+    /// The last key seen *is* the cursor, so a scan holds nothing open, survives writes in between,
+    /// and can go on in another transaction. Engines remember where the last calls ended and make
+    /// a call that goes on from there a single step. [`Scanner`](crate::Scanner) adds prefixes,
+    /// ranges and limits.
     ///
     /// # Errors
     /// [`ReadError::KeyLength`] if the bound is longer than a key may be; [`ReadError::Unordered`]
@@ -102,6 +102,30 @@ pub trait ReadTransaction {
     ) -> Result<Option<u64>, ReadError> {
         let _ = (database, cursor, records, visit);
         Err(ReadError::NoPages)
+    }
+
+    /// Calls `visit` for the entries from `from` on in `direction`, as [`seek`](Self::seek) would
+    /// give them one by one, until it breaks off. The fastest way through many records.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek); entries before the failure have been visited.
+    fn scan(
+        &mut self,
+        database: DatabaseId,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let mut next = from.map(<[u8]>::to_vec);
+        loop {
+            let from = next.as_ref().map(Vec::as_slice);
+            let Some(entry) = self.seek(database, from, direction)? else { return Ok(()) };
+            let key = entry.key.to_vec();
+            if visit(entry).is_break() {
+                return Ok(());
+            }
+            next = Bound::Excluded(key);
+        }
     }
 
     /// Records and bytes of one database, without counting them: as of the last commit, even if

@@ -1,6 +1,6 @@
 //! A snapshot of the inner store together with what is mounted.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use crate::{
     DatabaseId, DatabaseStatistics, Direction, Entry, ReadError, ReadTransaction, Record, Snapshot,
@@ -72,6 +72,19 @@ impl ReadTransaction for CompositeSnapshot {
     ) -> Result<Option<Entry<'t>>, ReadError> {
         match database.mount() {
             None => self.inner.seek(database, from, direction),
+            Some(_) => Err(ReadError::Unordered),
+        }
+    }
+
+    fn scan(
+        &mut self,
+        database: DatabaseId,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        match database.mount() {
+            None => self.inner.scan(database, from, direction, visit),
             Some(_) => Err(ReadError::Unordered),
         }
     }

@@ -1,6 +1,6 @@
 //! The inner store's writer together with what is mounted.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use crate::{
     CommitError, CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, NewRecord,
@@ -118,6 +118,19 @@ impl ReadTransaction for CompositeWriter {
     ) -> Result<Option<Entry<'t>>, ReadError> {
         match database.mount() {
             None => self.inner.transaction().seek(database, from, direction),
+            Some(_) => Err(ReadError::Unordered),
+        }
+    }
+
+    fn scan(
+        &mut self,
+        database: DatabaseId,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        match database.mount() {
+            None => self.inner.transaction().scan(database, from, direction, visit),
             Some(_) => Err(ReadError::Unordered),
         }
     }

@@ -18,6 +18,7 @@ mod log;
 mod memtable;
 mod open;
 mod options;
+mod prefetch;
 mod shared;
 mod snapshot;
 mod store;

@@ -182,7 +182,7 @@ struct Replay {
 impl Replay {
     fn new(contents: &BaseContents) -> Self {
         let next_tree = contents.trees.iter().map(|(tree, _)| tree + 1).fold(FIRST_TREE, u32::max);
-        Self { memtable: Memtable::create(), changes: Changes::default(), next_tree }
+        Self { memtable: Memtable::create(0), changes: Changes::default(), next_tree }
     }
 
     fn transaction(&mut self, sequence: u64, bytes: &[u8]) -> Result<(), String> {

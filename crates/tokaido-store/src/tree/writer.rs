@@ -115,7 +115,9 @@ impl TreeWriter {
         })?;
         let keep_from = segment.number();
         self.segment = Some(segment);
-        let memtable = Memtable::create();
+        // The next one will hold about as much.
+        let len = self.open_transaction().memtable.table().len();
+        let memtable = Memtable::create(len);
         let (flushed, shared) = (self.flushed, Arc::clone(&self.shared));
         let transaction = self.open_transaction();
         let active = Arc::clone(memtable.table());

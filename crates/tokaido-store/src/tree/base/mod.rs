@@ -13,4 +13,4 @@ mod view;
 pub(super) use format::FORMAT_VERSION;
 pub(super) use layer::{Layer, LayerError};
 pub(super) use open::{Base, BaseContents, BaseOpenError, BaseOptions};
-pub(super) use view::BaseView;
+pub(super) use view::{BaseScan, BaseView};

@@ -11,7 +11,7 @@ mod transaction;
 
 pub(super) use environment::{Environment, EnvironmentOptions};
 pub(in crate::tree) use error::LmdbError;
-pub(super) use transaction::{Insert, ReadTxn, Step, WriteTxn};
+pub(super) use transaction::{Insert, ReadTxn, Step, Walk, WriteTxn};
 
 /// A named database of LMDB, as the environment numbers it.
 pub(super) type Dbi = lmdb_master_sys::MDB_dbi;
