@@ -1,11 +1,18 @@
 //! The tree engine in process: `cargo bench -p tokaido-store`. Figures: docs/performance.md.
 
-use std::hint::black_box;
+use std::{
+    hint::black_box,
+    ops::{ControlFlow, Range},
+    time::Duration,
+};
 
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{
+    BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main,
+    measurement::WallTime,
+};
 use tokaido_store::{
-    DatabaseId, Direction, NewRecord, ScanRange, Scanner, Snapshot, Store, WriteTransaction,
-    Writer, transact, tree,
+    DatabaseId, Direction, NewRecord, ScanRange, Scanner, Snapshot, Store, WriteError,
+    WriteTransaction, Writer, transact, tree,
 };
 
 const KEYS: usize = 100_000;
@@ -18,8 +25,12 @@ struct Bench {
 }
 
 fn open() -> Bench {
+    open_with(tree::Options::default())
+}
+
+fn open_with(options: tree::Options) -> Bench {
     let directory = tempfile::tempdir().unwrap();
-    let store = tree::open(directory.path(), tree::Options::default()).unwrap();
+    let store = tree::open(directory.path(), options).unwrap();
     let main = store.database("main").unwrap();
     Bench { _directory: directory, store, main }
 }
@@ -40,7 +51,7 @@ fn random_key(n: u64) -> [u8; 16] {
 }
 
 /// The article's pattern "order": every key set, got, removed, in one transaction.
-fn order(tx: &mut dyn WriteTransaction, main: DatabaseId) -> Result<(), tokaido_store::WriteError> {
+fn order(tx: &mut dyn WriteTransaction, main: DatabaseId) -> Result<(), WriteError> {
     let mut digits = itoa::Buffer::new();
     for i in 0..KEYS {
         let key = digits.format(i).as_bytes();
@@ -66,13 +77,17 @@ fn patterns(c: &mut Criterion) {
     group.finish();
 }
 
+fn put_range(
+    tx: &mut dyn WriteTransaction,
+    main: DatabaseId,
+    mut numbers: Range<u64>,
+) -> Result<(), WriteError> {
+    numbers.try_for_each(|n| tx.put(main, &random_key(n), NewRecord::of(&[b'v'; 64])))
+}
+
 fn fill(writer: &mut dyn Writer, main: DatabaseId) {
     for first in (0..MANY_KEYS).step_by(50_000) {
-        transact(writer, |tx| {
-            (first..first + 50_000)
-                .try_for_each(|n| tx.put(main, &random_key(n), NewRecord::of(&[b'v'; 64])))
-        })
-        .unwrap();
+        transact(writer, |tx| put_range(tx, main, first..first + 50_000)).unwrap();
     }
 }
 
@@ -103,21 +118,82 @@ fn reads(c: &mut Criterion) {
         });
     });
     group.sample_size(10).throughput(Throughput::Elements(MANY_KEYS));
-    for direction in [Direction::Forward, Direction::Backward] {
-        group.bench_function(format!("scan {direction:?}, per record"), |b| {
-            b.iter(|| scan(&mut *snapshot, bench.main, direction));
-        });
-    }
+    scans(&mut group, "partly in the memtable", &mut *snapshot, bench.main);
     group.finish();
 }
 
-fn scan(snapshot: &mut dyn Snapshot, main: DatabaseId, direction: Direction) {
-    let mut scanner = Scanner::new(main, ScanRange { direction, ..ScanRange::all() }, usize::MAX);
-    let mut records = 0;
-    while scanner.next(snapshot).unwrap().is_some() {
-        records += 1;
+/// Scans of a store that has been checkpointed as a whole.
+fn base_scans(c: &mut Criterion) {
+    let options = tree::Options { memtable_bytes: 4 << 20, ..tree::Options::default() };
+    let bench = open_with(options);
+    let mut writer = bench.store.writer().unwrap();
+    fill(&mut *writer, bench.main);
+    // The memtable is over its budget, so the next transaction begins a checkpoint.
+    transact(&mut *writer, |tx| put_range(tx, bench.main, 0..1)).unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    let mut group = c.benchmark_group("1 M records of 16 + 64 bytes");
+    group.sample_size(10).throughput(Throughput::Elements(MANY_KEYS));
+    scans(&mut group, "in the base", &mut *bench.store.snapshot().unwrap(), bench.main);
+    group.finish();
+}
+
+fn scans(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    place: &str,
+    snapshot: &mut dyn Snapshot,
+    main: DatabaseId,
+) {
+    for direction in [Direction::Forward, Direction::Backward] {
+        group.bench_function(format!("scan {direction:?} {place}, per record"), |b| {
+            b.iter(|| {
+                let mut records = 0;
+                scanner(main, direction)
+                    .visit(&mut *snapshot, |entry| {
+                        records += u64::from(black_box(entry).record.value.len() == 64);
+                        ControlFlow::Continue(())
+                    })
+                    .unwrap();
+                assert_eq!(records, MANY_KEYS);
+            });
+        });
+        group.bench_function(format!("steps {direction:?} {place}, per record"), |b| {
+            b.iter(|| {
+                let mut scanner = scanner(main, direction);
+                let mut records = 0;
+                while scanner.next(&mut *snapshot).unwrap().is_some() {
+                    records += 1;
+                }
+                assert_eq!(records, MANY_KEYS);
+            });
+        });
     }
-    assert_eq!(records, MANY_KEYS);
+}
+
+fn scanner(main: DatabaseId, direction: Direction) -> Scanner {
+    Scanner::new(main, ScanRange { direction, ..ScanRange::all() }, usize::MAX)
+}
+
+/// Small transactions in no order, more of them than the memtable holds, so that checkpoints are
+/// part of it.
+fn random_puts(c: &mut Criterion) {
+    let mut group = c.benchmark_group("1 M random puts, 50 a transaction");
+    group.sample_size(10).throughput(Throughput::Elements(MANY_KEYS));
+    group.bench_function("sync os, per record", |b| {
+        b.iter_batched(
+            || open_with(tree::Options { sync: tree::SyncMode::Os, ..tree::Options::default() }),
+            |bench| {
+                let mut writer = bench.store.writer().unwrap();
+                for first in (0..MANY_KEYS).step_by(50) {
+                    transact(&mut *writer, |tx| put_range(tx, bench.main, first..first + 50))
+                        .unwrap();
+                }
+                drop(writer);
+                bench
+            },
+            BatchSize::PerIteration,
+        );
+    });
+    group.finish();
 }
 
 fn commits(c: &mut Criterion) {
@@ -144,5 +220,5 @@ fn commits(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, patterns, reads, commits);
+criterion_group!(benches, patterns, reads, base_scans, random_puts, commits);
 criterion_main!(benches);

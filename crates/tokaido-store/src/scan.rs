@@ -1,6 +1,6 @@
 //! Scans by prefix and range, forward and backward, with a limit: all made of `seek`.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use crate::{DatabaseId, Direction, Entry, ReadError, ReadTransaction};
 
@@ -115,6 +115,42 @@ impl Scanner {
         self.remaining -= 1;
         remember(&mut self.next, entry.key);
         Ok(Some(entry))
+    }
+}
+
+impl Scanner {
+    /// Visits what is left, until `visit` breaks off or the limit is reached: the same entries as
+    /// [`next`](Self::next) gives, faster. The scan can go on afterwards, in either way.
+    ///
+    /// # Errors
+    /// As [`ReadTransaction::scan`]. The scan is then where it was before the call.
+    pub fn visit(
+        &mut self,
+        transaction: &mut (impl ReadTransaction + ?Sized),
+        mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        if self.remaining == 0 {
+            return Ok(());
+        }
+        let Self { database, range, next, remaining } = self;
+        let (from, mut left, mut stopped_at) = (next.clone(), *remaining, None);
+        let from = from.as_ref().map(Vec::as_slice);
+        transaction.scan(*database, from, range.direction, &mut |entry| {
+            if range.is_past(entry.key) {
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            if visit(entry).is_continue() && left > 0 {
+                return ControlFlow::Continue(());
+            }
+            stopped_at = Some(entry.key.to_vec());
+            ControlFlow::Break(())
+        })?;
+        match stopped_at {
+            Some(key) => (*remaining, *next) = (left, Bound::Excluded(key)),
+            None => *remaining = 0,
+        }
+        Ok(())
     }
 }
 

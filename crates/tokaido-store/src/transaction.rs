@@ -1,6 +1,6 @@
 //! The two traits that are all a protocol or a script knows of an engine.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use crate::{
     CommitNumber, DatabaseId, DatabaseStatistics, Entry, NewRecord, ReadError, Record, WriteError,
@@ -51,23 +51,82 @@ pub trait ReadTransaction {
         Ok(())
     }
 
+    /// Visits every record under `key`, in order. Only a constant database can have more than one.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    fn get_all(
+        &mut self,
+        database: DatabaseId,
+        key: &[u8],
+        visit: &mut dyn FnMut(Record<'_>),
+    ) -> Result<(), ReadError> {
+        if let Some(record) = self.get(database, key)? {
+            visit(record);
+        }
+        Ok(())
+    }
+
     /// The nearest entry from `from` on in `direction`: with `Included(k)` the entry of `k` itself
     /// or, without one, its neighbour; with `Excluded(k)` the neighbour; `Unbounded` is the end of
     /// the database that the direction starts at.
     ///
-    /// This is the whole of scanning: the last key seen *is* the cursor, so a scan holds nothing
-    /// open, survives writes in between, and can go on in another transaction. Engines remember
-    /// where the last calls ended and make a call that goes on from there a single step.
-    /// [`Scanner`](crate::Scanner) adds prefixes, ranges and limits.
+    /// The last key seen *is* the cursor, so a scan holds nothing open, survives writes in between,
+    /// and can go on in another transaction. Engines remember where the last calls ended and make
+    /// a call that goes on from there a single step. [`Scanner`](crate::Scanner) adds prefixes,
+    /// ranges and limits.
     ///
     /// # Errors
-    /// [`ReadError::KeyLength`] if the bound is longer than a key may be.
+    /// [`ReadError::KeyLength`] if the bound is longer than a key may be; [`ReadError::Unordered`]
+    /// where keys have no order: see [`page`](Self::page).
     fn seek<'t>(
         &'t mut self,
         database: DatabaseId,
         from: Bound<&[u8]>,
         direction: Direction,
     ) -> Result<Option<Entry<'t>>, ReadError>;
+
+    /// Visits about `records` entries of a database whose keys have no order, and gives the cursor
+    /// to go on with, below 2^52; `None` at the end. Begin with 0. What is there from the first
+    /// page to the last is visited, of a cache perhaps twice; a page may be empty before the end.
+    ///
+    /// # Errors
+    /// [`ReadError::NoPages`] where keys have an order; [`ReadError::CursorLost`] if what the cursor
+    /// led into is no more.
+    fn page(
+        &mut self,
+        database: DatabaseId,
+        cursor: u64,
+        records: usize,
+        visit: &mut dyn FnMut(Entry<'_>),
+    ) -> Result<Option<u64>, ReadError> {
+        let _ = (database, cursor, records, visit);
+        Err(ReadError::NoPages)
+    }
+
+    /// Calls `visit` for the entries from `from` on in `direction`, as [`seek`](Self::seek) would
+    /// give them one by one, until it breaks off. The fastest way through many records.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek); entries before the failure have been visited.
+    fn scan(
+        &mut self,
+        database: DatabaseId,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let mut next = from.map(<[u8]>::to_vec);
+        loop {
+            let from = next.as_ref().map(Vec::as_slice);
+            let Some(entry) = self.seek(database, from, direction)? else { return Ok(()) };
+            let key = entry.key.to_vec();
+            if visit(entry).is_break() {
+                return Ok(());
+            }
+            next = Bound::Excluded(key);
+        }
+    }
 
     /// Records and bytes of one database, without counting them: as of the last commit, even if
     /// the snapshot is older, and with what the transaction itself has written.

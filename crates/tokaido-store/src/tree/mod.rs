@@ -23,6 +23,7 @@ mod log;
 mod memtable;
 mod open;
 mod options;
+mod prefetch;
 mod salvage;
 mod shared;
 mod snapshot;

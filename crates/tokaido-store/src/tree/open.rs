@@ -13,7 +13,7 @@ use crate::{OpenError, ReadError, WriteError};
 use super::{
     DirectoryStorage, LogStorage, Options, TreeStore,
     accounts::{Accounts, Changes},
-    base::{Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION},
+    base::{Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION, LmdbError},
     catalog::{self, FIRST_TREE, Names, read_catalog},
     checkpoint, compact,
     lock::{LOCK_FILE, LockError, StoreLock},
@@ -69,6 +69,13 @@ impl Opening<'_> {
         OpenError::Io { directory: self.directory.to_owned(), source }
     }
 
+    fn lmdb(&self, error: LmdbError) -> OpenError {
+        match error.system() {
+            Some(code) => self.io(io::Error::from_raw_os_error(code)),
+            None => self.damaged(&error),
+        }
+    }
+
     fn damaged(&self, what: &dyn ToString) -> OpenError {
         OpenError::Damaged { directory: self.directory.to_owned(), what: what.to_string() }
     }
@@ -90,10 +97,8 @@ impl Opening<'_> {
         // A random number, as hash seeds are: it tells the files of stores apart.
         let new_store = foldhash::quality::RandomState::default().hash_one(self.directory);
         Base::open(self.directory, &options, new_store).map_err(|error| match error {
-            BaseOpenError::Lmdb(error) => match error.system() {
-                Some(code) => self.io(io::Error::from_raw_os_error(code)),
-                None => self.damaged(&error),
-            },
+            BaseOpenError::Lmdb(error) => self.lmdb(error),
+            BaseOpenError::Io(error) => self.io(error),
             BaseOpenError::Version(found) => self.version(found),
             BaseOpenError::Damaged(what) => self.damaged(&what),
         })
@@ -144,7 +149,9 @@ impl Opening<'_> {
             directory,
             lock,
         });
-        if !is_log_needed {
+        if !is_log_needed && recovered.next_segment > 1 {
+            let settled = shared.base.make_durable(recovered.last_sequence);
+            settled.map_err(|error| self.lmdb(error))?;
             checkpoint::remove_segments(&shared, recovered.next_segment);
         }
         Ok(shared)
@@ -174,7 +181,7 @@ struct Replay {
 impl Replay {
     fn new(contents: &BaseContents) -> Self {
         let next_tree = contents.trees.iter().map(|(tree, _)| tree + 1).fold(FIRST_TREE, u32::max);
-        Self { memtable: Memtable::create(), changes: Changes::default(), next_tree }
+        Self { memtable: Memtable::create(0), changes: Changes::default(), next_tree }
     }
 
     fn transaction(&mut self, sequence: u64, bytes: &[u8]) -> Result<(), String> {

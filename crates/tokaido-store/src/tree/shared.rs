@@ -36,6 +36,14 @@ impl Tables {
     }
 }
 
+/// What belongs together at one moment.
+pub(super) struct Present {
+    pub(super) tables: Arc<Tables>,
+    pub(super) tables_version: u64,
+    /// The last transaction that is published.
+    pub(super) sequence: u64,
+}
+
 pub(super) struct Shared {
     pub(super) base: Arc<Base>,
     pub(super) clock: Arc<dyn Clock>,
@@ -142,24 +150,31 @@ impl Shared {
     /// `sequence`.
     pub(super) fn view(&self, sequence: u64) -> Result<View, ReadError> {
         let mut base = BaseView::new(Arc::clone(&self.base))?;
-        let (tables, _) = self.renew(&mut base)?;
+        let Present { tables, .. } = self.renew(&mut base)?;
         Ok(View::new(tables, base, sequence))
     }
 
-    /// Brings a view of the base to the newest checkpoint. Gives the tables that belong to it, and
-    /// what is published.
+    /// What is published now, if the tables are still those of `tables_version`, and with them the
+    /// base.
+    pub(super) fn published_in(&self, tables_version: u64) -> Option<u64> {
+        // In this order: a new table is in place before anything in it is published.
+        let sequence = self.published();
+        (self.tables_version() == tables_version).then_some(sequence)
+    }
+
+    /// Brings a view of the base to the newest checkpoint, and tells what belongs to it.
     ///
     /// The tables, the sequence and the base are read one after the other, and belong together if
     /// the tables have not changed meanwhile: whatever is published goes into the newest table,
     /// and a checkpoint changes the tables after the base.
-    pub(super) fn renew(&self, base: &mut BaseView) -> Result<(Arc<Tables>, u64), ReadError> {
+    pub(super) fn renew(&self, base: &mut BaseView) -> Result<Present, ReadError> {
         loop {
-            let version = self.tables_version();
+            let tables_version = self.tables_version();
             let tables = self.tables();
             let sequence = self.published();
             base.renew()?;
-            if version == self.tables_version() {
-                return Ok((tables, sequence));
+            if tables_version == self.tables_version() {
+                return Ok(Present { tables, tables_version, sequence });
             }
         }
     }

@@ -1,6 +1,9 @@
 //! Snapshots: views that are kept and renewed.
 
-use std::{ops::Bound, sync::Arc};
+use std::{
+    ops::{Bound, ControlFlow},
+    sync::Arc,
+};
 
 use crate::{
     DatabaseId, DatabaseStatistics, Direction, Entry, ReadError, ReadTransaction, Record, Snapshot,
@@ -10,7 +13,7 @@ use crate::{
 use super::{
     base::BaseView,
     catalog::TreeMap,
-    shared::{Shared, lock},
+    shared::{Present, Shared, lock},
     view::{self, View},
 };
 
@@ -20,6 +23,8 @@ pub(super) struct TreeSnapshot {
     /// The handle of the base, while no view is held.
     spare: Option<BaseView>,
     shared: Arc<Shared>,
+    /// The version of the tables that the view has.
+    tables_version: u64,
     now_ms: u64,
     trees: TreeMap,
     /// The commit that `trees` was read at.
@@ -32,6 +37,7 @@ impl TreeSnapshot {
             view: None,
             spare: None,
             shared,
+            tables_version: 0,
             now_ms: 0,
             trees: TreeMap::default(),
             trees_read_at: None,
@@ -55,7 +61,8 @@ impl TreeSnapshot {
             Some(base) => base,
             None => BaseView::new(Arc::clone(&self.shared.base))?,
         };
-        let (tables, sequence) = self.shared.renew(&mut base)?;
+        let Present { tables, tables_version, sequence } = self.shared.renew(&mut base)?;
+        self.tables_version = tables_version;
         self.view = Some(View::new(tables, base, sequence));
         self.read_trees()
     }
@@ -102,6 +109,19 @@ impl ReadTransaction for TreeSnapshot {
         seek_live(view, tree, from, direction, now_ms)
     }
 
+    fn scan(
+        &mut self,
+        database: DatabaseId,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        self.hold()?;
+        let Some(tree) = self.trees.get(database) else { return Ok(()) };
+        let (now_ms, view) = (self.now_ms, self.hold()?);
+        scan_live(view, tree, from, direction, now_ms, visit)
+    }
+
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
         // The sums are of the last commit, so the tree and the base must be those of now.
         loop {
@@ -129,18 +149,57 @@ pub(super) fn seek_live<'v>(
     direction: Direction,
     now_ms: u64,
 ) -> Result<Option<Entry<'v>>, ReadError> {
-    if let Bound::Included(key) | Bound::Excluded(key) = from
-        && key.len() > limits::KEY_LEN_MAX
-    {
-        return Err(ReadError::KeyLength { len: key.len() });
+    check_bound(from)?;
+    let mut found = None;
+    view.scan(tree, from, direction, |(key, stored)| {
+        let record = record::decode(stored)?;
+        if !record.is_live(now_ms) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        found = Some(Entry { key, record });
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(found)
+}
+
+/// Shows `visit` the entries that have not expired, until it breaks off.
+pub(super) fn scan_live(
+    view: &View,
+    tree: u32,
+    from: Bound<&[u8]>,
+    direction: Direction,
+    now_ms: u64,
+    visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    check_bound(from)?;
+    view.scan(tree, from, direction, |(key, stored)| {
+        let record = record::decode(stored)?;
+        Ok(match record.is_live(now_ms) {
+            true => visit(Entry { key, record }),
+            false => ControlFlow::Continue(()),
+        })
+    })
+}
+
+fn check_bound(bound: Bound<&[u8]>) -> Result<(), ReadError> {
+    match bound {
+        Bound::Included(key) | Bound::Excluded(key) if key.len() > limits::KEY_LEN_MAX => {
+            Err(ReadError::KeyLength { len: key.len() })
+        }
+        _ => Ok(()),
     }
-    let is_live = |stored: &[u8]| Ok(record::decode(stored)?.is_live(now_ms));
-    let found = view.seek(tree, from, direction, is_live)?;
-    found.map(|(key, stored)| Ok(Entry { key, record: record::decode(stored)? })).transpose()
 }
 
 impl Snapshot for TreeSnapshot {
     fn renew(&mut self) -> Result<(), ReadError> {
+        // Between two checkpoints there is nothing new but the last commit.
+        if let Some(view) = &mut self.view
+            && let Some(sequence) = self.shared.published_in(self.tables_version)
+        {
+            view.move_to(sequence);
+            self.now_ms = self.shared.clock.now_ms();
+            return self.read_trees();
+        }
         self.release();
         self.take_view()
     }

@@ -1,6 +1,10 @@
 //! The open transaction of the writer.
 
-use std::{ops::Bound, ptr::NonNull, sync::Arc};
+use std::{
+    ops::{Bound, ControlFlow},
+    ptr::NonNull,
+    sync::Arc,
+};
 
 use crate::{
     CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, NewRecord, ReadError,
@@ -15,7 +19,7 @@ use super::{
     log::{FrameBuilder, Operation},
     memtable::{MemtableWriter, Node},
     shared::{Shared, lock},
-    snapshot::seek_live,
+    snapshot::{scan_live, seek_live},
     view::{self, View},
 };
 
@@ -293,6 +297,17 @@ impl ReadTransaction for TreeTransaction {
     ) -> Result<Option<Entry<'t>>, ReadError> {
         let Some(tree) = self.trees.get(database) else { return Ok(None) };
         seek_live(&self.view, tree, from, direction, self.now_ms)
+    }
+
+    fn scan(
+        &mut self,
+        database: DatabaseId,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let Some(tree) = self.trees.get(database) else { return Ok(()) };
+        scan_live(&self.view, tree, from, direction, self.now_ms, visit)
     }
 
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {

@@ -1,11 +1,16 @@
 //! The memtable, the frozen one and the base, read as one.
 
-use std::{cell::RefCell, ops::Bound, ptr::NonNull, sync::Arc};
+use std::{
+    cell::RefCell,
+    ops::{Bound, ControlFlow},
+    ptr::NonNull,
+    sync::Arc,
+};
 
 use crate::{Direction, ReadError, limits};
 
 use super::{
-    base::BaseView,
+    base::{BaseScan, BaseView},
     memtable::{Memtable, Node, Seen},
     shared::Tables,
 };
@@ -65,6 +70,11 @@ impl Hint {
         }
     }
 
+    /// A node that was not seen before may lie between.
+    fn forget(&mut self) {
+        self.direction = None;
+    }
+
     fn remember(
         &mut self,
         tree: u32,
@@ -78,6 +88,21 @@ impl Hint {
         self.key.extend_from_slice(key);
         self.node = node;
     }
+}
+
+/// The rest of a scan of which only the base has more.
+fn scan_base<'v>(
+    scan: &mut BaseScan<'v>,
+    mut next: Option<Stored<'v>>,
+    mut visit: impl FnMut(Stored<'v>) -> Result<ControlFlow<()>, ReadError>,
+) -> Result<(), ReadError> {
+    while let Some(entry) = next {
+        if visit(entry)?.is_break() {
+            return Ok(());
+        }
+        next = scan.next(entry.0)?;
+    }
+    Ok(())
 }
 
 fn beside(node: &Node, direction: Direction) -> Option<&Node> {
@@ -105,6 +130,16 @@ impl View {
         self.base
     }
 
+    /// Sees the versions up to `sequence` from now on.
+    pub(super) fn move_to(&mut self, sequence: u64) {
+        if sequence != self.sequence {
+            self.sequence = sequence;
+            for hint in &mut self.hints {
+                hint.get_mut().forget();
+            }
+        }
+    }
+
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
     }
@@ -128,48 +163,85 @@ impl View {
         direction: Direction,
         mut accept: impl FnMut(&[u8]) -> Result<bool, ReadError>,
     ) -> Result<Option<Stored<'_>>, ReadError> {
+        let mut found = None;
+        self.scan(tree, from, direction, |entry| {
+            Ok(match accept(entry.1)? {
+                true => {
+                    found = Some(entry);
+                    ControlFlow::Break(())
+                }
+                false => ControlFlow::Continue(()),
+            })
+        })?;
+        Ok(found)
+    }
+
+    /// Shows `visit` the entries from `from` on, until it breaks off.
+    pub(super) fn scan<'v>(
+        &'v self,
+        tree: u32,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        mut visit: impl FnMut(Stored<'v>) -> Result<ControlFlow<()>, ReadError>,
+    ) -> Result<(), ReadError> {
         let is_nearer = |a: &[u8], b: &[u8]| match direction {
             Direction::Forward => a < b,
             Direction::Backward => a > b,
         };
-        let mut newer = [None, None];
+        let mut newer: [Option<&Node>; 2] = [None, None];
         for (i, (table, at)) in self.tables.each().zip(&mut newer).enumerate() {
             *at = self.hinted(i, table, tree, from, direction);
         }
         let mut base = self.base.seek(tree, from, direction)?;
+        // Only a scan that goes beyond the first entry needs it.
+        let mut base_scan = None;
         loop {
             // The nearest key; of those who have it, the newest layer speaks.
-            let mut best: Option<(&[u8], Seen<'_>)> = None;
-            for (key, seen) in newer.iter().flatten().copied() {
-                if best.is_none_or(|(nearest, _)| is_nearer(key, nearest)) {
-                    best = Some((key, seen));
+            let mut best: Option<&Node> = None;
+            for node in newer.iter().flatten().copied() {
+                if best.is_none_or(|nearest| is_nearer(node.key(), nearest.key())) {
+                    best = Some(node);
                 }
             }
-            if let Some((key, stored)) = base
-                && best.is_none_or(|(nearest, _)| is_nearer(key, nearest))
+            let (key, stored) = match (best, base) {
+                (None, None) => return Ok(()),
+                (Some(node), None) => (node.key(), self.see(node)),
+                (Some(node), Some((key, _))) if !is_nearer(key, node.key()) => {
+                    (node.key(), self.see(node))
+                }
+                (_, Some((key, stored))) => (key, Some(stored)),
+            };
+            if let Some(stored) = stored
+                && visit((key, stored))?.is_break()
             {
-                best = Some((key, Seen::Record(stored)));
-            }
-            let Some((key, seen)) = best else { return Ok(None) };
-            if let Seen::Record(stored) = seen
-                && accept(stored)?
-            {
-                return Ok(Some((key, stored)));
+                return Ok(());
             }
             // Everybody who is at this key goes on.
-            let behind = Bound::Excluded(key);
-            for (table, at) in self.tables.each().zip(&mut newer) {
-                if at.is_some_and(|(found, _)| found == key) {
-                    *at = self.node(table, tree, behind, direction);
+            for at in &mut newer {
+                if let Some(node) = *at
+                    && node.key() == key
+                {
+                    *at = self.first_seen(beside(node, direction), tree, direction);
+                    if let Some(ahead) = at.and_then(|node| beside(node, direction)) {
+                        ahead.prefetch();
+                    }
                 }
             }
             if base.is_some_and(|(found, _)| found == key) {
-                base = self.base.seek(tree, behind, direction)?;
+                if base_scan.is_none() {
+                    base_scan = self.base.scan(tree, direction)?;
+                }
+                if let Some(scan) = &mut base_scan {
+                    base = scan.next(key)?;
+                    if newer.iter().all(Option::is_none) {
+                        return scan_base(scan, base, visit);
+                    }
+                }
             }
         }
     }
 
-    /// As [`node`](Self::node), without a search if the scan goes on from the last one.
+    /// As [`first_node`](Self::first_node), without a search if a scan goes on from the last one.
     fn hinted<'v>(
         &'v self,
         i: usize,
@@ -177,21 +249,19 @@ impl View {
         tree: u32,
         from: Bound<&[u8]>,
         direction: Direction,
-    ) -> Option<(&'v [u8], Seen<'v>)> {
+    ) -> Option<&'v Node> {
         // In the table that its own writer writes to, a node may come between.
         let is_fixed = self.sequence != u64::MAX || i > 0;
         let Bound::Excluded(key) = from else {
-            return self.node(table, tree, from, direction);
+            return self.first_node(table, tree, from, direction);
         };
         if !is_fixed {
-            return self.node(table, tree, from, direction);
+            return self.first_node(table, tree, from, direction);
         }
         let mut hint = self.hints[i].borrow_mut();
         let found = match hint.answer(tree, key, direction) {
-            Answer::At(node) => {
-                // SAFETY: the node is of a table that this view keeps.
-                return node.and_then(|node| self.see(unsafe { node.as_ref() }));
-            }
+            // SAFETY: the node is of a table that this view keeps.
+            Answer::At(node) => return node.map(|node| unsafe { node.as_ref() }),
             Answer::Behind(node) => {
                 // SAFETY: as above.
                 let node = unsafe { node.as_ref() };
@@ -200,22 +270,12 @@ impl View {
             Answer::Unknown => self.first_node(table, tree, from, direction),
         };
         hint.remember(tree, key, direction, found.map(NonNull::from));
-        found.and_then(|node| self.see(node))
+        found
     }
 
-    fn see<'v>(&self, node: &'v Node) -> Option<(&'v [u8], Seen<'v>)> {
-        Some((node.key(), node.see(self.sequence)?))
-    }
-
-    /// The nearest node of one table that this view sees, and what it sees there.
-    fn node<'v>(
-        &self,
-        table: &'v Memtable,
-        tree: u32,
-        from: Bound<&[u8]>,
-        direction: Direction,
-    ) -> Option<(&'v [u8], Seen<'v>)> {
-        self.first_node(table, tree, from, direction).and_then(|node| self.see(node))
+    /// The record of a node that this view sees; `None` if it was deleted.
+    fn see<'v>(&self, node: &'v Node) -> Option<&'v [u8]> {
+        node.see(self.sequence).and_then(Seen::record)
     }
 
     /// The nearest node of one table that this view sees.

@@ -2,7 +2,6 @@
 
 use std::{
     io,
-    marker::PhantomData,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -44,9 +43,11 @@ pub(super) struct TreeWriter {
     /// The version of the tables that the transaction's view has.
     tables_version: u64,
     shared: Arc<Shared>,
-    /// The contract of `Writer`: it belongs to a thread.
-    _not_send: PhantomData<*mut ()>,
 }
+
+// SAFETY: what keeps it from being `Send` by itself are the nodes that the transaction and the
+// group remember. They lie in the arena of the memtable, which goes along.
+unsafe impl Send for TreeWriter {}
 
 impl TreeWriter {
     /// `tables_version` was read before the view was taken.
@@ -69,7 +70,6 @@ impl TreeWriter {
             kept: sequence,
             tables_version,
             shared,
-            _not_send: PhantomData,
         }
     }
 
@@ -95,7 +95,9 @@ impl TreeWriter {
             if transaction.view.tables.frozen.is_none() {
                 return self.freeze();
             }
-            self.shared.signal.wait_for_checkpoint()?;
+            let waited = self.shared.signal.wait_for_checkpoint();
+            // The failure of the checkpoint may be one after which nothing is written.
+            waited.or_else(|error| self.shared.check_poison().and(Err(error)))?;
         }
     }
 
@@ -128,11 +130,16 @@ impl TreeWriter {
             self.shared.durable.store(self.flushed, Ordering::SeqCst);
         }
         let segment = self.create_segment().map_err(|error| WriteError::Engine {
-            message: format!("no new segment of the log could be made: {error}"),
+            message: format!(
+                "no new segment of the log could be made ({error}); free some space, or see to the \
+                 disk, and try again"
+            ),
         })?;
         let keep_from = segment.number();
         self.segment = Some(segment);
-        let memtable = Memtable::create();
+        // The next one will hold about as much.
+        let len = self.open_transaction().memtable.table().len();
+        let memtable = Memtable::create(len);
         let (flushed, shared) = (self.flushed, Arc::clone(&self.shared));
         let transaction = self.open_transaction();
         let active = Arc::clone(memtable.table());

@@ -1,14 +1,15 @@
 //! Readers beside the writer: each view is of one commit, also while databases get other trees.
 
 use std::{
+    ops::ControlFlow,
     sync::atomic::{AtomicBool, Ordering},
     thread,
 };
 
 use crate::support::{Engine, TestClock, TreeEngine};
 use tokaido_store::{
-    DatabaseId, Direction, NewRecord, ReadError, ScanRange, Scanner, Snapshot, Store, WriteError,
-    parse_integer, transact,
+    DatabaseId, Direction, Entry, NewRecord, ReadError, ScanRange, Scanner, Snapshot, Store,
+    WriteError, parse_integer, transact,
 };
 
 const COMMITS: u64 = 1500;
@@ -113,13 +114,24 @@ fn scattered(n: usize) -> [u8; 8] {
 fn check_scan(snapshot: &mut dyn Snapshot, main: DatabaseId) -> usize {
     let mut ways = [Direction::Forward, Direction::Backward].map(|direction| {
         let range = ScanRange { direction, ..ScanRange::all() };
-        let mut scanner = Scanner::new(main, range, usize::MAX);
         let mut seen = Vec::new();
-        while let Some(entry) = scanner.next(snapshot).unwrap() {
+        let mut see = |entry: Entry<'_>| {
             let n = parse_integer(entry.record.value).unwrap() as usize;
             assert_eq!(entry.key, scattered(n));
             seen.push(entry.key.to_vec());
+        };
+        // Step by step at first, and the rest in one go.
+        let mut scanner = Scanner::new(main, range, usize::MAX);
+        for _ in 0..KEYS / 4 {
+            let Some(entry) = scanner.next(snapshot).unwrap() else { break };
+            see(entry);
         }
+        scanner
+            .visit(snapshot, |entry| {
+                see(entry);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
         seen
     });
     ways[1].reverse();

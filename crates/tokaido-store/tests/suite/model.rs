@@ -1,13 +1,16 @@
 //! The engines against a model: random operations, transactions that are kept and taken back,
 //! snapshots, groups and reopenings must do what a `BTreeMap` does.
 
-use std::{collections::BTreeMap, ops::Bound};
+use std::{
+    collections::BTreeMap,
+    ops::{Bound, ControlFlow},
+};
 
 use crate::support::{Engine, TestClock, TreeEngine};
 use proptest::prelude::*;
 use tokaido_store::{
-    Condition, DatabaseId, DatabaseStatistics, Direction, NewRecord, ReadTransaction, Snapshot,
-    WriteOperations, WriteTransaction, Writer,
+    Condition, DatabaseId, DatabaseStatistics, Direction, NewRecord, ReadTransaction, Record,
+    Snapshot, WriteOperations, WriteTransaction, Writer,
 };
 
 const DATABASES: [&str; 3] = ["main", "other", "third"];
@@ -97,6 +100,16 @@ fn action() -> impl Strategy<Value = Action> {
         3 => (1u64..40).prop_map(|ms| Action::PassTime { ms }),
         1 => Just(Action::Reopen),
     ]
+}
+
+impl ModelRecord {
+    fn of(record: &Record<'_>) -> Self {
+        Self {
+            value: record.value.to_vec(),
+            flags: record.flags,
+            expires_at_ms: record.expires_at_ms,
+        }
+    }
 }
 
 fn is_live(record: &ModelRecord, now_ms: u64) -> bool {
@@ -190,7 +203,19 @@ fn apply(
                 if *included { Bound::Included(&key[..]) } else { Bound::Excluded(&key[..]) };
             let direction = if *forward { Direction::Forward } else { Direction::Backward };
             let found = tx.seek(id, bound, direction).unwrap().map(|entry| entry.key.to_vec());
-            prop_assert_eq!(found, model_seek(model, db, key, *included, *forward, now_ms));
+            let mut expected = model_seek(model, db, key, *included, *forward, now_ms);
+            prop_assert_eq!(&found, &expected);
+            let mut scanned = Vec::new();
+            tx.scan(id, bound, direction, &mut |entry| {
+                scanned.push(entry.key.to_vec());
+                if scanned.len() < 4 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })
+            .unwrap();
+            for key in &scanned {
+                prop_assert_eq!(Some(key), expected.as_ref());
+                expected = model_seek(model, db, key, false, *forward, now_ms);
+            }
+            prop_assert!(expected.is_none() || scanned.len() == 4, "the scan ended too early");
         }
     }
     Ok(())
@@ -217,14 +242,16 @@ fn check(
             while let Some(entry) =
                 tx.seek(id, from.as_ref().map(Vec::as_slice), direction).unwrap()
             {
-                let record = ModelRecord {
-                    value: entry.record.value.to_vec(),
-                    flags: entry.record.flags,
-                    expires_at_ms: entry.record.expires_at_ms,
-                };
-                seen.push((entry.key.to_vec(), record));
+                seen.push((entry.key.to_vec(), ModelRecord::of(&entry.record)));
                 from = Bound::Excluded(entry.key.to_vec());
             }
+            let mut scanned = Vec::new();
+            tx.scan(id, Bound::Unbounded, direction, &mut |entry| {
+                scanned.push((entry.key.to_vec(), ModelRecord::of(&entry.record)));
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            prop_assert_eq!(&scanned, &seen);
             if direction == Direction::Backward {
                 seen.reverse();
             }

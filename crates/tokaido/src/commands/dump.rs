@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::{self, BufWriter, Write},
+    ops::ControlFlow,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -131,17 +132,19 @@ fn dump_store<W: Write>(
     let mut progress = Progress::new(total);
     let mut scanner = Scanner::new(database, ScanRange::prefix(prefix), usize::MAX);
     let mut row = Row::default();
-    while let Some(entry) = scanner.next(&mut *snapshot)? {
+    let mut written = Ok(());
+    scanner.visit(&mut *snapshot, |entry| {
         row.clear();
         row.key.extend_from_slice(entry.key);
         row.value.extend_from_slice(entry.record.value);
         row.flags = entry.record.flags;
         row.expires_at_ms = entry.record.expires_at_ms;
-        writer.write(&row).map_err(Error::Unwritable)?;
+        written = writer.write(&row);
         progress.row(writer.rows());
-    }
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
     progress.clear();
-    Ok(())
+    written.map_err(Error::Unwritable)
 }
 
 /// Goes through the keys with SCAN. Values come one by one, not by MGET, so that no reply is larger

@@ -8,6 +8,7 @@ mod dump;
 mod help;
 mod load;
 mod operations;
+mod records;
 mod run;
 mod serve;
 mod shell;

@@ -10,6 +10,7 @@ mod lmdb;
 pub(super) mod long_key;
 mod open;
 pub(super) mod pages;
+mod rescue;
 mod view;
 
 pub(super) use copy::{copy_beside, copy_still};
@@ -17,7 +18,7 @@ pub(super) use format::FORMAT_VERSION;
 pub(super) use layer::{Layer, LayerError};
 pub(super) use lmdb::LmdbError;
 pub(super) use open::{Base, BaseContents, BaseOpenError, BaseOptions};
-pub(super) use view::BaseView;
+pub(super) use view::{BaseScan, BaseView};
 
 /// The file that LMDB keeps in the directory of a store.
 pub(super) const DATA_FILE: &str = "data.mdb";

@@ -6,7 +6,7 @@ use crate::{Direction, ReadError};
 
 use super::{
     format::{self, TreeEntry},
-    lmdb::{Dbi, LmdbError, ReadTxn, Step},
+    lmdb::{Dbi, LmdbError, ReadTxn, Step, Walk},
     long_key,
     open::Base,
 };
@@ -27,6 +27,14 @@ pub(in crate::tree) struct BaseView {
     sequence: u64,
 }
 
+/// A scan of one tree. While it goes on, nothing else may seek in its view.
+pub(in crate::tree) struct BaseScan<'v> {
+    view: &'v BaseView,
+    walk: Walk<'v>,
+    tree: u32,
+    direction: Direction,
+}
+
 impl From<LmdbError> for ReadError {
     fn from(error: LmdbError) -> Self {
         let hint = if error.is_readers_full() { "; raise the limit of snapshots" } else { "" };
@@ -37,7 +45,7 @@ impl From<LmdbError> for ReadError {
 impl BaseView {
     /// A view that is not held yet.
     pub(in crate::tree) fn new(base: Arc<Base>) -> Result<Self, ReadError> {
-        let mut txn = base.environment.read()?;
+        let mut txn = base.read()?;
         txn.reset();
         Ok(Self { txn, base, is_held: false, read_at: None, trees: Vec::new(), sequence: 0 })
     }
@@ -49,7 +57,10 @@ impl BaseView {
     pub(in crate::tree) fn renew(&mut self) -> Result<(), ReadError> {
         loop {
             self.release();
-            self.txn.renew()?;
+            match self.txn.renew() {
+                Err(error) if error.is_given_up() => self.txn = self.base.read()?,
+                renewed => renewed?,
+            }
             self.is_held = true;
             let id = self.txn.id();
             if self.read_at == Some(id) {
@@ -134,6 +145,17 @@ impl BaseView {
         Ok(None)
     }
 
+    /// A scan that goes on from the entry that [`seek`](Self::seek) has just given.
+    pub(in crate::tree) fn scan(
+        &self,
+        tree: u32,
+        direction: Direction,
+    ) -> Result<Option<BaseScan<'_>>, ReadError> {
+        let Some(dbi) = self.slot(tree) else { return Ok(None) };
+        let walk = self.txn.walk(dbi, direction)?;
+        Ok(Some(BaseScan { view: self, walk, tree, direction }))
+    }
+
     /// The first entry of the slot that can hold the answer, or one just before it.
     fn first(
         &self,
@@ -162,6 +184,21 @@ impl BaseView {
             Direction::Backward if at_or_after.is_none() => self.txn.step(dbi, Step::Last)?,
             _ => at_or_after,
         })
+    }
+}
+
+impl<'v> BaseScan<'v> {
+    /// The entry behind that of `key`, which is the last one that was given.
+    #[inline]
+    pub(in crate::tree) fn next(&mut self, key: &[u8]) -> Result<Option<Stored<'v>>, ReadError> {
+        if !long_key::is_long(key) {
+            match self.walk.next()? {
+                Some((tree_key, _)) if long_key::is_bucket(tree_key) => {}
+                beside => return Ok(beside),
+            }
+        }
+        // Seeking leaves the cursor at the entry that it gives, as a step does.
+        self.view.seek(self.tree, Bound::Excluded(key), self.direction)
     }
 }
 

@@ -42,7 +42,7 @@ fn whole(bytes: &[u8]) -> (usize, Option<u64>) {
     let mut at = HEADER_LEN;
     let mut last_sequence = None;
     while let Some(frame) = bytes.get(at..).and_then(Frame::decode) {
-        last_sequence = Some(frame.first_sequence + u64::from(frame.transactions.max(1)) - 1);
+        last_sequence = Some(frame.last_sequence());
         at += frame.len;
     }
     (at.min(bytes.len()), last_sequence)

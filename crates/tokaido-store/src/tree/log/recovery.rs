@@ -1,6 +1,6 @@
 //! Reading the log back: what was committed, where it was torn, and whether it is damaged.
 
-use std::io;
+use std::{collections::VecDeque, io};
 
 use super::{
     LogStorage,
@@ -52,19 +52,22 @@ impl From<io::Error> for RecoveryError {
 /// Gives every transaction after `base_sequence` to `apply`, in order, with its operations.
 ///
 /// A torn end is cut off the file, so that it is not taken for damage once frames of later
-/// segments say that they came after it.
+/// segments say that they came after it. For the same reason, and because readers will see it,
+/// everything that is given to `apply` is durable afterwards: a process that was killed may have left
+/// it unsynced.
 pub(in crate::tree) fn recover(
     storage: &dyn LogStorage,
     store: u64,
     base_sequence: u64,
     apply: impl FnMut(u64, &[u8]) -> Result<(), String>,
 ) -> Result<Recovered, RecoveryError> {
-    let (recovered, tear) = read_log(storage, store, base_sequence, apply)?;
+    let (recovered, tear, unsure) = read(storage, store, base_sequence, apply)?;
     if let Some(Tear { segment, byte }) = tear {
         let file = storage.open(segment)?;
         file.truncate(byte)?;
         file.sync()?;
     }
+    unsure.write_again(storage)?;
     Ok(recovered)
 }
 
@@ -73,8 +76,17 @@ pub(in crate::tree) fn read_log(
     storage: &dyn LogStorage,
     store: u64,
     base_sequence: u64,
-    mut apply: impl FnMut(u64, &[u8]) -> Result<(), String>,
+    apply: impl FnMut(u64, &[u8]) -> Result<(), String>,
 ) -> Result<(Recovered, Option<Tear>), RecoveryError> {
+    read(storage, store, base_sequence, apply).map(|(recovered, tear, _)| (recovered, tear))
+}
+
+fn read(
+    storage: &dyn LogStorage,
+    store: u64,
+    base_sequence: u64,
+    mut apply: impl FnMut(u64, &[u8]) -> Result<(), String>,
+) -> Result<(Recovered, Option<Tear>, Unsure), RecoveryError> {
     let segments = storage.list()?;
     let mut recovered = Recovered {
         last_sequence: base_sequence,
@@ -82,6 +94,7 @@ pub(in crate::tree) fn read_log(
         bytes: 0,
     };
     let mut tear: Option<Tear> = None;
+    let mut unsure = Unsure::default();
     for number in segments {
         let bytes = storage.read(number)?;
         match check_header(&bytes, number, store) {
@@ -99,13 +112,47 @@ pub(in crate::tree) fn read_log(
         {
             return Err(damaged(segment, byte as usize, LOST));
         }
-        let at = read_segment(number, &bytes, &mut recovered, &mut apply)?;
+        let at = read_segment(number, &bytes, &mut recovered, &mut unsure, &mut apply)?;
         if bytes[at..].iter().any(|byte| *byte != 0) {
             check_tear(number, &bytes, at, recovered.last_sequence)?;
             tear = Some(Tear { segment: number, byte: at as u64 });
         }
     }
-    Ok((recovered, tear))
+    Ok((recovered, tear, unsure))
+}
+
+/// The frames at the end of the log of which no later one says that they had been synced.
+#[derive(Default)]
+struct Unsure {
+    segment: u64,
+    /// The last transaction of each, and where it stands.
+    frames: VecDeque<(u64, usize)>,
+    end: usize,
+}
+
+impl Unsure {
+    fn meet(&mut self, segment: u64, at: usize, frame: &Frame<'_>) {
+        if self.segment != segment {
+            // Each segment was synced before frames were written to the next.
+            *self = Self { segment, ..Self::default() };
+        }
+        while self.frames.front().is_some_and(|(last, _)| *last <= frame.durable_sequence) {
+            self.frames.pop_front();
+        }
+        self.frames.push_back((frame.last_sequence(), at));
+        self.end = at + frame.len;
+    }
+
+    /// Makes them durable. Syncing would not do: had the last sync failed, the system would have
+    /// forgotten that they are not on disk.
+    fn write_again(&self, storage: &dyn LogStorage) -> io::Result<()> {
+        let Some((_, from)) = self.frames.front() else { return Ok(()) };
+        let bytes = storage.read(self.segment)?;
+        let file = storage.open(self.segment)?;
+        let frames = bytes.get(*from..self.end.min(bytes.len())).unwrap_or_default();
+        file.write_at(frames, *from as u64)?;
+        file.sync()
+    }
 }
 
 /// Reads frames until there is none; gives the offset at which they end.
@@ -113,6 +160,7 @@ fn read_segment(
     number: u64,
     bytes: &[u8],
     recovered: &mut Recovered,
+    unsure: &mut Unsure,
     apply: &mut impl FnMut(u64, &[u8]) -> Result<(), String>,
 ) -> Result<usize, RecoveryError> {
     let mut at = HEADER_LEN;
@@ -130,6 +178,7 @@ fn read_segment(
             apply(sequence, operations).map_err(|what| damaged(number, at, &what))?;
             recovered.last_sequence = sequence;
         }
+        unsure.meet(number, at, &frame);
         recovered.bytes += frame.len as u64;
         at += frame.len;
     }

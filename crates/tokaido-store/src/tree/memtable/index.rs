@@ -8,15 +8,26 @@ use std::{
     ptr::{self, NonNull},
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicPtr, AtomicU64, Ordering},
+        atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering},
     },
 };
+
+use crate::tree::prefetch::{LINE_LEN, prefetch};
 
 use super::node::{Node, Place};
 
 const SLOTS_MIN: usize = 1 << 10;
 const TAG_SHIFT: u32 = 48;
 const ADDRESS_MASK: u64 = (1 << TAG_SHIFT) - 1;
+
+/// How many slots ahead of the one that moves to a larger table nodes are fetched from memory. At
+/// most half of the slots are full.
+const PREFETCH_DISTANCE: usize = 16;
+
+/// The node of a slot; null for an empty one.
+fn node_of(entry: u64) -> *const Node {
+    ptr::with_exposed_provenance((entry & ADDRESS_MASK) as usize)
+}
 
 struct Slots {
     slots: Box<[AtomicU64]>,
@@ -28,12 +39,18 @@ pub(super) struct Index {
     /// the vector may move them.
     #[expect(clippy::vec_box, reason = "readers point to the tables")]
     tables: Mutex<Vec<Box<Slots>>>,
+    /// Bytes of all of them.
+    bytes: AtomicUsize,
 }
 
 impl Slots {
     fn new(len: usize) -> Box<Self> {
         let slots = (0..len).map(|_| AtomicU64::new(0)).collect();
         Box::new(Self { slots })
+    }
+
+    fn bytes(&self) -> usize {
+        self.slots.len() * size_of::<AtomicU64>()
     }
 
     /// The slots in the order of probing.
@@ -52,10 +69,12 @@ impl Slots {
 }
 
 impl Index {
-    pub(super) fn new() -> Self {
-        let mut slots = Slots::new(SLOTS_MIN);
+    /// An index that need not grow up to `len` nodes.
+    pub(super) fn for_len(len: usize) -> Self {
+        let mut slots = Slots::new(SLOTS_MIN.max((len * 2 + 1).next_power_of_two()));
         let current = AtomicPtr::new(&raw mut *slots);
-        Self { current, tables: Mutex::new(vec![slots]) }
+        let bytes = AtomicUsize::new(slots.bytes());
+        Self { current, tables: Mutex::new(vec![slots]), bytes }
     }
 
     fn current(&self) -> &Slots {
@@ -72,10 +91,11 @@ impl Index {
                 return None;
             }
             if entry >> TAG_SHIFT == tag {
-                let address = (entry & ADDRESS_MASK) as usize;
                 // SAFETY: `insert` put the address of a node there; nodes live as long as the
                 // memtable, of which this index is a part.
-                let node = unsafe { &*ptr::with_exposed_provenance::<Node>(address) };
+                let node = unsafe { &*node_of(entry) };
+                // Where most likely its version begins, while the key is still on its way.
+                prefetch(ptr::from_ref(node).cast::<u8>().wrapping_add(LINE_LEN));
                 if node.is_at(place) {
                     return Some(node);
                 }
@@ -105,22 +125,24 @@ impl Index {
     fn grow(&self, hash_of: impl Fn(&Node) -> u64) {
         let old = self.current();
         let mut new = Slots::new(old.slots.len() * 2);
-        for slot in &old.slots {
+        for (i, slot) in old.slots.iter().enumerate() {
+            if let Some(ahead) = old.slots.get(i + PREFETCH_DISTANCE) {
+                prefetch(node_of(ahead.load(Ordering::Relaxed)));
+            }
             let entry = slot.load(Ordering::Relaxed);
             if entry != 0 {
-                let address = (entry & ADDRESS_MASK) as usize;
                 // SAFETY: as in `find`.
-                let node = unsafe { &*ptr::with_exposed_provenance::<Node>(address) };
+                let node = unsafe { &*node_of(entry) };
                 new.insert(hash_of(node), entry);
             }
         }
         self.current.store(&raw mut *new, Ordering::Release);
+        self.bytes.fetch_add(new.bytes(), Ordering::Relaxed);
         self.tables.lock().unwrap_or_else(PoisonError::into_inner).push(new);
     }
 
     /// Bytes of the tables.
     pub(super) fn bytes(&self) -> usize {
-        // Each old table was half the size of the next.
-        2 * self.current().slots.len() * size_of::<AtomicU64>()
+        self.bytes.load(Ordering::Relaxed)
     }
 }

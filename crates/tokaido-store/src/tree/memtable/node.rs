@@ -7,8 +7,13 @@ use std::{
     sync::atomic::{AtomicBool, AtomicPtr, Ordering},
 };
 
+use crate::tree::prefetch::{LINE_LEN, prefetch};
+
 /// Most levels of the skip list: enough for 4^12 keys.
 pub(super) const HEIGHT_MAX: usize = 12;
+
+/// Lines of the cache that a node with a short key and a short value takes.
+const PREFETCHED_LINES: usize = 3;
 
 /// A key. Behind the struct, in the same piece of the arena, stand the pointers to the next node
 /// of each level, and then the bytes of the key.
@@ -16,7 +21,8 @@ pub(super) const HEIGHT_MAX: usize = 12;
 pub(in crate::tree) struct Node {
     /// The newest version; null after a rollback of the only one.
     versions: AtomicPtr<Version>,
-    /// The node before this one; null for the first.
+    /// The node before this one; null for the first. While the node is not linked, the one that
+    /// was handed over before it.
     back: AtomicPtr<Node>,
     /// The first bytes of the key, so that most comparisons need no more.
     prefix: u64,
@@ -56,7 +62,7 @@ pub(in crate::tree) enum Seen<'t> {
 #[derive(Clone, Copy)]
 pub(super) struct Place<'k> {
     pub(super) tree: u32,
-    prefix: u64,
+    pub(super) prefix: u64,
     pub(super) key: &'k [u8],
 }
 
@@ -104,13 +110,43 @@ impl Node {
         unsafe {
             node.write(header);
             let tower = node.add(1).cast::<AtomicPtr<Self>>();
-            for level in 0..height {
+            // The mark of a node that is not linked.
+            tower.write(AtomicPtr::new(node.as_ptr()));
+            for level in 1..height {
                 tower.add(level).write(AtomicPtr::new(ptr::null_mut()));
             }
             let key = tower.add(height).cast::<u8>();
             key.copy_from_nonoverlapping(NonNull::from(place.key).cast(), place.key.len());
         }
         node
+    }
+
+    /// Makes an unlinked node the head of a list, which has no next node.
+    pub(super) fn make_head(&self) {
+        self.set_next_at(0, None);
+    }
+
+    /// Whether the node has its place in the list. Its neighbours are set then.
+    pub(super) fn is_linked(&self) -> bool {
+        // Acquire: pairs with the Release of `set_next_at`, before which `back` is set as well.
+        !ptr::eq(self.link(0).load(Ordering::Acquire), self)
+    }
+
+    /// The node that was handed to the list before this one, which is not linked yet.
+    pub(super) fn handed_before(&self) -> *mut Self {
+        self.back.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_handed_before(&self, node: *mut Self) {
+        self.back.store(node, Ordering::Relaxed);
+    }
+
+    pub(super) fn height(&self) -> usize {
+        self.height as usize
+    }
+
+    pub(super) fn place(&self) -> Place<'_> {
+        Place { tree: self.tree, prefix: self.prefix, key: self.key() }
     }
 
     fn tower(&self) -> *const AtomicPtr<Self> {
@@ -154,12 +190,21 @@ impl Node {
         self.link(level).store(next, Ordering::Release);
     }
 
-    /// The next node in order.
+    /// Fetches the node and what most likely stands behind it: its first version.
+    #[inline]
+    pub(in crate::tree) fn prefetch(&self) {
+        let start = ptr::from_ref(self).cast::<u8>();
+        for line in 0..PREFETCHED_LINES {
+            prefetch(start.wrapping_add(line * LINE_LEN));
+        }
+    }
+
+    /// The next node in order, for one that the order led to.
     pub(in crate::tree) fn next(&self) -> Option<&Self> {
         self.next_at(0)
     }
 
-    /// The node before this one. A reader that goes back may miss nodes that were linked after its
+    /// The node before this one, as `next`. A reader that goes back may miss nodes that were linked after its
     /// snapshot, which it would not see anyway.
     pub(in crate::tree) fn back(&self) -> Option<&Self> {
         // SAFETY: as in `next_at`.

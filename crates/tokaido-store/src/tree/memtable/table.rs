@@ -5,7 +5,7 @@ use std::{hash::BuildHasher, ptr::NonNull, sync::Arc};
 use super::{
     arena::{Arena, Cursor},
     index::Index,
-    list::{List, Splice},
+    list::{Heights, List},
     node::{HEIGHT_MAX, Node, Place, Seen, TOMBSTONE, Version},
 };
 
@@ -29,8 +29,7 @@ unsafe impl Sync for Memtable {}
 pub(in crate::tree) struct MemtableWriter {
     table: Arc<Memtable>,
     cursor: Cursor,
-    splice: Splice,
-    len: usize,
+    heights: Heights,
 }
 
 // SAFETY: the pointers lead into the arena of `table`, which goes along.
@@ -45,18 +44,19 @@ pub(in crate::tree) struct Written {
 }
 
 impl Memtable {
-    /// Makes a table and its writer.
-    pub(in crate::tree) fn create() -> MemtableWriter {
+    /// Makes a table and its writer. About `len` nodes are expected.
+    pub(in crate::tree) fn create(len: usize) -> MemtableWriter {
         let arena = Arena::default();
         let mut cursor = Cursor::new();
         let piece = arena.allocate(&mut cursor, Node::size(HEIGHT_MAX, 0));
         // SAFETY: the piece is as large as such a node, and new.
         let head = unsafe { Node::write(piece, HEIGHT_MAX, &Place::new(0, &[])) };
+        // SAFETY: it was just written.
+        unsafe { head.as_ref() }.make_head();
         let list = List::new(head);
-        let splice = list.splice();
         let hasher = foldhash::fast::RandomState::default();
-        let table = Self { arena, index: Index::new(), list, hasher };
-        MemtableWriter { table: Arc::new(table), cursor, splice, len: 0 }
+        let table = Self { arena, index: Index::for_len(len), list, hasher };
+        MemtableWriter { table: Arc::new(table), cursor, heights: Heights::new() }
     }
 
     #[inline]
@@ -72,7 +72,7 @@ impl Memtable {
 
     /// The first node of the tree whose key is at least `key`, or above it.
     pub(in crate::tree) fn after(&self, tree: u32, key: &[u8], is_included: bool) -> Option<&Node> {
-        let node = match self.find(tree, key) {
+        let node = match self.find_linked(tree, key) {
             Some(node) if is_included => Some(node),
             Some(node) => node.next(),
             None => self.list.at_or_after(&Place::new(tree, key)),
@@ -87,12 +87,19 @@ impl Memtable {
         key: &[u8],
         is_included: bool,
     ) -> Option<&Node> {
-        let node = match self.find(tree, key) {
+        let node = match self.find_linked(tree, key) {
             Some(node) if is_included => Some(node),
             Some(node) => node.back(),
             None => self.list.last_before(&Place::new(tree, key)),
         };
         node.filter(|node| node.tree() == tree)
+    }
+
+    /// The node of a key, to go on from in order. One that the writer has added since the order
+    /// was asked for has no neighbours yet; who asked does not see it anyway.
+    fn find_linked(&self, tree: u32, key: &[u8]) -> Option<&Node> {
+        self.list.order();
+        self.find(tree, key).filter(|node| node.is_linked())
     }
 
     /// The last node of the tree.
@@ -103,7 +110,18 @@ impl Memtable {
 
     /// All nodes in order.
     pub(in crate::tree) fn nodes(&self) -> impl Iterator<Item = &Node> {
-        std::iter::successors(self.list.first(), |node| node.next())
+        std::iter::successors(self.list.first(), |node| {
+            let next = node.next()?;
+            if let Some(ahead) = next.next() {
+                ahead.prefetch();
+            }
+            Some(next)
+        })
+    }
+
+    /// The number of nodes.
+    pub(in crate::tree) fn len(&self) -> usize {
+        self.list.len()
     }
 
     /// Bytes of memory that it takes.
@@ -160,15 +178,15 @@ impl MemtableWriter {
 
     fn insert(&mut self, hash: u64, place: &Place<'_>) -> NonNull<Node> {
         let table = &*self.table;
-        let height = self.splice.height();
+        let height = self.heights.next();
         let size = Node::size(height, place.key.len());
         let piece = table.arena.allocate(&mut self.cursor, size);
         // SAFETY: the piece is new and has the size of such a node; keys are far below 64 KiB.
         let node = unsafe { Node::write(piece, height, place) };
-        table.list.find(&mut self.splice, place);
-        table.list.link(&mut self.splice, node, height);
-        table.index.insert(hash, node, self.len, |node| table.hash(node.tree(), node.key()));
-        self.len += 1;
+        let len = table.list.len();
+        table.index.insert(hash, node, len, |node| table.hash(node.tree(), node.key()));
+        // SAFETY: it is a new node of this table's arena.
+        unsafe { table.list.add(node) };
         node
     }
 

@@ -10,7 +10,7 @@ use std::{
 
 use lmdb_master_sys as ffi;
 
-use super::{LmdbError, ReadTxn, WriteTxn, error::check};
+use super::{Dbi, LmdbError, ReadTxn, WriteTxn, error::check};
 
 /// How to open an environment.
 pub(in crate::tree::base) struct EnvironmentOptions {
@@ -40,57 +40,67 @@ impl Environment {
         directory: &Path,
         options: &EnvironmentOptions,
     ) -> Result<Self, LmdbError> {
-        let environment = Self::create()?;
-        let raw = environment.raw;
-        // SAFETY: the handle is live and not yet open, as these calls demand.
+        let environment = Self::open_as(directory, options, 0)?;
+        environment.forget_dead_readers()?;
+        Ok(environment)
+    }
+
+    /// Opens an environment that this process has open already, for reading alone and without its
+    /// lock file. Nobody may write to it any more. Opens these databases, too.
+    pub(in crate::tree::base) fn open_again(
+        directory: &Path,
+        options: &EnvironmentOptions,
+        databases: &[String],
+    ) -> Result<(Self, Vec<Dbi>), LmdbError> {
+        let environment = Self::open_as(directory, options, ffi::MDB_RDONLY | ffi::MDB_NOLOCK)?;
+        // SAFETY: the handle is open.
+        let txn = unsafe { ReadTxn::begin(environment.raw)? };
+        let opened = txn.open_databases(databases)?;
+        Ok((environment, opened))
+    }
+
+    fn open_as(
+        directory: &Path,
+        options: &EnvironmentOptions,
+        flags: libc::c_uint,
+    ) -> Result<Self, LmdbError> {
+        let path =
+            CString::new(directory.as_os_str().as_bytes()).map_err(|_| LmdbError(libc::EINVAL))?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: `raw` is a valid place for the new handle.
+        check(unsafe { ffi::mdb_env_create(&raw mut raw) })?;
+        let environment = Self { raw };
+        // NOTLS ties a read transaction to its handle and not to a thread, so that a snapshot
+        // belongs to a task.
+        // SAFETY: the handle is live and not yet open, as these calls demand; dropping it closes
+        // it, which LMDB demands after a failed open as well.
         unsafe {
             check(ffi::mdb_env_set_mapsize(raw, options.map_size))?;
             check(ffi::mdb_env_set_maxreaders(raw, options.readers_max))?;
             check(ffi::mdb_env_set_maxdbs(raw, options.databases_max))?;
+            check(ffi::mdb_env_open(raw, path.as_ptr(), ffi::MDB_NOTLS | flags, 0o640))?;
         }
-        environment.open_at(directory, 0)?;
-        environment.forget_dead_readers()?;
         Ok(environment)
     }
 
     /// Opens the environment for reading alone, beside a process that may be writing to it, which
     /// it keeps from reusing the pages of its read transactions. No process may open the
-    /// same environment twice, in whatever way.
+    /// same environment with locks twice.
     pub(in crate::tree::base) fn open_beside(
         directory: &Path,
         readers_max: u32,
     ) -> Result<Self, LmdbError> {
-        let environment = Self::create()?;
-        // Whoever comes first says how many readers there can be, for all who come later.
-        // SAFETY: the handle is live and not yet open.
-        check(unsafe { ffi::mdb_env_set_maxreaders(environment.raw, readers_max) })?;
-        environment.open_at(directory, ffi::MDB_RDONLY)?;
-        Ok(environment)
+        // Whoever comes first says how many readers there can be, for all who come later. The
+        // size of the map is that of the file.
+        let options = EnvironmentOptions { map_size: 0, readers_max, databases_max: 0 };
+        Self::open_as(directory, &options, ffi::MDB_RDONLY)
     }
 
-    /// Opens the environment for reading alone, without a lock file: nobody may write to it
+    /// Opens the environment for reading alone, without its lock file: nobody may write to it
     /// meanwhile.
     pub(in crate::tree::base) fn open_still(directory: &Path) -> Result<Self, LmdbError> {
-        let environment = Self::create()?;
-        environment.open_at(directory, ffi::MDB_RDONLY | ffi::MDB_NOLOCK)?;
-        Ok(environment)
-    }
-
-    fn create() -> Result<Self, LmdbError> {
-        let mut raw = ptr::null_mut();
-        // SAFETY: `raw` is a valid place for the new handle.
-        check(unsafe { ffi::mdb_env_create(&raw mut raw) })?;
-        Ok(Self { raw })
-    }
-
-    fn open_at(&self, directory: &Path, flags: u32) -> Result<(), LmdbError> {
-        let path =
-            CString::new(directory.as_os_str().as_bytes()).map_err(|_| LmdbError(libc::EINVAL))?;
-        // NOTLS ties a read transaction to its handle and not to a thread, so that a snapshot
-        // belongs to a task.
-        // SAFETY: the handle is live and not yet open; dropping it closes it, which LMDB demands
-        // after a failed open as well.
-        check(unsafe { ffi::mdb_env_open(self.raw, path.as_ptr(), ffi::MDB_NOTLS | flags, 0o640) })
+        let options = EnvironmentOptions { map_size: 0, readers_max: 1, databases_max: 0 };
+        Self::open_as(directory, &options, ffi::MDB_RDONLY | ffi::MDB_NOLOCK)
     }
 
     /// A process that was killed leaves its reader slots behind; they would pin old pages.

@@ -2,11 +2,14 @@
 
 use std::{
     cell::UnsafeCell,
+    marker::PhantomData,
     ops::{Deref, DerefMut},
     ptr, slice,
 };
 
 use lmdb_master_sys as ffi;
+
+use crate::{Direction, tree::prefetch::prefetch_block};
 
 use super::{
     Dbi, LmdbError,
@@ -175,6 +178,25 @@ impl ReadTxn {
         unsafe { (*self.txn.get()).step(dbi, step) }
     }
 
+    /// A walk from the entry that the scan cursor of `dbi` stands on.
+    pub(in crate::tree::base) fn walk(
+        &self,
+        dbi: Dbi,
+        direction: Direction,
+    ) -> Result<Walk<'_>, LmdbError> {
+        // SAFETY: as in `find`; the cursor lives as long as the transaction.
+        let cursor = unsafe {
+            let txn = &mut *self.txn.get();
+            txn.cursors.settle(dbi, false);
+            txn.cursors.get(txn.raw, dbi, Role::Scan)?
+        };
+        let op = match direction {
+            Direction::Forward => ffi::MDB_NEXT,
+            Direction::Backward => ffi::MDB_PREV,
+        };
+        Ok(Walk { cursor, op, page: 0, _txn: PhantomData })
+    }
+
     /// Whether the scan cursor of `dbi` stands on an entry, so that it can step on from it.
     pub(in crate::tree::base) fn is_settled(&self, dbi: Dbi) -> bool {
         // SAFETY: as in `find`.
@@ -188,6 +210,64 @@ impl ReadTxn {
         unsafe {
             ffi::mdb_dbi_flags((*self.txn.get()).raw, dbi, &raw mut flags) == ffi::MDB_SUCCESS
         }
+    }
+}
+
+/// Goes from entry to entry.
+pub(in crate::tree::base) struct Walk<'t> {
+    cursor: *mut ffi::MDB_cursor,
+    op: ffi::MDB_cursor_op,
+    /// The page that the last step came to.
+    page: usize,
+    _txn: PhantomData<&'t ReadTxn>,
+}
+
+/// Bytes of a page on most machines. Pages of another size are only fetched less well.
+const PAGE_LEN: usize = 4096;
+
+impl<'t> Walk<'t> {
+    /// The next entry. Nothing else may have moved the scan cursor since the last one.
+    #[inline]
+    pub(in crate::tree::base) fn next(&mut self) -> Result<Option<Found<'t>>, LmdbError> {
+        let (mut key, mut data) = (EMPTY, EMPTY);
+        // SAFETY: the cursor lives as long as the transaction, which does not change under `'t`.
+        unsafe {
+            let code = ffi::mdb_cursor_get(self.cursor, &raw mut key, &raw mut data, self.op);
+            if !found(code)? {
+                return Ok(None);
+            }
+            self.prefetch_page(key.mv_data.cast());
+            Ok(Some((bytes(&key), bytes(&data))))
+        }
+    }
+
+    /// Fetches a page from memory when the walk comes to it: its entries lie in it in no order, so
+    /// that the processor cannot guess which line is next.
+    #[inline]
+    fn prefetch_page(&mut self, key: *const u8) {
+        let page = key.addr() / PAGE_LEN;
+        if page != self.page {
+            self.page = page;
+            prefetch_block(key, PAGE_LEN);
+        }
+    }
+}
+
+impl ReadTxn {
+    /// Opens named databases, all of which are there, for all transactions that begin after it.
+    pub(super) fn open_databases(mut self, names: &[String]) -> Result<Vec<Dbi>, LmdbError> {
+        let txn = self.txn.get_mut();
+        let opened: Result<Vec<Dbi>, LmdbError> = names
+            .iter()
+            .map(|name| txn.open_database(name, false)?.ok_or(LmdbError(ffi::MDB_NOTFOUND)))
+            .collect();
+        let opened = opened?;
+        let raw = txn.raw;
+        std::mem::forget(self);
+        // SAFETY: the handle is live, has no cursors, and is not used after this: `commit` frees
+        // it, and forgetting `self` keeps `drop` from aborting it as well.
+        check(unsafe { ffi::mdb_txn_commit(raw) })?;
+        Ok(opened)
     }
 }
 
