@@ -181,7 +181,7 @@ impl<'d> Making<'d> {
         let path = self.directory.path();
         let segments = self.copy_log(storage).map_err(|error| self.io(error))?;
         let data = path.join(DATA_FILE);
-        let file = File::create_new(&data).map_err(|error| self.io(error))?;
+        let file = files::create_new(&data).map_err(|error| self.io(error))?;
         copy_base(&file).map_err(|error| self.io(error.into()))?;
         file.sync_all().map_err(|error| self.io(error))?;
         let sequence = self.verify()?;
@@ -269,7 +269,7 @@ fn copy_segments(
 
 /// Writes a new file, and syncs it.
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
+    let mut file = files::create_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -309,7 +309,7 @@ fn copy_store(from: &Path, to: &Path) -> io::Result<()> {
 
 fn copy_synced(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = File::open(from)?;
-    let mut file = File::create_new(to)?;
+    let mut file = files::create_new(to)?;
     io::copy(&mut source, &mut file)?;
     file.sync_all()
 }

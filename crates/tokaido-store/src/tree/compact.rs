@@ -163,7 +163,7 @@ impl<'d> Compaction<'d> {
     fn copy(&self) -> Result<(), CompactError> {
         let path = self.directory.join(COPY_FILE);
         let write = || -> Result<(), CompactError> {
-            let file = File::create_new(&path).map_err(|error| self.io(error))?;
+            let file = files::create_new(&path).map_err(|error| self.io(error))?;
             copy_still(self.directory, &file).map_err(|error| self.io(error.into()))?;
             file.sync_all().map_err(|error| self.io(error))?;
             // A copy that tells another store, or another checkpoint, shall not take the place.
