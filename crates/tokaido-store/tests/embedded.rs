@@ -13,8 +13,9 @@ use std::{
 };
 
 use tokaido_store::{
-    CommitError, Direction, Embedded, NewRecord, ScanRange, TransactError, WriteError,
-    WriteOperations, open, open_with,
+    CommitError, CommitNumber, DatabaseError, DatabaseId, Direction, Embedded, NewRecord,
+    ReadError, ScanRange, Snapshot, Store, TransactError, WriteError, WriteOperations,
+    WriteTransaction, Writer, open, open_with,
     tree::{DirectoryStorage, LogFile, LogStorage, Options},
 };
 
@@ -184,7 +185,7 @@ fn an_error_or_a_panic_takes_back_its_own_transaction_and_no_other() {
     let directory = tempfile::tempdir().unwrap();
     let (store, _, _) = on_slow_log(directory.path());
     let main = store.database("main").unwrap();
-    let put = |key: &[u8], end: &dyn Fn() -> Result<(), &'static str>| {
+    let put = |key: &[u8], end: &(dyn Fn() -> Result<(), &'static str> + Sync)| {
         store.transact(|tx| {
             tx.put(main.id(), key, NewRecord::of(b"v")).unwrap();
             end()
@@ -232,6 +233,97 @@ fn a_transaction_within_another_is_refused_and_not_waited_for() {
     });
     outer.unwrap();
     assert!(main.get("outer").unwrap().is_some());
+}
+
+#[test]
+fn a_store_that_is_held_by_another_writer_is_told_to_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).unwrap();
+    let main = store.database("main").unwrap();
+    let held = store.store().writer().unwrap();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let refused = main.put("k", "v");
+                let is_busy = matches!(refused, Err(TransactError::Write(WriteError::WriterBusy)));
+                assert!(is_busy, "{refused:?}");
+            });
+        }
+    });
+    drop(held);
+    main.put("k", "v").unwrap();
+}
+
+/// A writer that panics where none should.
+struct Panicking(Box<dyn Writer>);
+
+impl Writer for Panicking {
+    fn begin(&mut self) -> Result<&mut dyn WriteTransaction, WriteError> {
+        self.0.begin()
+    }
+    fn transaction(&mut self) -> &mut dyn WriteTransaction {
+        self.0.transaction()
+    }
+    fn commit(&mut self) -> Result<CommitNumber, CommitError> {
+        self.0.commit()
+    }
+    fn rollback(&mut self) -> Result<(), CommitError> {
+        self.0.rollback()
+    }
+    fn flush(&mut self) -> Result<(), CommitError> {
+        // Others shall be waiting by now.
+        thread::sleep(Duration::from_millis(2));
+        std::panic::resume_unwind(Box::new("a defect"));
+    }
+    fn remove_expired(&mut self, limit: usize) -> Result<usize, WriteError> {
+        self.0.remove_expired(limit)
+    }
+}
+
+struct PanickingStore(Arc<dyn Store>);
+
+impl Store for PanickingStore {
+    fn database(&self, name: &str) -> Result<DatabaseId, DatabaseError> {
+        self.0.database(name)
+    }
+    fn find_database(&self, name: &str) -> Option<DatabaseId> {
+        self.0.find_database(name)
+    }
+    fn databases(&self) -> Vec<(DatabaseId, String)> {
+        self.0.databases()
+    }
+    fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
+        self.0.snapshot()
+    }
+    fn writer(&self) -> Result<Box<dyn Writer>, WriteError> {
+        Ok(Box::new(Panicking(self.0.writer()?)))
+    }
+}
+
+#[test]
+fn a_panic_of_the_engine_leaves_nobody_waiting() {
+    let directory = tempfile::tempdir().unwrap();
+    let real = Arc::clone(open(directory.path()).unwrap().store());
+    let store = Embedded::new(Arc::new(PanickingStore(Arc::clone(&real))));
+    let main = store.database("main").unwrap();
+    thread::scope(|scope| {
+        for n in 0..8 {
+            let main = &main;
+            scope.spawn(move || {
+                let put = catch_unwind(AssertUnwindSafe(|| main.put(format!("{n}"), "v")));
+                // Whoever led has panicked; the others are told that their fate is unknown.
+                let is_told = matches!(
+                    &put,
+                    Err(_) | Ok(Err(TransactError::Commit(CommitError::Undetermined { .. })))
+                );
+                assert!(is_told, "{put:?}");
+            });
+        }
+    });
+    // What was not flushed has not happened, and the store can be used.
+    let main = Embedded::new(real).database("main").unwrap();
+    main.put("k", "v").unwrap();
+    assert_eq!(main.statistics().unwrap().records, 1);
 }
 
 #[test]

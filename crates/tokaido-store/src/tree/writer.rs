@@ -95,7 +95,9 @@ impl TreeWriter {
             if transaction.view.tables.frozen.is_none() {
                 return self.freeze();
             }
-            self.shared.signal.wait_for_checkpoint()?;
+            let waited = self.shared.signal.wait_for_checkpoint();
+            // The failure of the checkpoint may be one after which nothing is written.
+            waited.or_else(|error| self.shared.check_poison().and(Err(error)))?;
         }
     }
 
@@ -111,7 +113,10 @@ impl TreeWriter {
             self.shared.durable.store(self.flushed, Ordering::SeqCst);
         }
         let segment = self.create_segment().map_err(|error| WriteError::Engine {
-            message: format!("no new segment of the log could be made: {error}"),
+            message: format!(
+                "no new segment of the log could be made ({error}); free some space, or see to the \
+                 disk, and try again"
+            ),
         })?;
         let keep_from = segment.number();
         self.segment = Some(segment);
