@@ -18,6 +18,11 @@ use std::{io::Write, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
+// LuaJIT makes and frees a string for each key that a procedure touches, and its memory goes
+// through this allocator like all other.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use commands::{call, cdb, del, demo, dump, get, load, put, run, scan, serve, shell};
 
 /// A programmable key-value server: procedures in Lua, each one a transaction, called over the

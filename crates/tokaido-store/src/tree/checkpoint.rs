@@ -128,21 +128,36 @@ pub(super) fn keep(shared: &Shared) {
     while let Some(work) = shared.signal.next(interval) {
         sync_in_background(shared);
         let Some(job) = work else { continue };
-        // A panic must not leave writers waiting for a thread that is gone.
-        let result = panic::catch_unwind(AssertUnwindSafe(|| checkpoint(shared, &job)));
-        let result = match result {
-            Ok(result) => result.map_err(|error| error.to_string()),
-            Err(_) => Err("it panicked; please report this as a bug".to_owned()),
-        };
-        if let Err(why) = &result {
-            tracing::error!(why, "a checkpoint failed and will be tried again");
-        }
+        let result = try_checkpoint(shared, &job);
         shared.signal.finish(&job, result);
     }
     sync_in_background(shared);
 }
 
+/// Does a checkpoint, or says why it could not be done.
+fn try_checkpoint(shared: &Shared, job: &Job) -> Result<(), String> {
+    shared.check_poison().map_err(|error| error.to_string())?;
+    // A panic must not leave writers waiting for a thread that is gone.
+    let result = panic::catch_unwind(AssertUnwindSafe(|| checkpoint(shared, job)));
+    let (why, is_full) = match result {
+        Ok(Ok(())) => return Ok(()),
+        // LMDB tells a write that was cut short, for want of room, by another error.
+        Ok(Err(error)) => (error.to_string(), error.is_full() || shared.is_disk_full()),
+        Err(_) => ("it panicked; please report this as a bug".to_owned(), true),
+    };
+    if is_full && !shared.base.is_given_up() {
+        tracing::error!(why, "a checkpoint failed and will be tried again");
+    } else {
+        // A sync that failed is not asked again, here as in the log.
+        shared.poison(&format!("a checkpoint failed: {why}"));
+    }
+    Err(why)
+}
+
 fn sync_in_background(shared: &Shared) {
+    if shared.check_poison().is_err() {
+        return;
+    }
     let Some(file) = lock(&shared.unsynced).take() else { return };
     let published = shared.published();
     match file.sync() {

@@ -13,7 +13,7 @@ use crate::{OpenError, ReadError, WriteError};
 use super::{
     DirectoryStorage, LogStorage, Options, TreeStore,
     accounts::{Accounts, Changes},
-    base::{Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION},
+    base::{Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION, LmdbError},
     catalog::{self, FIRST_TREE, Names, read_catalog},
     checkpoint,
     log::{Operation, RecoveryError, operations, recover},
@@ -70,6 +70,13 @@ impl Opening<'_> {
         OpenError::Io { directory: self.directory.to_owned(), source }
     }
 
+    fn lmdb(&self, error: LmdbError) -> OpenError {
+        match error.system() {
+            Some(code) => self.io(io::Error::from_raw_os_error(code)),
+            None => self.damaged(&error),
+        }
+    }
+
     fn damaged(&self, what: &dyn ToString) -> OpenError {
         OpenError::Damaged { directory: self.directory.to_owned(), what: what.to_string() }
     }
@@ -98,10 +105,8 @@ impl Opening<'_> {
         // A random number, as hash seeds are: it tells the files of stores apart.
         let new_store = foldhash::quality::RandomState::default().hash_one(self.directory);
         Base::open(self.directory, &options, new_store).map_err(|error| match error {
-            BaseOpenError::Lmdb(error) => match error.system() {
-                Some(code) => self.io(io::Error::from_raw_os_error(code)),
-                None => self.damaged(&error),
-            },
+            BaseOpenError::Lmdb(error) => self.lmdb(error),
+            BaseOpenError::Io(error) => self.io(error),
             BaseOpenError::Version(found) => self.version(found),
             BaseOpenError::Damaged(what) => self.damaged(&what),
         })
@@ -152,7 +157,9 @@ impl Opening<'_> {
             directory,
             lock,
         });
-        if !is_log_needed {
+        if !is_log_needed && recovered.next_segment > 1 {
+            let settled = shared.base.make_durable(recovered.last_sequence);
+            settled.map_err(|error| self.lmdb(error))?;
             checkpoint::remove_segments(&shared, recovered.next_segment);
         }
         Ok(shared)

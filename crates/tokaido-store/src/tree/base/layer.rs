@@ -35,6 +35,13 @@ pub(in crate::tree) enum LayerError {
     Damaged(&'static str),
 }
 
+impl LayerError {
+    /// Whether there was no room, so that trying again later may help.
+    pub(in crate::tree) fn is_full(&self) -> bool {
+        matches!(self, Self::Lmdb(error) if error.is_full())
+    }
+}
+
 impl Layer {
     pub(in crate::tree) fn begin(base: &Arc<Base>) -> Result<Self, LayerError> {
         let mut txn = base.environment.write()?;
@@ -42,6 +49,7 @@ impl Layer {
             BaseOpenError::Lmdb(error) => LayerError::Lmdb(error),
             BaseOpenError::Damaged(what) => LayerError::Damaged(what),
             BaseOpenError::Version(_) => LayerError::Damaged("its version has changed"),
+            BaseOpenError::Io(_) => LayerError::Damaged("it cannot be read"),
         })?;
         let slots = base.slots();
         let trees = trees.into_iter().collect();

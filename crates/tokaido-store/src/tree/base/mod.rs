@@ -8,9 +8,11 @@ mod layer;
 mod lmdb;
 mod long_key;
 mod open;
+mod rescue;
 mod view;
 
 pub(super) use format::FORMAT_VERSION;
 pub(super) use layer::{Layer, LayerError};
+pub(super) use lmdb::LmdbError;
 pub(super) use open::{Base, BaseContents, BaseOpenError, BaseOptions};
 pub(super) use view::{BaseScan, BaseView};

@@ -1,6 +1,7 @@
 //! Opening the base, and the handles that its users share.
 
 use std::{
+    fs, io,
     path::Path,
     sync::{PoisonError, RwLock},
 };
@@ -9,7 +10,8 @@ use crate::{DatabaseStatistics, limits};
 
 use super::{
     format::{self, TreeEntry},
-    lmdb::{Dbi, Environment, EnvironmentOptions, Insert, LmdbError, MAIN_DBI, Step, WriteTxn},
+    lmdb::{Dbi, Environment, EnvironmentOptions, Insert, LmdbError, Step, WriteTxn},
+    rescue::Rescue,
 };
 
 /// Slots: each database has a tree, there are two internal trees, and while a checkpoint replaces
@@ -24,6 +26,7 @@ pub(in crate::tree) struct Base {
     pub(super) slots: RwLock<Vec<Dbi>>,
     /// A random number, the same in all files of a store.
     store: u64,
+    pub(super) rescue: Rescue,
 }
 
 pub(in crate::tree) struct BaseOptions {
@@ -40,6 +43,7 @@ pub(in crate::tree) struct BaseContents {
 }
 
 pub(in crate::tree) enum BaseOpenError {
+    Io(io::Error),
     Lmdb(LmdbError),
     Version(u32),
     Damaged(&'static str),
@@ -51,6 +55,36 @@ impl From<LmdbError> for BaseOpenError {
     }
 }
 
+impl From<io::Error> for BaseOpenError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// What LMDB calls its file.
+const DATA_FILE: &str = "data.mdb";
+
+/// Where a new base is made.
+const NEW_DIRECTORY: &str = "base.new";
+
+/// Makes an empty base, durably and as a whole: LMDB leaves the first pages of a new file unsynced,
+/// and one that a power failure has torn there is no LMDB file.
+fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), BaseOpenError> {
+    let place = path.join(NEW_DIRECTORY);
+    fs::create_dir(&place)?;
+    let environment = Environment::open(&place, options)?;
+    let mut txn = environment.write()?;
+    let directory = txn.create_database(format::BASE)?;
+    put(&mut txn, directory, format::FORMAT_KEY, &format::FORMAT_VERSION.to_le_bytes())?;
+    put(&mut txn, directory, format::STORE_KEY, &store.to_le_bytes())?;
+    txn.commit()?;
+    drop(environment);
+    fs::rename(place.join(DATA_FILE), path.join(DATA_FILE))?;
+    fs::File::open(path)?.sync_all()?;
+    fs::remove_dir_all(&place)?;
+    Ok(())
+}
+
 impl Base {
     /// Opens the base in `directory`, or makes an empty one for a new store.
     pub(in crate::tree) fn open(
@@ -58,36 +92,32 @@ impl Base {
         options: &BaseOptions,
         new_store: u64,
     ) -> Result<(Self, BaseContents), BaseOpenError> {
-        let environment = Environment::open(
-            path,
-            &EnvironmentOptions {
-                map_size: options.size_max,
-                readers_max: options.views_max,
-                // The slots, the directory, and room for the look at the name after the last slot.
-                databases_max: SLOTS_MAX as u32 + 2,
-            },
-        )?;
-        let mut txn = environment.write()?;
-        let is_new = txn.find_database(format::BASE)?.is_none();
-        if is_new && txn.step(MAIN_DBI, Step::First)?.is_some() {
-            return Err(BaseOpenError::Damaged("data.mdb is an LMDB file, but not a store's"));
-        }
-        let directory = txn.create_database(format::BASE)?;
-        let store = match number::<4>(&mut txn, directory, format::FORMAT_KEY)? {
-            Some(version) if u32::from_le_bytes(version) != format::FORMAT_VERSION => {
-                return Err(BaseOpenError::Version(u32::from_le_bytes(version)));
-            }
-            Some(_) => {
-                let store = number::<8>(&mut txn, directory, format::STORE_KEY)?;
-                u64::from_le_bytes(store.ok_or(BaseOpenError::Damaged("it has no number"))?)
-            }
-            None => {
-                let version = format::FORMAT_VERSION.to_le_bytes();
-                put(&mut txn, directory, format::FORMAT_KEY, &version)?;
-                put(&mut txn, directory, format::STORE_KEY, &new_store.to_le_bytes())?;
-                new_store
-            }
+        let options = EnvironmentOptions {
+            map_size: options.size_max,
+            readers_max: options.views_max,
+            // The slots, the directory, and room for the look at the name after the last slot.
+            databases_max: SLOTS_MAX as u32 + 2,
         };
+        let unfinished = path.join(NEW_DIRECTORY);
+        if unfinished.exists() {
+            fs::remove_dir_all(unfinished)?;
+        }
+        if !path.join(DATA_FILE).exists() {
+            create(path, &options, new_store)?;
+        }
+        let environment = Environment::open(path, &options)?;
+        let mut txn = environment.write()?;
+        let directory = txn.find_database(format::BASE)?;
+        let directory = directory
+            .ok_or(BaseOpenError::Damaged("data.mdb is empty, or of another program than this"))?;
+        let version = number::<4>(&mut txn, directory, format::FORMAT_KEY)?;
+        match version.map(u32::from_le_bytes) {
+            Some(format::FORMAT_VERSION) => {}
+            Some(version) => return Err(BaseOpenError::Version(version)),
+            None => return Err(BaseOpenError::Damaged("it has no version")),
+        }
+        let store = number::<8>(&mut txn, directory, format::STORE_KEY)?;
+        let store = u64::from_le_bytes(store.ok_or(BaseOpenError::Damaged("it has no number"))?);
         let mut slots = Vec::new();
         while let Some(dbi) = txn.find_database(&format::slot_name(slots.len()))? {
             slots.push(dbi);
@@ -100,8 +130,18 @@ impl Base {
         }
         let trees = trees.into_iter().map(|(tree, entry)| (tree, entry.statistics)).collect();
         txn.commit()?;
-        let base = Self { environment, directory, slots: RwLock::new(slots), store };
+        let slots = RwLock::new(slots);
+        let rescue = Rescue::new(path.to_owned(), options);
+        let base = Self { environment, directory, slots, store, rescue };
         Ok((base, BaseContents { sequence, trees }))
+    }
+
+    /// Commits what it holds once more, up to transaction `sequence`. What a process has left that
+    /// was killed in the middle of a commit may be in the system's memory alone.
+    pub(in crate::tree) fn make_durable(&self, sequence: u64) -> Result<(), LmdbError> {
+        let mut txn = self.environment.write()?;
+        put(&mut txn, self.directory, format::SEQUENCE_KEY, &sequence.to_le_bytes())?;
+        txn.commit()
     }
 
     pub(in crate::tree) fn store(&self) -> u64 {

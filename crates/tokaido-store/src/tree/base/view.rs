@@ -45,7 +45,7 @@ impl From<LmdbError> for ReadError {
 impl BaseView {
     /// A view that is not held yet.
     pub(in crate::tree) fn new(base: Arc<Base>) -> Result<Self, ReadError> {
-        let mut txn = base.environment.read()?;
+        let mut txn = base.read()?;
         txn.reset();
         Ok(Self { txn, base, is_held: false, read_at: None, trees: Vec::new(), sequence: 0 })
     }
@@ -57,7 +57,10 @@ impl BaseView {
     pub(in crate::tree) fn renew(&mut self) -> Result<(), ReadError> {
         loop {
             self.release();
-            self.txn.renew()?;
+            match self.txn.renew() {
+                Err(error) if error.is_given_up() => self.txn = self.base.read()?,
+                renewed => renewed?,
+            }
             self.is_held = true;
             let id = self.txn.id();
             if self.read_at == Some(id) {

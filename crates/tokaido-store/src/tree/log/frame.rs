@@ -112,6 +112,11 @@ impl<'l> Frame<'l> {
         })
     }
 
+    /// The last sequence in it.
+    pub(super) fn last_sequence(&self) -> u64 {
+        self.first_sequence.saturating_add(u64::from(self.transactions.saturating_sub(1)))
+    }
+
     /// The transactions, with their sequence; `None` where the payload is none.
     pub(super) fn transactions(&self) -> impl Iterator<Item = Option<(u64, &'l [u8])>> {
         let mut rest = self.payload;

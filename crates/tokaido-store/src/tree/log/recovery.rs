@@ -1,6 +1,6 @@
 //! Reading the log back: what was committed, where it was torn, and whether it is damaged.
 
-use std::io;
+use std::{collections::VecDeque, io};
 
 use super::{
     LogStorage,
@@ -37,7 +37,9 @@ impl From<io::Error> for RecoveryError {
 /// Gives every transaction after `base_sequence` to `apply`, in order, with its operations.
 ///
 /// A torn end is cut off the file, so that it is not taken for damage once frames of later
-/// segments say that they came after it.
+/// segments say that they came after it. For the same reason, and because readers will see it,
+/// everything that is given to `apply` is durable afterwards: a process that was killed may have left
+/// it unsynced.
 pub(in crate::tree) fn recover(
     storage: &dyn LogStorage,
     store: u64,
@@ -51,6 +53,7 @@ pub(in crate::tree) fn recover(
         bytes: 0,
     };
     let mut tear = None;
+    let mut unsure = Unsure::default();
     for number in segments {
         let bytes = storage.read(number)?;
         match check_header(&bytes, number, store) {
@@ -68,7 +71,7 @@ pub(in crate::tree) fn recover(
         {
             return Err(damaged(segment, at, "synced transactions are lost at this place"));
         }
-        let at = read_segment(number, &bytes, &mut recovered, &mut apply)?;
+        let at = read_segment(number, &bytes, &mut recovered, &mut unsure, &mut apply)?;
         if bytes[at..].iter().any(|byte| *byte != 0) {
             check_tear(number, &bytes, at, recovered.last_sequence)?;
             tear = Some(Tear { segment: number, at });
@@ -79,7 +82,42 @@ pub(in crate::tree) fn recover(
         file.truncate(at as u64)?;
         file.sync()?;
     }
+    unsure.write_again(storage)?;
     Ok(recovered)
+}
+
+/// The frames at the end of the log of which no later one says that they had been synced.
+#[derive(Default)]
+struct Unsure {
+    segment: u64,
+    /// The last transaction of each, and where it stands.
+    frames: VecDeque<(u64, usize)>,
+    end: usize,
+}
+
+impl Unsure {
+    fn meet(&mut self, segment: u64, at: usize, frame: &Frame<'_>) {
+        if self.segment != segment {
+            // Each segment was synced before frames were written to the next.
+            *self = Self { segment, ..Self::default() };
+        }
+        while self.frames.front().is_some_and(|(last, _)| *last <= frame.durable_sequence) {
+            self.frames.pop_front();
+        }
+        self.frames.push_back((frame.last_sequence(), at));
+        self.end = at + frame.len;
+    }
+
+    /// Makes them durable. Syncing would not do: had the last sync failed, the system would have
+    /// forgotten that they are not on disk.
+    fn write_again(&self, storage: &dyn LogStorage) -> io::Result<()> {
+        let Some((_, from)) = self.frames.front() else { return Ok(()) };
+        let bytes = storage.read(self.segment)?;
+        let file = storage.open(self.segment)?;
+        let frames = bytes.get(*from..self.end.min(bytes.len())).unwrap_or_default();
+        file.write_at(frames, *from as u64)?;
+        file.sync()
+    }
 }
 
 /// Where frames end and something else begins.
@@ -93,6 +131,7 @@ fn read_segment(
     number: u64,
     bytes: &[u8],
     recovered: &mut Recovered,
+    unsure: &mut Unsure,
     apply: &mut impl FnMut(u64, &[u8]) -> Result<(), String>,
 ) -> Result<usize, RecoveryError> {
     let mut at = HEADER_LEN;
@@ -110,6 +149,7 @@ fn read_segment(
             apply(sequence, operations).map_err(|what| damaged(number, at, &what))?;
             recovered.last_sequence = sequence;
         }
+        unsure.meet(number, at, &frame);
         recovered.bytes += frame.len as u64;
         at += frame.len;
     }

@@ -4,7 +4,7 @@ use std::{ffi::CString, os::unix::ffi::OsStrExt, path::Path, ptr};
 
 use lmdb_master_sys as ffi;
 
-use super::{LmdbError, ReadTxn, WriteTxn, error::check};
+use super::{Dbi, LmdbError, ReadTxn, WriteTxn, error::check};
 
 /// How to open an environment.
 pub(in crate::tree::base) struct EnvironmentOptions {
@@ -34,6 +34,33 @@ impl Environment {
         directory: &Path,
         options: &EnvironmentOptions,
     ) -> Result<Self, LmdbError> {
+        let environment = Self::open_as(directory, options, 0)?;
+        // A process that was killed leaves its reader slots behind; they would pin old pages.
+        let mut dead = 0;
+        // SAFETY: the handle is open.
+        check(unsafe { ffi::mdb_reader_check(environment.raw, &raw mut dead) })?;
+        Ok(environment)
+    }
+
+    /// Opens an environment that this process has open already, for reading alone and without its
+    /// lock file. Nobody may write to it any more. Opens these databases, too.
+    pub(in crate::tree::base) fn open_again(
+        directory: &Path,
+        options: &EnvironmentOptions,
+        databases: &[String],
+    ) -> Result<(Self, Vec<Dbi>), LmdbError> {
+        let environment = Self::open_as(directory, options, ffi::MDB_RDONLY | ffi::MDB_NOLOCK)?;
+        // SAFETY: the handle is open.
+        let txn = unsafe { ReadTxn::begin(environment.raw)? };
+        let opened = txn.open_databases(databases)?;
+        Ok((environment, opened))
+    }
+
+    fn open_as(
+        directory: &Path,
+        options: &EnvironmentOptions,
+        flags: libc::c_uint,
+    ) -> Result<Self, LmdbError> {
         let path =
             CString::new(directory.as_os_str().as_bytes()).map_err(|_| LmdbError(libc::EINVAL))?;
         let mut raw = ptr::null_mut();
@@ -48,10 +75,7 @@ impl Environment {
             check(ffi::mdb_env_set_mapsize(raw, options.map_size))?;
             check(ffi::mdb_env_set_maxreaders(raw, options.readers_max))?;
             check(ffi::mdb_env_set_maxdbs(raw, options.databases_max))?;
-            check(ffi::mdb_env_open(raw, path.as_ptr(), ffi::MDB_NOTLS, 0o640))?;
-            // A process that was killed leaves its reader slots behind; they would pin old pages.
-            let mut dead = 0;
-            check(ffi::mdb_reader_check(raw, &raw mut dead))?;
+            check(ffi::mdb_env_open(raw, path.as_ptr(), ffi::MDB_NOTLS | flags, 0o640))?;
         }
         Ok(environment)
     }

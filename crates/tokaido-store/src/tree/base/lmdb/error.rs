@@ -14,6 +14,16 @@ impl LmdbError {
         (self.0 > 0).then_some(self.0)
     }
 
+    /// There is no room, on the disk or in the map.
+    pub(in crate::tree) fn is_full(self) -> bool {
+        [libc::ENOSPC, libc::EDQUOT, libc::EFBIG, ffi::MDB_MAP_FULL].contains(&self.0)
+    }
+
+    /// The environment refuses every transaction, since a meta page could not be written.
+    pub(in crate::tree) fn is_given_up(self) -> bool {
+        self.0 == ffi::MDB_PANIC
+    }
+
     pub(in crate::tree) fn is_readers_full(self) -> bool {
         self.0 == ffi::MDB_READERS_FULL
     }

@@ -16,8 +16,5 @@ pub(super) use transaction::{Insert, ReadTxn, Step, Walk, WriteTxn};
 /// A named database of LMDB, as the environment numbers it.
 pub(super) type Dbi = lmdb_master_sys::MDB_dbi;
 
-/// The unnamed database, which holds the names of the others.
-pub(super) const MAIN_DBI: Dbi = 1;
-
 /// Longest key that LMDB takes, in bytes.
 pub(super) const LMDB_KEY_LEN_MAX: usize = 511;

@@ -253,6 +253,24 @@ impl<'t> Walk<'t> {
     }
 }
 
+impl ReadTxn {
+    /// Opens named databases, all of which are there, for all transactions that begin after it.
+    pub(super) fn open_databases(mut self, names: &[String]) -> Result<Vec<Dbi>, LmdbError> {
+        let txn = self.txn.get_mut();
+        let opened: Result<Vec<Dbi>, LmdbError> = names
+            .iter()
+            .map(|name| txn.open_database(name, false)?.ok_or(LmdbError(ffi::MDB_NOTFOUND)))
+            .collect();
+        let opened = opened?;
+        let raw = txn.raw;
+        std::mem::forget(self);
+        // SAFETY: the handle is live, has no cursors, and is not used after this: `commit` frees
+        // it, and forgetting `self` keeps `drop` from aborting it as well.
+        check(unsafe { ffi::mdb_txn_commit(raw) })?;
+        Ok(opened)
+    }
+}
+
 impl Drop for ReadTxn {
     fn drop(&mut self) {
         let txn = self.txn.get_mut();

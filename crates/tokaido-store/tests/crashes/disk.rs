@@ -9,12 +9,7 @@ use std::{
 
 use tokaido_store::tree::{LogFile, LogStorage};
 
-/// What a system call did to a file since its last sync.
-#[derive(Clone, Debug)]
-pub(crate) enum Change {
-    Write { offset: usize, bytes: Vec<u8> },
-    Truncate { len: usize },
-}
+use crate::fate::{Change, Fate, apply, tear};
 
 #[derive(Clone, Debug, Default)]
 struct FileState {
@@ -60,19 +55,6 @@ pub(crate) struct Disk {
     state: Arc<Mutex<DiskState>>,
     /// Set by the test after each acknowledgement.
     pub(crate) acknowledged: Arc<std::sync::atomic::AtomicU64>,
-}
-
-pub(crate) fn apply(file: &mut Vec<u8>, change: &Change) {
-    match change {
-        Change::Write { offset, bytes } => {
-            let end = offset + bytes.len();
-            if file.len() < end {
-                file.resize(end, 0);
-            }
-            file[*offset..end].copy_from_slice(bytes);
-        }
-        Change::Truncate { len } => file.truncate(*len),
-    }
 }
 
 impl Disk {
@@ -131,28 +113,6 @@ impl Disk {
     }
 }
 
-/// How much of what was not synced reaches the disk when the power fails.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Fate {
-    Nothing,
-    Everything,
-    /// The first ones.
-    Prefix,
-    /// Any of them.
-    Subset,
-    /// Any sectors of them, of this many bytes.
-    Sectors(usize),
-}
-
-pub(crate) const FATES: [Fate; 6] = [
-    Fate::Nothing,
-    Fate::Everything,
-    Fate::Prefix,
-    Fate::Subset,
-    Fate::Sectors(512),
-    Fate::Sectors(4096),
-];
-
 impl Moment {
     /// What the disk holds after the power failed. `random` gives numbers below its argument.
     pub(crate) fn image(
@@ -186,25 +146,6 @@ impl Moment {
             image.insert(*number, file);
         }
         image
-    }
-}
-
-/// Applies some of the sectors that a change touches.
-fn tear(file: &mut Vec<u8>, change: &Change, len: usize, random: &mut impl FnMut(usize) -> usize) {
-    let Change::Write { offset, bytes } = change else {
-        if random(2) == 1 {
-            apply(file, change);
-        }
-        return;
-    };
-    let mut at = *offset;
-    while at < offset + bytes.len() {
-        let end = ((at / len + 1) * len).min(offset + bytes.len());
-        if random(2) == 1 {
-            let bytes = bytes[at - offset..end - offset].to_vec();
-            apply(file, &Change::Write { offset: at, bytes });
-        }
-        at = end;
     }
 }
 

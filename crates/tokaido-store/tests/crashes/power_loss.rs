@@ -12,65 +12,19 @@ use std::{
 };
 
 use tokaido_store::{
-    CommitError, DatabaseId, NewRecord, OpenError, Store, WriteError, WriteTransaction,
-    parse_integer,
+    CommitError, OpenError, Store, WriteError,
     tree::{self, SyncMode},
 };
 
 use crate::{
-    disk::{Disk, FATES, Failure, Fate},
-    support::fast_directory,
+    disk::{Disk, Failure},
+    fate::{FATES, Fate},
+    ledger::{self, Databases, Ledger},
+    random::{Random, images_wanted, seed},
+    store::{fast_directory, open},
 };
 
-const ACCOUNTS: usize = 8;
 const IMAGES: usize = 2400;
-
-/// SplitMix64, so that a seed says all.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let n = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (n ^ (n >> 31)) as usize % limit
-    }
-}
-
-fn env(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
-/// The balances after each transaction; the first entry is before the first.
-type Ledger = Vec<[i64; ACCOUNTS]>;
-
-/// Moves an amount between two accounts, writes its own number, and some ballast.
-fn transfer(
-    tx: &mut dyn WriteTransaction,
-    main: DatabaseId,
-    ledger: &mut Ledger,
-    random: &mut Random,
-) -> Result<(), WriteError> {
-    let mut balances = *ledger.last().expect("it has a beginning");
-    let (from, to) = (random.below(ACCOUNTS), random.below(ACCOUNTS));
-    let amount = random.below(100) as i64;
-    balances[from] -= amount;
-    balances[to] += amount;
-    for account in [from, to] {
-        let text = balances[account].to_string();
-        tx.put(main, format!("account{account}").as_bytes(), NewRecord::of(text.as_bytes()))?;
-    }
-    let number = ledger.len().to_string();
-    tx.put(main, b"number", NewRecord::of(number.as_bytes()))?;
-    let ballast = vec![b'x'; random.below(3000)];
-    tx.put(main, format!("ballast{}", random.below(5)).as_bytes(), NewRecord::of(&ballast))?;
-    ledger.push(balances);
-    Ok(())
-}
 
 fn options(disk: &Disk, sync: SyncMode) -> tree::Options {
     tree::Options {
@@ -81,32 +35,11 @@ fn options(disk: &Disk, sync: SyncMode) -> tree::Options {
     }
 }
 
-/// Runs groups of transfers.
+/// Runs groups of transactions on a store whose log is on `disk`.
 fn run(store: &dyn Store, disk: &Disk, ledger: &mut Ledger, random: &mut Random, groups: usize) {
-    let main = store.database("main").unwrap();
-    let mut writer = store.writer().unwrap();
-    for _ in 0..groups {
-        for _ in 0..=random.below(4) {
-            transfer(writer.begin().unwrap(), main, ledger, random).unwrap();
-            writer.commit().unwrap();
-        }
-        writer.flush().unwrap();
-        disk.acknowledged.store(ledger.len() as u64 - 1, Ordering::SeqCst);
-    }
-}
-
-/// The number of the last transaction that a store holds, which must hold all of it.
-fn check(store: &dyn Store, ledger: &Ledger) -> u64 {
-    let main = store.database("main").unwrap();
-    let mut snapshot = store.snapshot().unwrap();
-    let mut number = |key: &str| {
-        let record = snapshot.get(main, key.as_bytes()).unwrap();
-        record.map_or(0, |record| parse_integer(record.value).unwrap())
-    };
-    let last = number("number") as usize;
-    let balances: Vec<i64> = (0..ACCOUNTS).map(|a| number(&format!("account{a}"))).collect();
-    assert_eq!(balances, ledger[last], "transaction {last} is there by half");
-    last as u64
+    ledger::run(store, ledger, random, groups, |last| {
+        disk.acknowledged.store(last, Ordering::SeqCst);
+    });
 }
 
 fn copy_base(from: &Path, to: &Path) {
@@ -115,9 +48,8 @@ fn copy_base(from: &Path, to: &Path) {
 
 #[test]
 fn a_power_failure_loses_nothing_that_was_acknowledged() {
-    let seed = env("TOKAIDO_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    println!("TOKAIDO_SEED={seed}");
-    let images = env("TOKAIDO_POWER_LOSS_IMAGES").map_or(IMAGES, |n| n as usize);
+    let seed = seed();
+    let images = images_wanted(IMAGES);
     let mut random = Random::new(seed);
     let mut checked = 0;
     while checked < images {
@@ -129,14 +61,13 @@ fn a_power_failure_loses_nothing_that_was_acknowledged() {
 /// Without a sync for each group nothing is promised but whole transactions, in order.
 #[test]
 fn without_syncs_a_power_failure_leaves_a_whole_prefix() {
-    let seed = env("TOKAIDO_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    println!("TOKAIDO_SEED={seed}");
+    let seed = seed();
     let mut random = Random::new(seed);
     for _ in 0..20 {
         let directory = fast_directory();
         let disk = Disk::default();
-        let mut ledger = vec![[0; ACCOUNTS]];
-        let store = tree::open(directory.path(), options(&disk, SyncMode::Os)).unwrap();
+        let mut ledger = Ledger::new(1);
+        let store = open(directory.path(), &options(&disk, SyncMode::Os)).unwrap();
         run(&store, &disk, &mut ledger, &mut random, 12);
         drop(store);
         // Nothing of the run was synced, so the moment before this sync has all of it unsynced.
@@ -146,8 +77,8 @@ fn without_syncs_a_power_failure_leaves_a_whole_prefix() {
             let image = moment.image(fate, &mut |n| random.below(n));
             let after = fast_directory();
             copy_base(directory.path(), after.path());
-            let opened = tree::open(after.path(), options(&Disk::of(image), SyncMode::Os));
-            check(&opened.unwrap(), &ledger);
+            let opened = open(after.path(), &options(&Disk::of(image), SyncMode::Os));
+            ledger.check(&opened.unwrap());
         }
     }
 }
@@ -156,11 +87,11 @@ fn without_syncs_a_power_failure_leaves_a_whole_prefix() {
 fn power_failures(random: &mut Random, sync: SyncMode) -> usize {
     let directory = fast_directory();
     let disk = Disk::default();
-    let mut ledger = vec![[0; ACCOUNTS]];
+    let mut ledger = Ledger::new(1);
     let mut moments = Vec::new();
     // Opened three times, so that a log of several segments is recovered as well.
     for _ in 0..3 {
-        let store = tree::open(directory.path(), options(&disk, sync)).unwrap();
+        let store = open(directory.path(), &options(&disk, sync)).unwrap();
         run(&store, &disk, &mut ledger, random, 10);
         drop(store);
         moments.append(&mut disk.take_moments());
@@ -174,17 +105,17 @@ fn power_failures(random: &mut Random, sync: SyncMode) -> usize {
             copy_base(directory.path(), after.path());
             let disk = Disk::of(image);
             let found = {
-                let store = tree::open(after.path(), options(&disk, sync)).unwrap();
-                check(&store, &ledger)
+                let store = open(after.path(), &options(&disk, sync)).unwrap();
+                ledger.check(&store)
             };
             assert!(found >= moment.acknowledged, "{found} of {} left", moment.acknowledged);
             // And it goes on from there.
-            let mut shorter = ledger[..=found as usize].to_vec();
-            let store = tree::open(after.path(), options(&disk, sync)).unwrap();
+            let mut shorter = Ledger::up_to(1, found);
+            let store = open(after.path(), &options(&disk, sync)).unwrap();
             run(&store, &disk, &mut shorter, random, 1);
             drop(store);
-            let store = tree::open(after.path(), options(&disk, sync)).unwrap();
-            assert_eq!(check(&store, &shorter), shorter.len() as u64 - 1);
+            let store = open(after.path(), &options(&disk, sync)).unwrap();
+            assert_eq!(shorter.check(&store), shorter.last());
         }
     }
     checked
@@ -196,15 +127,15 @@ fn damage_in_the_middle_is_not_taken_for_a_torn_end() {
     let directory = fast_directory();
     let disk = Disk::default();
     let mut random = Random::new(1);
-    let mut ledger = vec![[0; ACCOUNTS]];
-    let store = tree::open(directory.path(), options(&disk, SyncMode::Always)).unwrap();
+    let mut ledger = Ledger::new(1);
+    let store = open(directory.path(), &options(&disk, SyncMode::Always)).unwrap();
     run(&store, &disk, &mut ledger, &mut random, 10);
     drop(store);
     let moment = disk.take_moments().pop().unwrap();
     let mut image: BTreeMap<u64, Vec<u8>> = moment.image(Fate::Everything, &mut |_| 0);
     let segment = image.get_mut(&1).unwrap();
     segment[100] ^= 1;
-    let opened = tree::open(directory.path(), options(&Disk::of(image), SyncMode::Always));
+    let opened = open(directory.path(), &options(&Disk::of(image), SyncMode::Always));
     match opened.map(drop) {
         Err(OpenError::Damaged { what, .. }) => {
             assert!(what.contains("log segment 1, byte 48"), "{what}");
@@ -219,9 +150,9 @@ fn a_damaged_end_of_an_older_segment_is_not_cut_off() {
     let directory = fast_directory();
     let disk = Disk::default();
     let mut random = Random::new(2);
-    let mut ledger = vec![[0; ACCOUNTS]];
+    let mut ledger = Ledger::new(1);
     for _ in 0..2 {
-        let store = tree::open(directory.path(), options(&disk, SyncMode::Always)).unwrap();
+        let store = open(directory.path(), &options(&disk, SyncMode::Always)).unwrap();
         run(&store, &disk, &mut ledger, &mut random, 3);
     }
     let moment = disk.take_moments().pop().unwrap();
@@ -231,7 +162,7 @@ fn a_damaged_end_of_an_older_segment_is_not_cut_off() {
     segment[last] ^= 1;
     let damaged = Disk::of(image);
     for _ in 0..2 {
-        let opened = tree::open(directory.path(), options(&damaged, SyncMode::Always));
+        let opened = open(directory.path(), &options(&damaged, SyncMode::Always));
         match opened.map(drop) {
             Err(OpenError::Damaged { what, .. }) => {
                 assert!(what.contains("log segment 1"), "{what}");
@@ -259,20 +190,20 @@ fn fail_at(nth: usize, failure: Failure) -> bool {
     let directory = fast_directory();
     let disk = Disk::default();
     let mut random = Random::new(7);
-    let mut ledger = vec![[0; ACCOUNTS]];
-    let store = tree::open(directory.path(), options(&disk, SyncMode::Always)).unwrap();
-    let main = store.database("main").unwrap();
+    let mut ledger = Ledger::new(1);
+    let store = open(directory.path(), &options(&disk, SyncMode::Always)).unwrap();
+    let databases = Databases::of(&store);
     disk.fail(nth, failure);
     let mut acknowledged = 0;
     let mut is_refused = false;
     {
         let mut writer = store.writer().unwrap();
         for _ in 0..12 {
-            let before = ledger.len();
-            transfer(writer.begin().unwrap(), main, &mut ledger, &mut random).unwrap();
+            let before = ledger.last();
+            ledger.write(writer.begin().unwrap(), databases).unwrap();
             writer.commit().unwrap();
             match writer.flush() {
-                Ok(()) => acknowledged = before as u64,
+                Ok(()) => acknowledged = ledger.last(),
                 // It may or may not be there after a restart, so the ledger keeps it.
                 Err(CommitError::Undetermined { .. }) => {
                     assert!(matches!(writer.begin().map(drop), Err(WriteError::Poisoned { .. })));
@@ -283,17 +214,17 @@ fn fail_at(nth: usize, failure: Failure) -> bool {
             }
         }
     }
-    assert_eq!(check(&store, &ledger), acknowledged, "{failure:?} at call {nth}");
+    assert_eq!(ledger.check(&store), acknowledged, "{failure:?} at call {nth}");
     let is_met = disk.mend();
     assert!(failure == Failure::Broken || !is_refused, "{failure:?} at call {nth} needs a restart");
     if !is_refused {
         // A full disk that has room again is written to again.
         run(&store, &disk, &mut ledger, &mut random, 1);
-        acknowledged = check(&store, &ledger);
+        acknowledged = ledger.check(&store);
     }
     drop(store);
-    let store = tree::open(directory.path(), options(&disk, SyncMode::Always)).unwrap();
-    let found = check(&store, &ledger);
+    let store = open(directory.path(), &options(&disk, SyncMode::Always)).unwrap();
+    let found = ledger.check(&store);
     assert!(found >= acknowledged, "{failure:?} at call {nth}: {found} of {acknowledged}");
     is_met
 }
@@ -304,18 +235,18 @@ fn an_interval_makes_writes_durable_in_the_background() {
     let directory = fast_directory();
     let disk = Disk::default();
     let mut random = Random::new(3);
-    let mut ledger = vec![[0; ACCOUNTS]];
+    let mut ledger = Ledger::new(1);
     let sync = SyncMode::Interval(Duration::from_millis(5));
-    let store = tree::open(directory.path(), options(&disk, sync)).unwrap();
+    let store = open(directory.path(), &options(&disk, sync)).unwrap();
     run(&store, &disk, &mut ledger, &mut random, 3);
-    let written = ledger.len() as u64 - 1;
+    let written = ledger.last();
     let is_durable = || {
         let moment = disk.now();
         let image = moment.image(Fate::Nothing, &mut |_| 0);
         let after = fast_directory();
         copy_base(directory.path(), after.path());
-        let store = tree::open(after.path(), options(&Disk::of(image), sync)).unwrap();
-        check(&store, &ledger) == written
+        let store = open(after.path(), &options(&Disk::of(image), sync)).unwrap();
+        ledger.check(&store) == written
     };
     let patience = Instant::now() + Duration::from_secs(30);
     while !is_durable() {

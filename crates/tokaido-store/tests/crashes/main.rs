@@ -1,0 +1,13 @@
+//! Processes that are killed, power that fails, disks that are full or broken: nothing that was
+//! acknowledged is lost, and nothing half done remains.
+
+mod disk;
+mod fate;
+mod faults;
+mod journal;
+mod ledger;
+mod power_loss;
+mod preload;
+mod random;
+mod store;
+mod whole_disk;
