@@ -254,10 +254,16 @@ fn a_store_that_is_held_by_another_writer_is_told_to_all() {
     main.put("k", "v").unwrap();
 }
 
-/// A writer that panics where none should.
-struct Panicking(Box<dyn Writer>);
+/// What a writer does that none should.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    PanicInFlush,
+    FailToRollBack,
+}
 
-impl Writer for Panicking {
+struct TroubledWriter(Box<dyn Writer>, Trouble);
+
+impl Writer for TroubledWriter {
     fn begin(&mut self) -> Result<&mut dyn WriteTransaction, WriteError> {
         self.0.begin()
     }
@@ -268,21 +274,28 @@ impl Writer for Panicking {
         self.0.commit()
     }
     fn rollback(&mut self) -> Result<(), CommitError> {
-        self.0.rollback()
+        self.0.rollback()?;
+        if self.1 == Trouble::FailToRollBack {
+            return Err(CommitError::Failed { message: "the group is lost".to_owned() });
+        }
+        Ok(())
     }
     fn flush(&mut self) -> Result<(), CommitError> {
         // Others shall be waiting by now.
         thread::sleep(Duration::from_millis(2));
-        std::panic::resume_unwind(Box::new("a defect"));
+        if self.1 == Trouble::PanicInFlush {
+            std::panic::resume_unwind(Box::new("a defect"));
+        }
+        self.0.flush()
     }
     fn remove_expired(&mut self, limit: usize) -> Result<usize, WriteError> {
         self.0.remove_expired(limit)
     }
 }
 
-struct PanickingStore(Arc<dyn Store>);
+struct TroubledStore(Arc<dyn Store>, Trouble);
 
-impl Store for PanickingStore {
+impl Store for TroubledStore {
     fn database(&self, name: &str) -> Result<DatabaseId, DatabaseError> {
         self.0.database(name)
     }
@@ -296,7 +309,7 @@ impl Store for PanickingStore {
         self.0.snapshot()
     }
     fn writer(&self) -> Result<Box<dyn Writer>, WriteError> {
-        Ok(Box::new(Panicking(self.0.writer()?)))
+        Ok(Box::new(TroubledWriter(self.0.writer()?, self.1)))
     }
 }
 
@@ -304,7 +317,7 @@ impl Store for PanickingStore {
 fn a_panic_of_the_engine_leaves_nobody_waiting() {
     let directory = tempfile::tempdir().unwrap();
     let real = Arc::clone(open(directory.path()).unwrap().store());
-    let store = Embedded::new(Arc::new(PanickingStore(Arc::clone(&real))));
+    let store = Embedded::new(Arc::new(TroubledStore(Arc::clone(&real), Trouble::PanicInFlush)));
     let main = store.database("main").unwrap();
     thread::scope(|scope| {
         for n in 0..8 {
@@ -324,6 +337,37 @@ fn a_panic_of_the_engine_leaves_nobody_waiting() {
     let main = Embedded::new(real).database("main").unwrap();
     main.put("k", "v").unwrap();
     assert_eq!(main.statistics().unwrap().records, 1);
+}
+
+#[test]
+fn who_is_told_of_a_lost_group_has_put_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let real = Arc::clone(open(directory.path()).unwrap().store());
+    let store = Embedded::new(Arc::new(TroubledStore(real, Trouble::FailToRollBack)));
+    let main = store.database("main").unwrap();
+    let (kept, lost) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let (store, main, kept, lost) = (&store, &main, &kept, &lost);
+            scope.spawn(move || {
+                // Until it has happened, in whichever order the threads come.
+                for n in (0..2_000).take_while(|_| lost.load(SeqCst) == 0) {
+                    if thread == 0 {
+                        let refused = store.transact(|_| Err::<(), &str>("no"));
+                        assert!(matches!(refused, Err(TransactError::Commit(_))), "{refused:?}");
+                        continue;
+                    }
+                    let key = format!("{thread}/{n}");
+                    let is_kept = main.put(&key, "v").is_ok();
+                    assert_eq!(main.get(&key).unwrap().is_some(), is_kept, "{key}");
+                    (if is_kept { kept } else { lost }).fetch_add(1, SeqCst);
+                }
+            });
+        }
+    });
+    let (kept, lost) = (kept.into_inner(), lost.into_inner());
+    assert_eq!(main.statistics().unwrap().records as usize, kept);
+    assert!(lost > 0, "{kept} kept: nothing was tried");
 }
 
 #[test]

@@ -61,7 +61,7 @@ enum Fate {
     Gone,
     /// It panicked, and may have left a transaction open.
     Panicked,
-    /// It took the whole group with it.
+    /// The whole group goes with it.
     Lost(CommitError),
 }
 
@@ -118,16 +118,10 @@ impl Group {
         store: &dyn Store,
         limit: usize,
     ) -> Result<usize, TransactError<WriteError>> {
-        self.join(store, |writer| {
-            // Should it fail, its error does not tell whether the group is lost with it. So what
-            // others wait for is made durable first.
-            if let Err(error) = writer.flush() {
-                return Ran::Lost(error);
-            }
-            match writer.remove_expired(limit) {
-                Ok(removed) => Ran::Kept(removed),
-                Err(error) => Ran::Gone(TransactError::Write(error)),
-            }
+        self.join(store, |writer| match writer.remove_expired(limit) {
+            Ok(removed) => Ran::Kept(removed),
+            // It does not tell whether the group is lost with it; so it is.
+            Err(error) => Ran::Lost(CommitError::Failed { message: error.to_string() }),
         })
     }
 
@@ -258,6 +252,8 @@ fn run_group(store: &dyn Store, jobs: Vec<Job>) {
             Fate::Panicked => writer.as_mut().and_then(|writer| writer.rollback().err()),
         };
         if let Some(error) = lost {
+            // A writer that is dropped takes back what it has not flushed.
+            writer = None;
             ran.tell(&Err(error));
         }
         ran.0.extend(waiting.0.pop());
