@@ -7,6 +7,7 @@ use std::{
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+        mpsc,
     },
     thread,
     time::Duration,
@@ -345,29 +346,37 @@ fn who_is_told_of_a_lost_group_has_put_nothing() {
     let real = Arc::clone(open(directory.path()).unwrap().store());
     let store = Embedded::new(Arc::new(TroubledStore(real, Trouble::FailToRollBack)));
     let main = store.database("main").unwrap();
-    let (kept, lost) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    thread::scope(|scope| {
-        for thread in 0..8 {
-            let (store, main, kept, lost) = (&store, &main, &kept, &lost);
+    // One who leads is held up until a put and then a refusal wait behind it: they are a group.
+    // Threads may be slow to come, so it is tried until it happened.
+    let mut kept = 0;
+    for attempt in 0..100 {
+        let key = format!("{attempt}");
+        let (holding, held) = mpsc::channel::<()>();
+        let is_kept = thread::scope(|scope| {
+            let (store, main, key) = (&store, &main, &key);
+            let hold = move || held.recv().map_err(|_| "go on");
             scope.spawn(move || {
-                // Until it has happened, in whichever order the threads come.
-                for n in (0..2_000).take_while(|_| lost.load(SeqCst) == 0) {
-                    if thread == 0 {
-                        let refused = store.transact(|_| Err::<(), &str>("no"));
-                        assert!(matches!(refused, Err(TransactError::Commit(_))), "{refused:?}");
-                        continue;
-                    }
-                    let key = format!("{thread}/{n}");
-                    let is_kept = main.put(&key, "v").is_ok();
-                    assert_eq!(main.get(&key).unwrap().is_some(), is_kept, "{key}");
-                    (if is_kept { kept } else { lost }).fetch_add(1, SeqCst);
-                }
+                let mut hold = Some(hold);
+                store.transact(|_| hold.take().map_or(Ok(()), |hold| hold())).unwrap_err();
             });
+            thread::sleep(Duration::from_millis(10));
+            let put = scope.spawn(move || main.put(key, "v"));
+            thread::sleep(Duration::from_millis(10));
+            let refusal = scope.spawn(move || store.transact(|_| Err::<(), _>("no")));
+            thread::sleep(Duration::from_millis(10));
+            drop(holding);
+            let refused = refusal.join().unwrap();
+            assert!(matches!(refused, Err(TransactError::Commit(_))), "{refused:?}");
+            put.join().unwrap().is_ok()
+        });
+        assert_eq!(main.get(&key).unwrap().is_some(), is_kept, "{key}");
+        assert_eq!(main.statistics().unwrap().records, kept + u64::from(is_kept));
+        if !is_kept {
+            return;
         }
-    });
-    let (kept, lost) = (kept.into_inner(), lost.into_inner());
-    assert_eq!(main.statistics().unwrap().records as usize, kept);
-    assert!(lost > 0, "{kept} kept: nothing was tried");
+        kept += 1;
+    }
+    panic!("no group was lost: nothing was tried");
 }
 
 #[test]
