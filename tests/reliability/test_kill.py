@@ -12,7 +12,7 @@ import time
 
 import pytest
 import redis
-from support import PROCEDURES
+from support import PROCEDURES, tokaido
 
 # TOKAIDO_KILL_ROUNDS=2000 makes it a long run.
 ROUNDS = int(os.environ.get("TOKAIDO_KILL_ROUNDS", "20"))
@@ -100,6 +100,8 @@ def test_no_answered_write_is_lost_when_the_server_is_killed(own_server, options
     for rounds in range(ROUNDS):
         server.start()
         writers = run_and_kill(server, random_)
+        sound = tokaido("check", server.directory)
+        assert sound.returncode == 0, f"round {rounds}: {sound.stdout}{sound.stderr}"
         answered += sum(writer.counted for writer in writers)
         server.start()
         check(server, writers, counters, rounds)

@@ -52,7 +52,8 @@ pub(super) fn read_catalog(view: &View) -> Result<Vec<CatalogEntry>, ReadError> 
     Ok(entries)
 }
 
-fn parse(key: &[u8], value: &[u8]) -> Option<CatalogEntry> {
+/// Reads an entry.
+pub(super) fn parse(key: &[u8], value: &[u8]) -> Option<CatalogEntry> {
     let index = u16::from_be_bytes(key.try_into().ok()?) as usize;
     let (tree, name) = value.split_first_chunk::<4>()?;
     let name = std::str::from_utf8(name).ok()?.to_owned();

@@ -10,15 +10,21 @@
 //! how records are counted without looking each of them up.
 
 mod accounts;
+mod backup;
 mod base;
 mod catalog;
+mod check;
 mod checkpoint;
+mod compact;
 mod expiry;
+mod files;
+mod lock;
 mod log;
 mod memtable;
 mod open;
 mod options;
 mod prefetch;
+mod salvage;
 mod shared;
 mod snapshot;
 mod store;
@@ -26,7 +32,16 @@ mod transaction;
 mod view;
 mod writer;
 
+pub use backup::{BackupError, BackupReport, RestoreError, backup, restore};
+pub use check::{
+    BaseReport, CheckError, CheckReport, DatabaseReport, FINDINGS_MAX, Finding, LogReport, check,
+};
+pub use compact::{CompactError, CompactReport, compact};
 pub use log::{DirectoryStorage, LogFile, LogStorage};
 pub use open::{exists, open};
-pub use options::{MEMTABLE_BYTES_DEFAULT, Options, SyncMode, SyncModeError};
+pub use options::{
+    MEMTABLE_BYTES_DEFAULT, Options, SIZE_MAX_DEFAULT, SNAPSHOTS_MAX_DEFAULT, SyncMode,
+    SyncModeError,
+};
+pub use salvage::{SalvageError, SalvageReport, salvage};
 pub use store::TreeStore;

@@ -1,9 +1,6 @@
 //! What snapshots, the writer and the checkpoint share.
 
 use std::{
-    ffi::CString,
-    fs::File,
-    os::unix::ffi::OsStrExt,
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
@@ -19,6 +16,8 @@ use super::{
     base::{Base, BaseView},
     catalog::Names,
     checkpoint::Signal,
+    files,
+    lock::StoreLock,
     memtable::Memtable,
     options::Options,
     view::View,
@@ -70,7 +69,7 @@ pub(super) struct Shared {
     poison: Mutex<Option<String>>,
     pub(super) directory: PathBuf,
     /// Locked, so that no other process opens the directory; unlocked when closed.
-    _lock: File,
+    _lock: StoreLock,
 }
 
 /// What opening a store has found and made.
@@ -83,7 +82,7 @@ pub(super) struct Parts {
     pub(super) accounts: Accounts,
     pub(super) seat: Seat,
     pub(super) directory: PathBuf,
-    pub(super) lock: File,
+    pub(super) lock: StoreLock,
 }
 
 /// With less room than this, in bytes, a disk counts as full.
@@ -201,11 +200,6 @@ impl Shared {
     }
 
     pub(super) fn is_disk_full(&self) -> bool {
-        let Ok(path) = CString::new(self.directory.as_os_str().as_bytes()) else { return false };
-        // SAFETY: `statvfs` is plain data, for which all zeros is a value.
-        let mut room: libc::statvfs = unsafe { std::mem::zeroed() };
-        // SAFETY: the path is a C string and `room` a place for the answer.
-        let code = unsafe { libc::statvfs(path.as_ptr(), &raw mut room) };
-        code == 0 && room.f_bavail * room.f_frsize < DISK_ROOM_MIN
+        files::room(&self.directory).is_ok_and(|room| room < DISK_ROOM_MIN)
     }
 }

@@ -101,6 +101,23 @@ impl TreeWriter {
         }
     }
 
+    /// Takes everything that was flushed into the base, and waits until that is done.
+    pub(super) fn checkpoint(&mut self) -> Result<(), WriteError> {
+        self.shared.check_poison()?;
+        loop {
+            self.tables_version = self.shared.tables_version();
+            self.open_transaction().follow_checkpoint()?;
+            let view = &self.open_transaction().view;
+            if view.tables.frozen.is_some() {
+                self.shared.signal.wait_for_checkpoint()?;
+            } else if view.base.sequence() < self.flushed {
+                self.freeze()?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
     /// Begins a checkpoint: the memtable is frozen, and a new one takes its place, with a new
     /// segment of the log.
     fn freeze(&mut self) -> Result<(), WriteError> {
