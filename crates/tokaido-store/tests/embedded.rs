@@ -348,9 +348,8 @@ fn who_is_told_of_a_lost_group_has_put_nothing() {
     let main = store.database("main").unwrap();
     // One who leads is held up until a put and then a refusal wait behind it: they are a group.
     // Threads may be slow to come, so it is tried until it happened.
-    let mut kept = 0;
-    for attempt in 0..100 {
-        let key = format!("{attempt}");
+    for kept in 0..100 {
+        let key = format!("{kept}");
         let (holding, held) = mpsc::channel::<()>();
         let is_kept = thread::scope(|scope| {
             let (store, main, key) = (&store, &main, &key);
@@ -374,7 +373,6 @@ fn who_is_told_of_a_lost_group_has_put_nothing() {
         if !is_kept {
             return;
         }
-        kept += 1;
     }
     panic!("no group was lost: nothing was tried");
 }
