@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    CommitError, DatabaseError, DatabaseId, ReadError, ReadTransaction, TransactError, WriteError,
-    WriteTransaction, cache::Cache, limits,
+    CommitError, DatabaseError, DatabaseId, ReadError, ReadTransaction, TransactError, Usage,
+    WriteError, WriteTransaction, cache::Cache, limits,
 };
 
 /// The number of a committed transaction. They grow, and are never used twice.
@@ -63,6 +63,11 @@ pub trait Store: Send + Sync {
     fn engine(&self, database: DatabaseId) -> Engine<'_> {
         let _ = database;
         Engine::Transactional
+    }
+
+    /// What the engine occupies now.
+    fn usage(&self) -> Usage {
+        Usage::default()
     }
 
     /// A view of what is committed now. It never waits for a writer.

@@ -29,6 +29,7 @@ mod shared;
 mod snapshot;
 mod store;
 mod transaction;
+mod usage;
 mod view;
 mod writer;
 

@@ -20,6 +20,7 @@ use super::{
     lock::StoreLock,
     memtable::Memtable,
     options::Options,
+    usage::Memtables,
     view::View,
     writer::Seat,
 };
@@ -51,6 +52,7 @@ pub(super) struct Shared {
     pub(super) names: Names,
     pub(super) storage: Arc<dyn LogStorage>,
     tables: RwLock<Arc<Tables>>,
+    pub(super) memtables: Mutex<Memtables>,
     /// Grows whenever `tables` changes.
     tables_version: AtomicU64,
     /// The last transaction that snapshots see.
@@ -102,6 +104,7 @@ impl Shared {
             options: parts.options,
             names: parts.names,
             storage: parts.storage,
+            memtables: Mutex::new(Memtables::new(&parts.tables.active)),
             tables: RwLock::new(parts.tables),
             tables_version: AtomicU64::new(0),
             published: AtomicU64::new(sequence),

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, thread::JoinHandle};
 
-use crate::{DatabaseError, DatabaseId, ReadError, Snapshot, Store, WriteError, Writer};
+use crate::{DatabaseError, DatabaseId, ReadError, Snapshot, Store, Usage, WriteError, Writer};
 
-use super::{catalog::TreeMap, shared::Shared, snapshot::TreeSnapshot, writer::TreeWriter};
+use super::{catalog::TreeMap, shared::Shared, snapshot::TreeSnapshot, usage, writer::TreeWriter};
 
 /// The durable engine; see [`open`](super::open).
 pub struct TreeStore {
@@ -60,6 +60,10 @@ impl Store for TreeStore {
 
     fn databases(&self) -> Vec<(DatabaseId, String)> {
         self.shared.names.all()
+    }
+
+    fn usage(&self) -> Usage {
+        usage::usage(&self.shared)
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {

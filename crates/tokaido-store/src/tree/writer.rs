@@ -147,6 +147,7 @@ impl TreeWriter {
         let frozen = Arc::clone(&transaction.view.tables.active);
         let trees = transaction.trees.clone();
         lock(&shared.accounts).freeze(Arc::clone(&active));
+        lock(&shared.memtables).add(&active);
         shared.set_tables(Tables { active, frozen: Some(Arc::clone(&frozen)) });
         shared.signal.begin(Job { frozen, sequence: flushed, trees, keep_from });
         self.tables_version = shared.tables_version();
