@@ -27,6 +27,9 @@ pub mod cdb;
 mod clock;
 mod database;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod limits;
 mod operations;
 mod record;

@@ -57,7 +57,9 @@ fn parse(key: &[u8], value: &[u8]) -> Option<CatalogEntry> {
     let (tree, name) = value.split_first_chunk::<4>()?;
     let name = std::str::from_utf8(name).ok()?.to_owned();
     let tree = u32::from_le_bytes(*tree);
-    (index < limits::DATABASES_MAX).then_some(CatalogEntry { index, tree, name })
+    // The trees before are the store's own, and the last number leaves none for the next.
+    let is_whole = index < limits::DATABASES_MAX && (FIRST_TREE..u32::MAX).contains(&tree);
+    is_whole.then_some(CatalogEntry { index, tree, name })
 }
 
 /// Which tree each database has, by index.

@@ -14,6 +14,8 @@ mod base;
 mod catalog;
 mod checkpoint;
 mod expiry;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod log;
 mod memtable;
 mod open;

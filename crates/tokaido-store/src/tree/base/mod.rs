@@ -4,6 +4,8 @@
 //! alone, in one LMDB transaction each time.
 
 mod format;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing;
 mod layer;
 mod lmdb;
 mod long_key;

@@ -2,6 +2,8 @@
 //! byte tables.
 
 mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing;
 mod operation;
 mod recovery;
 mod segment;
