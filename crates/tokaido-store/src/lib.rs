@@ -1,24 +1,66 @@
-//! The storage of Tokaido: named databases of ordered keys, one transaction over all of them.
-//!
-//! Start with the traits: a [`Store`] gives [`Snapshot`]s to readers and one [`Writer`] to the
-//! thread that commits. Both are used through [`ReadTransaction`] and [`WriteTransaction`], which
-//! is all that protocols and scripts know of an engine. [`tree`] is the durable engine.
+//! Named databases of ordered keys in one directory, and one transaction over all of them: the
+//! storage of Tokaido, and a library of its own for a Rust program that keeps its data in its own
+//! process.
 //!
 //! ```
-//! use tokaido_store::{NewRecord, Store, transact, tree};
+//! use tokaido_store::{ScanRange, WriteOperations};
 //!
-//! let directory = tempfile::tempdir()?;
-//! let store = tree::open(directory.path(), tree::Options::default())?;
-//! let main = store.database("main")?;
+//! # let directory = tempfile::tempdir()?;
+//! let store = tokaido_store::open(directory.path())?;
+//! let hits = store.database("hits")?;
 //!
-//! let mut writer = store.writer()?;
-//! transact(&mut *writer, |tx| tx.put(main, b"/index", NewRecord::of(b"1")))?;
+//! hits.put("/index", "1")?; // On disk when it returns.
+//! assert_eq!(hits.get("/index")?.as_deref(), Some(&b"1"[..]));
 //!
-//! let mut snapshot = store.snapshot()?;
-//! let record = snapshot.get(main, b"/index")?.expect("it was committed");
-//! assert_eq!(record.value, b"1");
+//! // A transaction, over any databases: all of it happens, or nothing.
+//! let count = store.transact(|tx| {
+//!     tx.increment(hits.id(), b"/about", 1)?;
+//!     tx.increment(hits.id(), b"/index", 1)
+//! })?;
+//! assert_eq!(count, 2);
+//!
+//! for entry in hits.scan(ScanRange::prefix(b"/"))? {
+//!     let (page, count) = entry?;
+//!     println!("{} {}", page.escape_ascii(), count.escape_ascii());
+//! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # What it promises
+//!
+//! - A write is on stable storage when the call returns, unless the store was [opened](open_with)
+//!   with another [`SyncMode`](tree::SyncMode). Threads that write at the same time share syncs.
+//! - A transaction happens as a whole or not at all, whatever comes: an error, a panic, the end of
+//!   the process, a power failure.
+//! - A snapshot is a view of all databases at one commit. Readers never wait for the writer.
+//! - Opening takes a fixed time and the replay of a bounded log, however large the store is; data
+//!   may be larger than memory.
+//! - Keys are ordered as bytes. Records may expire. Everything has a [limit](limits), and what goes
+//!   over one gets an error.
+//!
+//! # For whoever comes from another store
+//!
+//! | there | here |
+//! |---|---|
+//! | LMDB environment; QDBM, Tokyo or Kyoto Cabinet file | [`open`] gives an [`Embedded`]: a directory with many databases |
+//! | `MDB_dbi`, one file for each database | [`Database`], by name |
+//! | `mdb_txn_begin`, `tcbdbtranbegin`, `begin_transaction` | [`Embedded::transact`] with a closure |
+//! | `MDB_RDONLY` transaction | [`Embedded::snapshot`], or a plain [`Database::get`] |
+//! | cursor, `curjump`, `iterinit` | [`Database::scan`] of a [`ScanRange`]; without copying, a [`Scanner`] on a snapshot |
+//! | `MDB_NOOVERWRITE`, `putkeep`, `add`, `cas` | [`put_if`](WriteOperations::put_if) |
+//! | `putcat`, `append`, `addint`, `increment` | [`WriteOperations`] |
+//! | `MDB_NOSYNC`, `tcbdbsync`, `OAUTOSYNC` | [`tree::SyncMode`] |
+//!
+//! # Engines
+//!
+//! [`tree`] is the durable engine, behind [`open`]. [`cache`] holds records in memory, bounded in
+//! bytes, and forgets what is not used. [`cdb`] reads and makes constant databases. There is an
+//! example for each in `examples/`.
+//!
+//! Protocols and scripts are written against traits, so that they run on any engine: a [`Store`]
+//! gives [`Snapshot`]s to readers and one [`Writer`] to whoever commits; [`ReadTransaction`] and
+//! [`WriteTransaction`] are what happens within. A server that batches writes itself uses those;
+//! [`Embedded::store`] leads to them.
 
 #![deny(missing_docs)]
 
@@ -26,6 +68,7 @@ pub mod cache;
 pub mod cdb;
 mod clock;
 mod database;
+mod embedded;
 mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
@@ -40,6 +83,7 @@ pub mod tree;
 
 pub use clock::{Clock, SystemClock};
 pub use database::{DatabaseId, DatabaseStatistics, check_database_name};
+pub use embedded::{Database, Embedded, Scan, open, open_with};
 pub use error::{CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError};
 pub use operations::{
     Condition, IncrementError, WriteOperations, format_float, parse_float, parse_integer,

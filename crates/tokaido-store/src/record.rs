@@ -122,13 +122,12 @@ impl Header {
 #[inline]
 pub(crate) fn decode(stored: &[u8]) -> Result<Record<'_>, ReadError> {
     let Some((&tag, rest)) = stored.split_first() else { return Err(damaged("an empty record")) };
-    let version_len = usize::from((tag >> VERSION_LEN_SHIFT) & VERSION_LEN_MASK);
-    // The common case: nothing but a version, which is read as a word and cut to its bytes.
+    // The common case: nothing but a version.
     if tag & !(VERSION_LEN_MASK << VERSION_LEN_SHIFT) == 0
-        && let Some(word) = rest.first_chunk::<8>()
+        && let Some((version, value)) = rest.split_at_checked(version_len(tag))
     {
-        let version = u64::from_le_bytes(*word) & ((1 << (8 * version_len)) - 1);
-        return Ok(Record { value: &rest[version_len..], flags: 0, expires_at_ms: None, version });
+        let version = little_endian(version);
+        return Ok(Record { value, flags: 0, expires_at_ms: None, version });
     }
     decode_fields(tag, rest)
 }
@@ -141,15 +140,23 @@ fn decode_fields(tag: u8, mut rest: &[u8]) -> Result<Record<'_>, ReadError> {
         let (field, tail) =
             rest.split_at_checked(len).ok_or_else(|| damaged("a truncated record header"))?;
         rest = tail;
-        let mut wide = [0; 8];
-        wide[..len].copy_from_slice(field);
-        Ok::<u64, ReadError>(u64::from_le_bytes(wide))
+        Ok::<u64, ReadError>(little_endian(field))
     };
     let flags = if tag & HAS_FLAGS == 0 { 0 } else { take(4)? as u32 };
     let expires_at_ms = if tag & HAS_EXPIRY == 0 { None } else { Some(take(8)?) };
-    let version_len = (tag >> VERSION_LEN_SHIFT) & VERSION_LEN_MASK;
-    let version = if version_len == 0 { 0 } else { take(version_len as usize)? };
+    let version = take(version_len(tag))?;
     Ok(Record { value: rest, flags, expires_at_ms, version })
+}
+
+fn version_len(tag: u8) -> usize {
+    ((tag >> VERSION_LEN_SHIFT) & VERSION_LEN_MASK).into()
+}
+
+/// The number of up to eight bytes. Most versions have two or three, for which this is faster than
+/// a copy.
+#[inline]
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
 #[cold]

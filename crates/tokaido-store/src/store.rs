@@ -30,7 +30,7 @@ pub trait Store: Send + Sync {
     /// Only if the engine fails, for example because it has as many readers as it can.
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError>;
 
-    /// The right to write, until it is dropped. It belongs to the thread that asked for it.
+    /// The right to write, until it is dropped.
     ///
     /// # Errors
     /// [`WriteError::WriterBusy`] while another writer lives.
@@ -55,8 +55,9 @@ pub trait Snapshot: ReadTransaction + Send {
 ///
 /// `begin` … `commit` or `rollback`, as often as wanted, then `flush`. A transaction sees what
 /// those before it in the group committed. Snapshots see the group at once, after `flush`. A
-/// writer that is dropped takes back what was not flushed.
-pub trait Writer {
+/// writer that is dropped takes back what was not flushed. It may go from thread to thread, so that
+/// threads that take turns can share a group.
+pub trait Writer: Send {
     /// Begins a transaction.
     ///
     /// # Errors

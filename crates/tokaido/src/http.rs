@@ -126,3 +126,20 @@ impl HttpClient {
         HttpError::Protocol { server: self.server.to_string(), what }
     }
 }
+
+/// What an answer that is no result says: `{"error": {"message": …}}`, or whatever it is.
+pub(crate) fn refusal(response: &Response) -> String {
+    let parsed: serde_json::Value = serde_json::from_slice(&response.body).unwrap_or_default();
+    match parsed["error"]["message"].as_str() {
+        Some(message) => message.to_owned(),
+        None => format!("{} {}", response.status, String::from_utf8_lossy(&response.body)),
+    }
+}
+
+/// Text as it stands within a part of a URL, whatever it is.
+pub(crate) fn percent_encode(text: &[u8]) -> String {
+    let keep = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    text.iter()
+        .map(|&b| if keep(b) { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .collect()
+}

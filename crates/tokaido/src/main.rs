@@ -2,6 +2,7 @@
 
 mod client;
 mod commands;
+mod duration;
 mod endpoint;
 mod error;
 mod formats;
@@ -17,7 +18,12 @@ use std::{io::Write, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use commands::{call, cdb, demo, dump, get, load, run, serve, shell};
+// LuaJIT makes and frees a string for each key that a procedure touches, and its memory goes
+// through this allocator like all other.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+use commands::{call, cdb, del, demo, dump, get, load, put, run, scan, serve, shell};
 
 /// A programmable key-value server: procedures in Lua, each one a transaction, called over the
 /// Redis protocol and HTTP.
@@ -39,6 +45,9 @@ enum Command {
     Load(load::LoadArgs),
     Dump(dump::DumpArgs),
     Get(get::GetArgs),
+    Put(put::PutArgs),
+    Del(del::DelArgs),
+    Scan(scan::ScanArgs),
     Cdb(cdb::CdbArgs),
     Demo(demo::DemoArgs),
 }
@@ -52,6 +61,9 @@ fn main() -> ExitCode {
         Command::Load(args) => load::load(&args),
         Command::Dump(args) => dump::dump(&args),
         Command::Get(args) => get::get(&args),
+        Command::Put(args) => put::put(&args),
+        Command::Del(args) => del::del(&args),
+        Command::Scan(args) => scan::scan(&args),
         Command::Cdb(args) => cdb::cdb(&args),
         Command::Demo(args) => demo::demo(&args),
     };

@@ -2,7 +2,6 @@
 
 use std::{
     io,
-    marker::PhantomData,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -44,9 +43,11 @@ pub(super) struct TreeWriter {
     /// The version of the tables that the transaction's view has.
     tables_version: u64,
     shared: Arc<Shared>,
-    /// The contract of `Writer`: it belongs to a thread.
-    _not_send: PhantomData<*mut ()>,
 }
+
+// SAFETY: what keeps it from being `Send` by itself are the nodes that the transaction and the
+// group remember. They lie in the arena of the memtable, which goes along.
+unsafe impl Send for TreeWriter {}
 
 impl TreeWriter {
     /// `tables_version` was read before the view was taken.
@@ -69,7 +70,6 @@ impl TreeWriter {
             kept: sequence,
             tables_version,
             shared,
-            _not_send: PhantomData,
         }
     }
 

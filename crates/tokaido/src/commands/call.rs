@@ -16,7 +16,7 @@ use crate::{
     client::{Client, ClientError, Server},
     endpoint::{Endpoint, EndpointArgs, Missing, open_store},
     error::{Error, lua_error},
-    http::{HttpClient, Response},
+    http::{HttpClient, percent_encode, refusal},
     procedures, value,
 };
 
@@ -151,29 +151,12 @@ fn call_http(args: &CallArgs, server: &Server) -> Result<Vec<u8>, Error> {
     json_arguments(&args.args)?;
     // As they were typed, so that no digit of a number is lost on the way.
     let body = format!("[{}]", args.args.join(","));
-    let target = format!("/v1/call/{}", percent_encode(&args.procedure));
+    let target = format!("/v1/call/{}", percent_encode(args.procedure.as_bytes()));
     let response = HttpClient::connect(server)?.request("POST", &target, Some(body.as_bytes()))?;
     let answer: BTreeMap<String, &RawValue> =
         serde_json::from_slice(&response.body).unwrap_or_default();
     match answer.get("result") {
         Some(result) if response.status == 200 => Ok(result.get().as_bytes().to_vec()),
-        _ => Err(Error::Call { name: args.procedure.clone(), message: http_message(&response) }),
+        _ => Err(Error::Call { name: args.procedure.clone(), message: refusal(&response) }),
     }
-}
-
-/// What an answer that is no result says: `{"error": {"message": …}}`, or whatever it is.
-fn http_message(response: &Response) -> String {
-    let parsed: serde_json::Value = serde_json::from_slice(&response.body).unwrap_or_default();
-    match parsed["error"]["message"].as_str() {
-        Some(message) => message.to_owned(),
-        None => format!("{} {}", response.status, String::from_utf8_lossy(&response.body)),
-    }
-}
-
-/// A procedure's name has no such characters; a mistyped one shall reach the server all the same.
-fn percent_encode(name: &str) -> String {
-    let keep = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
-    name.bytes()
-        .map(|b| if keep(b) { char::from(b).to_string() } else { format!("%{b:02X}") })
-        .collect()
 }

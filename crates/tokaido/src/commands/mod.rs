@@ -2,10 +2,13 @@
 
 pub(crate) mod call;
 pub(crate) mod cdb;
+pub(crate) mod del;
 pub(crate) mod demo;
 pub(crate) mod dump;
 pub(crate) mod get;
 pub(crate) mod load;
+pub(crate) mod put;
 pub(crate) mod run;
+pub(crate) mod scan;
 pub(crate) mod serve;
 pub(crate) mod shell;

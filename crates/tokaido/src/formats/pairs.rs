@@ -28,6 +28,12 @@ pub(crate) fn write(row: &Row, line: &mut Vec<u8>) {
     line.push(b'\n');
 }
 
+/// Writes a line with a key alone, for a person or a program to read.
+pub(super) fn write_key(key: &[u8], line: &mut Vec<u8>) {
+    escape(key, line);
+    line.push(b'\n');
+}
+
 fn escape(bytes: &[u8], line: &mut Vec<u8>) {
     for &byte in bytes {
         match byte {

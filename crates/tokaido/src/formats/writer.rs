@@ -13,17 +13,30 @@ pub(crate) enum UnwritableRow {
     NotTsv { key: String, what: &'static str },
 }
 
+/// What is written of a row.
+#[derive(Clone, Copy)]
+enum Form {
+    Whole(Format),
+    /// The key as `pairs` writes it.
+    Key,
+}
+
 /// Writes rows in one format.
 pub(crate) struct RowWriter<W> {
     out: W,
-    format: Format,
+    form: Form,
     line: Vec<u8>,
     rows: u64,
 }
 
 impl<W: Write> RowWriter<W> {
     pub(crate) fn new(out: W, format: Format) -> Self {
-        Self { out, format, line: Vec::new(), rows: 0 }
+        Self { out, form: Form::Whole(format), line: Vec::new(), rows: 0 }
+    }
+
+    /// Writes keys alone, a line each.
+    pub(crate) fn of_keys(out: W) -> Self {
+        Self { out, form: Form::Key, line: Vec::new(), rows: 0 }
     }
 
     /// Rows written so far.
@@ -34,11 +47,12 @@ impl<W: Write> RowWriter<W> {
     /// Writes one row.
     pub(crate) fn write(&mut self, row: &Row) -> Result<(), UnwritableRow> {
         self.line.clear();
-        match self.format {
-            Format::Jsonl => jsonl::write(row, &mut self.line),
-            Format::Pairs => pairs::write(row, &mut self.line),
-            Format::Csv => write_csv(row, &mut self.line),
-            Format::Tsv => write_tsv(row, self.rows == 0, &mut self.line)?,
+        match self.form {
+            Form::Whole(Format::Jsonl) => jsonl::write(row, &mut self.line),
+            Form::Whole(Format::Pairs) => pairs::write(row, &mut self.line),
+            Form::Whole(Format::Csv) => write_csv(row, &mut self.line),
+            Form::Whole(Format::Tsv) => write_tsv(row, self.rows == 0, &mut self.line)?,
+            Form::Key => pairs::write_key(&row.key, &mut self.line),
         }
         self.out.write_all(&self.line)?;
         self.rows += 1;

@@ -94,14 +94,16 @@ fn a_directory_that_cannot_be_written_is_named() {
 #[test]
 fn looking_into_a_mistyped_directory_leaves_nothing_there() {
     let directory = Directory::new();
-    for args in [&["get", "main", "k"][..], &["dump"]] {
+    for args in [&["get", "main", "k"][..], &["del", "main", "k"], &["scan", "main"], &["dump"]] {
         let ran = tokaido([args, &[&directory.store()]].concat());
         assert!(ran.fails(1).contains("there is no store in"), "{ran:?}");
     }
     assert!(!directory.path("store").exists());
     tokaido_with(["load", &directory.store(), "-"], "k\tv").ok();
-    let ran = tokaido(["get", &directory.store(), "mian", "k"]);
-    assert_eq!(ran.fails(1), "tokaido: there is no database \"mian\"; the store has: main");
+    for args in [&["get", "mian", "k"][..], &["del", "mian", "k"], &["scan", "mian"]] {
+        let ran = tokaido([args, &[&directory.store()]].concat());
+        assert_eq!(ran.fails(1), "tokaido: there is no database \"mian\"; the store has: main");
+    }
 }
 
 /// An address that answers every connection with `answer`, and then hangs up.
@@ -128,9 +130,15 @@ fn a_wrong_address_is_told_from_a_wrong_server() {
         (impostor(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "does not speak the Redis protocol"),
         (impostor(b""), "closed the connection"),
     ] {
-        for args in
-            [&["get", "main", "k"][..], &["load", "-"], &["dump"], &["shell"], &["call", "x"]]
-        {
+        for args in [
+            &["get", "main", "k"][..],
+            &["put", "main", "k", "v"],
+            &["del", "main", "k"],
+            &["load", "-"],
+            &["dump"],
+            &["shell"],
+            &["call", "x"],
+        ] {
             let ran = tokaido([args, &[&connect]].concat());
             assert!(ran.fails(1).contains(said), "{args:?} {connect} {ran:?}");
             assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");

@@ -7,6 +7,7 @@ mod demo;
 mod dump;
 mod help;
 mod load;
+mod records;
 mod run;
 mod serve;
 mod shell;

@@ -70,7 +70,7 @@ fn write_stand_in(directory: &Path, binary: &Path, port: u16) -> Outcome {
          *' --listen '*) ;;\n\
          'serve '*) set -- \"$@\" --listen 127.0.0.1:{port} ;;\n\
          *' --dir '*|*' --connect '*) ;;\n\
-         'load '*|'dump '*|'get '*|'call '*) set -- \"$@\" --connect 127.0.0.1:{port} ;;\n\
+         'load '*|'dump '*|'get '*|'put '*|'del '*|'scan '*|'call '*) set -- \"$@\" --connect 127.0.0.1:{port} ;;\n\
          esac\n\
          exec '{}' \"$@\"\n",
         binary.display()

@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use crate::tree::prefetch::prefetch;
+use crate::tree::prefetch::{LINE_LEN, prefetch};
 
 use super::node::{Node, Place};
 
@@ -94,6 +94,8 @@ impl Index {
                 // SAFETY: `insert` put the address of a node there; nodes live as long as the
                 // memtable, of which this index is a part.
                 let node = unsafe { &*node_of(entry) };
+                // Where most likely its version begins, while the key is still on its way.
+                prefetch(ptr::from_ref(node).cast::<u8>().wrapping_add(LINE_LEN));
                 if node.is_at(place) {
                     return Some(node);
                 }

@@ -1,0 +1,236 @@
+//! What is measured: each workload with the sides that run it.
+
+use std::path::Path;
+
+use tokaido_bench::timing;
+
+use crate::{
+    Outcome, memory,
+    peers::{Peer, Subject},
+    report::{HEAD, Measured},
+    rows,
+};
+
+/// A program and what it runs.
+#[derive(Clone, Copy)]
+struct Side {
+    peer: Peer,
+    /// How the table names it.
+    title: &'static str,
+    /// What it knows the workload by.
+    workload: &'static str,
+}
+
+struct Workload {
+    title: &'static str,
+    goal: &'static str,
+    /// Ours first.
+    sides: &'static [Side],
+}
+
+const fn ours(workload: &'static str) -> Side {
+    Side { peer: Peer::Tokaido, title: "Tokaido", workload }
+}
+
+const fn kyoto(workload: &'static str) -> Side {
+    Side { peer: Peer::Kyoto, title: "Kyoto Cabinet TreeDB in C++", workload }
+}
+
+const fn lmdb(workload: &'static str) -> Side {
+    Side { peer: Peer::Lmdb, title: "LMDB", workload }
+}
+
+const fn tinycdb(workload: &'static str) -> Side {
+    Side { peer: Peer::TinyCdb, title: "TinyCDB", workload }
+}
+
+const fn side(peer: Peer, title: &'static str, workload: &'static str) -> Side {
+    Side { peer, title, workload }
+}
+
+const WORKLOADS: &[Workload] = &[
+    Workload {
+        title: "P1: 100,000 keys set, got, removed",
+        goal: "150 ns",
+        sides: &[ours("order"), kyoto("order")],
+    },
+    Workload {
+        title: "P2: the same with random keys",
+        goal: "240 ns",
+        sides: &[ours("order-random"), kyoto("order-random")],
+    },
+    Workload {
+        title: "P3: also added, appended to, scanned both ways",
+        goal: "160 ns",
+        sides: &[ours("order-etc"), kyoto("order-etc")],
+    },
+    Workload {
+        title: "P4: P3 with random keys",
+        goal: "240 ns",
+        sides: &[ours("order-random-etc"), kyoto("order-random-etc")],
+    },
+    Workload {
+        title: "P5: 100,000 random operations",
+        goal: "250 ns",
+        sides: &[ours("wicked"), kyoto("wicked")],
+    },
+    Workload {
+        title: "P6: 400,000 of them",
+        goal: "280 ns",
+        sides: &[ours("wicked-x4"), kyoto("wicked-x4")],
+    },
+    Workload {
+        title: "1 M random keys put, 50 in a transaction",
+        goal: "800 ns",
+        sides: &[ours("random-put"), lmdb("random-put")],
+    },
+    Workload {
+        title: "random gets among them, in the base",
+        goal: "1.1 x LMDB",
+        sides: &[ours("random-get"), lmdb("random-get")],
+    },
+    Workload {
+        title: "the same, in the memtable",
+        goal: "300 ns",
+        sides: &[ours("random-get-memtable")],
+    },
+    Workload {
+        title: "scan, a record",
+        goal: "60 ns",
+        sides: &[ours("random-scan"), lmdb("random-scan")],
+    },
+    Workload {
+        title: "a durable commit",
+        goal: "1.3 x the bare append",
+        sides: &[
+            ours("durable-commit"),
+            side(Peer::Bare, "512 bytes appended, fdatasync", "durable-commit"),
+            lmdb("durable-commit"),
+        ],
+    },
+    Workload {
+        title: "a durable commit, 64 writers",
+        goal: "1/25 of one",
+        sides: &[ours("durable-64"), side(Peer::Tokaido, "Tokaido, one writer", "durable-commit")],
+    },
+    Workload {
+        title: "companies: a cdb file written",
+        goal: "TinyCDB",
+        sides: &[ours("cdb-write"), tinycdb("cdb-write")],
+    },
+    Workload {
+        title: "the same, synced",
+        goal: "TinyCDB",
+        sides: &[ours("cdb-write-synced"), tinycdb("cdb-write-synced")],
+    },
+    Workload {
+        title: "companies: a cdb file opened and read in order",
+        goal: "TinyCDB",
+        sides: &[ours("cdb-read"), tinycdb("cdb-read")],
+    },
+    Workload {
+        title: "companies: a cdb file opened and all got by key",
+        goal: "TinyCDB",
+        sides: &[ours("cdb-get"), tinycdb("cdb-get")],
+    },
+    Workload {
+        title: "companies: a cdb file opened and one got",
+        goal: "TinyCDB",
+        sides: &[ours("cdb-open"), tinycdb("cdb-open")],
+    },
+    Workload {
+        title: "companies: a store opened, emptied, written, closed",
+        goal: "all but LMDB",
+        sides: &[
+            ours("companies-write"),
+            side(Peer::Kyoto, "Kyoto Cabinet hash", "companies-write-kyoto-hash"),
+            side(Peer::Kyoto, "Kyoto Cabinet tree", "companies-write-kyoto-tree"),
+            side(Peer::Tokyo, "Tokyo Cabinet hash", "companies-write-tokyo-hash"),
+            side(Peer::Tokyo, "Tokyo Cabinet B+tree", "companies-write-tokyo-tree"),
+            side(Peer::Qdbm, "QDBM Depot", "companies-write-qdbm"),
+            lmdb("companies-write-lmdb"),
+        ],
+    },
+    Workload {
+        title: "companies: a store opened, read in order, closed",
+        goal: "all but LMDB",
+        sides: &[
+            ours("companies-read"),
+            side(Peer::Kyoto, "Kyoto Cabinet hash", "companies-read-kyoto-hash"),
+            side(Peer::Kyoto, "Kyoto Cabinet tree", "companies-read-kyoto-tree"),
+            side(Peer::Tokyo, "Tokyo Cabinet hash", "companies-read-tokyo-hash"),
+            side(Peer::Tokyo, "Tokyo Cabinet B+tree", "companies-read-tokyo-tree"),
+            side(Peer::Qdbm, "QDBM Depot", "companies-read-qdbm"),
+            lmdb("companies-read-lmdb"),
+        ],
+    },
+    Workload {
+        title: "companies: a store opened, one got, closed",
+        goal: "all but LMDB",
+        sides: &[
+            ours("companies-open"),
+            side(Peer::Kyoto, "Kyoto Cabinet hash", "companies-open-kyoto-hash"),
+            side(Peer::Kyoto, "Kyoto Cabinet tree", "companies-open-kyoto-tree"),
+            side(Peer::Tokyo, "Tokyo Cabinet hash", "companies-open-tokyo-hash"),
+            side(Peer::Tokyo, "Tokyo Cabinet B+tree", "companies-open-tokyo-tree"),
+            side(Peer::Qdbm, "QDBM Depot", "companies-open-qdbm"),
+            lmdb("companies-open-lmdb"),
+        ],
+    },
+    Workload {
+        title: "1,000 expired of 100,000 removed, a record",
+        goal: "",
+        sides: &[ours("expiry-100k")],
+    },
+    Workload {
+        title: "10,000 expired of 1 M removed, a record",
+        goal: "",
+        sides: &[ours("expiry-1m")],
+    },
+];
+
+/// Runs the workloads whose names begin with one of `names`, or all, and prints their table.
+pub(crate) fn run(names: &[&str], rounds: usize) -> Outcome {
+    // On the disk that the target directory is on, since a temporary one may be in memory.
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+    let place = place.path();
+    rows::write(&place.join("rows"))?;
+    let is_chosen =
+        |workload: &str| names.is_empty() || names.iter().any(|name| workload.starts_with(name));
+    println!("{HEAD}");
+    for workload in WORKLOADS.iter().filter(|workload| is_chosen(workload.sides[0].workload)) {
+        for row in measure(workload, rounds, place)?.rows() {
+            println!("{row}");
+        }
+    }
+    if is_chosen("memory") { memory::print(place) } else { Ok(()) }
+}
+
+fn measure(workload: &Workload, rounds: usize, place: &Path) -> Outcome<Measured> {
+    let mut measured = Measured::of(workload.title, workload.goal);
+    let mut subjects = Vec::new();
+    for &side in workload.sides {
+        match Subject::start(side.peer, place, &place.join("rows")) {
+            Ok(subject) => subjects.push((side, subject)),
+            Err(why) => {
+                eprintln!("bench: {} cannot be measured: {why}", side.title);
+                measured.missing.push(side.title);
+            }
+        }
+    }
+    let mut sums = Vec::new();
+    measured.worked = vec![Vec::new(); subjects.len()];
+    let samples = timing::interleave(subjects.len(), rounds, |index| {
+        let (side, subject) = &mut subjects[index];
+        let answer = subject.run(side.workload)?;
+        sums.push(answer.sum);
+        measured.worked[index].push(answer.worked);
+        Outcome::Ok(answer.nanoseconds)
+    })?;
+    if let Some(other) = sums.iter().find(|&&sum| sum != sums[0]) {
+        let what = workload.title;
+        return Err(format!("{what}: not all did the same: sums {} and {other}", sums[0]).into());
+    }
+    measured.samples = subjects.iter().map(|(side, _)| side.title).zip(samples).collect();
+    Ok(measured)
+}

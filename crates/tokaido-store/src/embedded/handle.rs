@@ -1,0 +1,138 @@
+//! A store as an embedding program holds it: one handle for all its threads.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{
+    DatabaseError, OpenError, ReadError, Snapshot, Store, TransactError, WriteError,
+    WriteTransaction, tree,
+};
+
+use super::{database::Database, group::Group};
+
+/// Most snapshots that are kept for the next read while none is under way.
+const SPARE_SNAPSHOTS_MAX: usize = 16;
+
+/// Opens the durable store in `directory`, and makes it if it is not there. Every write is on disk
+/// when the call that made it returns.
+///
+/// One process at a time has a directory; any number of its threads share the handle.
+///
+/// # Errors
+/// See [`OpenError`].
+pub fn open(directory: impl AsRef<Path>) -> Result<Embedded, OpenError> {
+    open_with(directory, tree::Options::default())
+}
+
+/// As [`open`], with another sync mode, more memory, or a clock of one's own.
+///
+/// # Errors
+/// See [`OpenError`].
+pub fn open_with(
+    directory: impl AsRef<Path>,
+    options: tree::Options,
+) -> Result<Embedded, OpenError> {
+    Ok(Embedded::new(Arc::new(tree::open(directory.as_ref(), options)?)))
+}
+
+/// A store for the threads of one program. A clone is another handle of the same store, which is
+/// closed with the last one.
+///
+/// Reads never wait. Writes of several threads take turns, and those that meet share one sync.
+#[derive(Clone)]
+pub struct Embedded {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// Before `store`: what the store gave out is dropped first.
+    spare_snapshots: Mutex<Vec<Box<dyn Snapshot>>>,
+    group: Group,
+    store: Arc<dyn Store>,
+}
+
+impl Embedded {
+    /// The handle of a store that was opened in another way.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        let spare_snapshots = Mutex::new(Vec::new());
+        Self { shared: Arc::new(Shared { spare_snapshots, group: Group::default(), store }) }
+    }
+
+    /// The database of that name. It comes into being with the first write to it; until then it
+    /// reads as empty.
+    ///
+    /// # Errors
+    /// For a name that no database can have, and at the limit of databases.
+    pub fn database(&self, name: &str) -> Result<Database, DatabaseError> {
+        Ok(Database::new(self.clone(), self.shared.store.database(name)?))
+    }
+
+    /// Runs `body` as one transaction over all databases, and returns once it is durable. An error
+    /// of the body, or a panic in it, rolls all of it back.
+    ///
+    /// Transactions of several threads run one after another. On some engines a conflict runs the
+    /// body again from the top, so it must have no effects but the transaction's.
+    ///
+    /// # Errors
+    /// The body's, or why the store did not commit. [`WriteError::WriterBusy`] from within another
+    /// transaction of the same thread, and while somebody else holds the store's writer.
+    pub fn transact<T, E>(
+        &self,
+        body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
+    ) -> Result<T, TransactError<E>> {
+        self.shared.group.transact(&*self.shared.store, body)
+    }
+
+    /// A view of all databases at one commit, for as long as it is kept.
+    ///
+    /// # Errors
+    /// Only if the engine fails, for example because it has as many readers as it can.
+    pub fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
+        self.shared.store.snapshot()
+    }
+
+    /// Removes up to `limit` records that have expired, and tells how many it was. They are not
+    /// seen in any case; this gives their space back, so a program that lets records expire calls
+    /// it now and then.
+    ///
+    /// # Errors
+    /// As [`transact`](Self::transact).
+    pub fn remove_expired(&self, limit: usize) -> Result<usize, TransactError<WriteError>> {
+        self.shared.group.remove_expired(&*self.shared.store, limit)
+    }
+
+    /// The store itself, for what takes a [`Store`].
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
+    /// Runs `read` on a view of what is committed now.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&mut dyn Snapshot) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        let spare = self.spare_snapshots().pop();
+        let mut snapshot = match spare {
+            Some(mut snapshot) => {
+                snapshot.renew()?;
+                snapshot
+            }
+            None => self.snapshot()?,
+        };
+        let result = read(&mut *snapshot);
+        snapshot.release();
+        let mut spares = self.spare_snapshots();
+        if spares.len() < SPARE_SNAPSHOTS_MAX {
+            spares.push(snapshot);
+        }
+        result
+    }
+
+    fn spare_snapshots(&self) -> MutexGuard<'_, Vec<Box<dyn Snapshot>>> {
+        self.shared.spare_snapshots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

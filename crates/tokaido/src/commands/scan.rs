@@ -1,0 +1,197 @@
+//! `tokaido scan`: the records of a range, in the order of their keys.
+
+use std::{
+    ffi::OsString,
+    io::{self, BufWriter, Write},
+    ops::Bound,
+    os::unix::ffi::OsStrExt,
+    process::ExitCode,
+};
+
+use tokaido_store::{DatabaseId, Direction, ScanRange, Scanner, Store};
+
+use crate::{
+    client::{ClientError, Server},
+    endpoint::{Endpoint, EndpointArgs, Missing, find_database, open_store},
+    error::Error,
+    formats::{Format, Options, Row, RowReader, RowWriter, UnwritableRow},
+    http::{HttpClient, percent_encode, refusal},
+};
+
+/// Records asked of a server at once.
+const PAGE_RECORDS: usize = 1_000;
+
+/// Print the records of a range
+///
+/// They come in the order of their keys, which is that of their bytes, or with --reverse from the
+/// end. Bounds narrow each other. The format is that of `tokaido dump`; the default is a line for
+/// each record, key TAB value, with \\ \t \n \r and \xHH for the bytes that a line cannot hold.
+///
+/// With --dir the scan is of one moment. With --connect others may write meanwhile, and JSON lines
+/// lack flags and expiry.
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Examples:
+  tokaido scan --dir data pages --prefix /blog/ --limit 10
+  tokaido scan --dir data events --from 2026-11-01 --before 2026-12-01 --reverse
+  tokaido scan main --keys
+
+Exit status: 0 if all was printed, 1 on failure, 2 for a wrong command line."
+)]
+pub(crate) struct ScanArgs {
+    /// Database to scan
+    #[arg(value_name = "DB")]
+    db: String,
+    /// Only keys that start with this
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<OsString>,
+    /// Only keys that are not before this one
+    #[arg(long, value_name = "KEY", conflicts_with = "after")]
+    from: Option<OsString>,
+    /// Only keys behind this one
+    #[arg(long, value_name = "KEY")]
+    after: Option<OsString>,
+    /// Only keys that are not behind this one
+    #[arg(long, value_name = "KEY", conflicts_with = "before")]
+    to: Option<OsString>,
+    /// Only keys before this one
+    #[arg(long, value_name = "KEY")]
+    before: Option<OsString>,
+    /// From the last key to the first
+    #[arg(long)]
+    reverse: bool,
+    /// Stop after so many records
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Print keys alone, a line each
+    #[arg(long, conflicts_with = "format")]
+    keys: bool,
+    /// Format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "pairs")]
+    format: Format,
+    #[command(flatten)]
+    endpoint: EndpointArgs,
+}
+
+pub(crate) fn scan(args: &ScanArgs) -> Result<ExitCode, Error> {
+    let out = BufWriter::new(io::stdout().lock());
+    let writer = if args.keys { RowWriter::of_keys(out) } else { RowWriter::new(out, args.format) };
+    let scanned = match args.endpoint.endpoint()? {
+        Endpoint::Directory(directory) => {
+            let store = open_store(&directory, Missing::Refuse)?;
+            let database = find_database(&*store, &args.db)?;
+            scan_store(&*store, database, args, writer)
+        }
+        Endpoint::Server(server) => scan_server(&server, args, writer),
+    };
+    scanned.map_err(|error| match error {
+        Error::Unwritable(UnwritableRow::Io(source)) => Error::Stdout(source),
+        error => error,
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn scan_store<W: Write>(
+    store: &dyn Store,
+    database: DatabaseId,
+    args: &ScanArgs,
+    mut writer: RowWriter<W>,
+) -> Result<(), Error> {
+    let mut snapshot = store.snapshot()?;
+    let mut scanner = Scanner::new(database, args.range(), args.limit.unwrap_or(usize::MAX));
+    let mut row = Row::default();
+    while let Some(entry) = scanner.next(&mut *snapshot)? {
+        row.clear();
+        row.key.extend_from_slice(entry.key);
+        row.value.extend_from_slice(entry.record.value);
+        row.flags = entry.record.flags;
+        row.expires_at_ms = entry.record.expires_at_ms;
+        writer.write(&row).map_err(Error::Unwritable)?;
+    }
+    writer.finish().map(drop).map_err(|error| Error::Unwritable(error.into()))
+}
+
+/// Goes through the pages of the server's listing, which are JSON lines as `dump` writes them.
+fn scan_server<W: Write>(
+    server: &Server,
+    args: &ScanArgs,
+    mut writer: RowWriter<W>,
+) -> Result<(), Error> {
+    let mut client = HttpClient::connect(server)?;
+    let target = format!("/v1/db/{}?{}", percent_encode(args.db.as_bytes()), args.query());
+    let options = Options { format: Some(Format::Jsonl), ..Options::default() };
+    let mut left = args.limit.unwrap_or(usize::MAX);
+    let mut after = String::new();
+    let mut row = Row::default();
+    while left > 0 {
+        let page_target = format!("{target}&limit={}{after}", left.min(PAGE_RECORDS));
+        let response = client.request("GET", &page_target, None)?;
+        if response.status != 200 {
+            return Err(ClientError::Refused { message: refusal(&response) }.into());
+        }
+        let (records, has_more) = split_page(&response.body);
+        let malformed = || ClientError::Unexpected { server: server.to_string(), command: "GET" };
+        let mut rows = RowReader::new(records, None, &options).map_err(|_| malformed())?;
+        while let Some(read) = rows.read(&mut row).map_err(|_| malformed())? {
+            read.map_err(|_| malformed())?;
+            writer.write(&row).map_err(Error::Unwritable)?;
+            left = left.saturating_sub(1);
+        }
+        if !has_more {
+            break;
+        }
+        after = format!("&after={}", percent_encode(&row.key));
+    }
+    writer.finish().map(drop).map_err(|error| Error::Unwritable(error.into()))
+}
+
+/// The records of a page, and whether there are more behind it, which its last line tells.
+fn split_page(body: &[u8]) -> (&[u8], bool) {
+    let lines = body.strip_suffix(b"\n").unwrap_or(body);
+    let last = memchr::memrchr(b'\n', lines).map_or(0, |newline| newline + 1);
+    let has_more = lines[last..].starts_with(b"{\"next");
+    (if has_more { &body[..last] } else { body }, has_more)
+}
+
+impl ScanArgs {
+    /// The smallest key that may come and the first that may not.
+    fn bounds(&self) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+        let bytes = |text: &Option<OsString>| text.as_ref().map(|text| text.as_bytes().to_vec());
+        // What comes right behind a key is the key and a zero byte.
+        let behind = |text: &Option<OsString>| bytes(text).map(|key| [&key[..], &[0]].concat());
+        (bytes(&self.from).or(behind(&self.after)), bytes(&self.before).or(behind(&self.to)))
+    }
+
+    fn range(&self) -> ScanRange {
+        let prefix = self.prefix.as_ref().map(|prefix| ScanRange::prefix(prefix.as_bytes()));
+        let mut range = prefix.unwrap_or_else(ScanRange::all);
+        let (from, before) = self.bounds();
+        range.low = match (range.low, from) {
+            (Bound::Included(low), Some(from)) => Bound::Included(low.max(from)),
+            (low, from) => from.map_or(low, Bound::Included),
+        };
+        range.high = match (range.high, before) {
+            (Bound::Excluded(high), Some(before)) => Bound::Excluded(high.min(before)),
+            (high, before) => before.map_or(high, Bound::Excluded),
+        };
+        if self.reverse {
+            range.direction = Direction::Backward;
+        }
+        range
+    }
+
+    /// The same range as the server's listing takes it.
+    fn query(&self) -> String {
+        let mut query = format!("reverse={}", self.reverse);
+        let (from, before) = self.bounds();
+        let prefix = self.prefix.as_ref().map(|prefix| prefix.as_bytes().to_vec());
+        for (name, value) in [("prefix", prefix), ("from", from), ("to", before)] {
+            if let Some(value) = value {
+                query.push_str(&format!("&{name}={}", percent_encode(&value)));
+            }
+        }
+        query
+    }
+}
