@@ -1,7 +1,7 @@
 //! What a database call from Lua costs: the bridge alone over a double that does nothing, and with
 //! the engine behind it. Figures and how they were taken: docs/performance.md.
 
-use std::{hint::black_box, ops::Bound, sync::Arc, time::Duration};
+use std::{hint::black_box, ops::Bound, path::Path, sync::Arc, time::Duration};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use tokaido_script::{
@@ -9,7 +9,9 @@ use tokaido_script::{
 };
 use tokaido_store::{
     CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, NewRecord, ReadError,
-    ReadTransaction, Record, Store, WriteError, WriteTransaction, tree,
+    ReadTransaction, Record, Store, WriteError, WriteTransaction, cache, cdb,
+    composite::{CompositeStore, Mount, MountEngine},
+    tree,
 };
 
 const PROCEDURES: &str = r#"
@@ -18,6 +20,34 @@ local bench = {}
 
 bench.read = tokaido.read(function(tx, n)
   local db, key = tx.main, "key"
+  for i = 1, n do db:get(key) end
+end)
+
+bench.cache_get = tokaido.read(function(tx, n)
+  local db, key = tx.hot, "key"
+  db:put(key, "value")
+  for i = 1, n do db:get(key) end
+end)
+
+bench.cache_put = tokaido.read(function(tx, n)
+  local db, key, value = tx.hot, "key", "value"
+  for i = 1, n do db:put(key, value) end
+end)
+
+bench.cache_increment = tokaido.read(function(tx, n)
+  local db, key = tx.hot, "counter"
+  for i = 1, n do db:increment(key) end
+end)
+
+bench.cache_order = tokaido.read(function(tx, n)
+  local db = tx.hot
+  for i = 1, n do local key = tostring(i) db:put(key, key) end
+  for i = 1, n do db:get(tostring(i)) end
+  for i = 1, n do db:delete(tostring(i)) end
+end)
+
+bench.cdb_get = tokaido.read(function(tx, n)
+  local db, key = tx.file, "key"
   for i = 1, n do db:get(key) end
 end)
 
@@ -119,9 +149,28 @@ struct Bed {
 
 impl Bed {
     fn new() -> Self {
+        Self::with_mounts(|_| Vec::new())
+    }
+
+    /// With a cache and a file mounted.
+    fn mounted() -> Self {
+        Self::with_mounts(|directory| {
+            let path = directory.join("file.cdb");
+            let mut writer = cdb::Writer::create(&path, &cdb::Options::default()).unwrap();
+            writer.put(b"key", b"value").unwrap();
+            writer.finish().unwrap();
+            let hot = MountEngine::Cache(cache::Options::default());
+            let mounts = [("hot", hot), ("file", MountEngine::Cdb(path))];
+            mounts.map(|(name, engine)| Mount { name: name.to_owned(), engine }).into()
+        })
+    }
+
+    fn with_mounts(mounts: impl FnOnce(&Path) -> Vec<Mount>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store: Arc<dyn Store> =
-            Arc::new(tree::open(directory.path(), tree::Options::default()).unwrap());
+        let store = tree::open(directory.path(), tree::Options::default()).unwrap();
+        let mounts = mounts(directory.path());
+        let store = CompositeStore::new(Box::new(store), mounts).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
         let mut sources = Sources::default();
         sources.add(Source {
             module: "bench".to_owned(),
@@ -265,5 +314,37 @@ fn engine(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, bridge_alone, calls, engine);
+/// Caches and files, and what a tree costs beside them.
+fn mounted(c: &mut Criterion) {
+    let mut bed = Bed::mounted();
+    let mut group = c.benchmark_group("mounted");
+    let mut snapshot = bed.store.snapshot().unwrap();
+    for (name, operations) in [
+        ("bench.cache_get", 100_000),
+        ("bench.cache_put", 100_000),
+        ("bench.cache_increment", 100_000),
+        ("bench.cache_order", 300_000),
+        ("bench.cdb_get", 100_000),
+    ] {
+        let id = bed.id(name);
+        group.throughput(Throughput::Elements(operations));
+        group.bench_function(name, |b| {
+            let arguments = [Value::Integer(100_000)];
+            b.iter(|| bed.vm.call(id, Transaction::Read(&mut *snapshot), &arguments).unwrap());
+        });
+    }
+    let id = bed.id("bench.get");
+    let mut writer = bed.store.writer().unwrap();
+    group.throughput(Throughput::Elements(100_000));
+    group.bench_function("bench.get", |b| {
+        b.iter(|| {
+            let transaction = Transaction::Write(writer.begin().unwrap());
+            bed.vm.call(id, transaction, &[Value::Integer(100_000)]).unwrap();
+            writer.commit().unwrap();
+            writer.flush().unwrap();
+        });
+    });
+}
+
+criterion_group!(benches, bridge_alone, calls, engine, mounted);
 criterion_main!(benches);

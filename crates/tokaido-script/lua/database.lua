@@ -4,9 +4,16 @@
 -- Errors are raised at level 3 from a helper called by the method, or 2 in the method itself: both
 -- name the line in the procedure. No call to a helper may be a tail call, or the level is wrong.
 
-local core = ...
+-- The file is loaded once for each class of databases whose native functions are its own: only
+-- functions that never change become constants of a trace. A class of that kind has a prefix, and
+-- takes what has none of that name from the common functions.
 
-local native, text = core.native, core.text
+local core, class, prefix = ...
+
+local native = setmetatable({}, {
+  __index = function(_, name) return core.native[prefix .. name] or core.native[name] end,
+})
+local text = core.text
 local context, reply, ffi_string, fail = native.context, native.reply, native.string, native.fail
 local key_text, value_text, integer = text.key, text.value, text.integer
 local type, pairs, error = type, pairs, error
@@ -76,6 +83,18 @@ function Database:get_many(keys)
     if many_next(context) == YES then
       found[keys[i]] = ffi_string(reply.data, reply.data_len)
     end
+  end
+  return found
+end
+
+local all_run = native.all_run
+function Database:get_all(key)
+  if type(key) ~= "string" then key = key_text(key, self) end
+  if all_run(context, self.index, key, #key) ~= YES then fail() end
+  local found = {}
+  for i = 1, reply.number do
+    many_next(context)
+    found[i] = ffi_string(reply.data, reply.data_len)
   end
   return found
 end
@@ -249,4 +268,4 @@ function Database:clear()
   if clear(context, self.index) ~= YES then fail() end
 end
 
-core.Database = Database
+core[class] = Database

@@ -68,9 +68,9 @@ local OPTIONS = {
 local function option_key(range, name)
   local key = range[name]
   if key == nil then return nil end
-  local bytes = text.bytes_of(key, 5)
+  local bytes = text.bytes_of(key, 6)
   if bytes then return bytes end
-  error(name .. " is a string or a number, this is " .. text.described(key), 5)
+  error(name .. " is a string or a number, this is " .. text.described(key), 6)
 end
 
 -- The tighter of two bounds; `key` wins where `is_tighter` says so, or by excluding the same key.
@@ -102,26 +102,34 @@ local function check_options(range)
   for name in pairs(range) do
     if not OPTIONS[name] then
       error("a scan has no option '" .. tostring(name)
-        .. "'; there are prefix, from, after, to, before, reverse, limit", 4)
+        .. "'; there are prefix, from, after, to, before, reverse, limit", 5)
     end
   end
-  if range.limit ~= nil then text.number(range.limit, "limit", 4) end
+  if range.limit ~= nil then text.number(range.limit, "limit", 5) end
 end
 
--- What a scan starts from, or nil if it is known to be empty.
-local function begin(self, range)
+-- The options and bounds of a range. Called by a function that the method calls, for the level of
+-- its errors.
+local function read_range(self, range)
   if range == nil then
     range = {}
   elseif type(range) == "string" or type(range) == "number" then
     range = { prefix = range }
   elseif type(range) ~= "table" then
-    error("a scan takes a prefix or a table, this is " .. text.described(range), 3)
+    error("a scan takes a prefix or a table, this is " .. text.described(range), 4)
   end
   check_options(range)
   if type(self) ~= "table" or type(self.index) ~= "number" then
-    error("call a database's methods with a colon, as in db:scan()", 3)
+    error("call a database's methods with a colon, as in db:scan()", 4)
   end
-  local low, low_included, high, high_included = bounds(range)
+  return range, bounds(range)
+end
+core.read_range = read_range
+
+-- What a scan starts from, or nil if it is known to be empty.
+local function begin(self, range)
+  local low, low_included, high, high_included
+  range, low, low_included, high, high_included = read_range(self, range)
   if self.index < 0 or high == "" then return nil end
   local plan = self.index
   local from, from_included, far, far_included = low, low_included, high, high_included

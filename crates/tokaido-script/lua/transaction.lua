@@ -5,7 +5,7 @@
 
 local core = ...
 
-local native, Database = core.native, core.Database
+local native = core.native
 local context, reply, fail = native.context, native.reply, native.fail
 local open, now, writable = native.open, native.now, native.writable
 local type, error, rawset, setmetatable = type, error, rawset, setmetatable
@@ -21,13 +21,18 @@ local function no_method(_, name)
   error("a database has no method '" .. tostring(name) .. "'", 2)
 end
 
-setmetatable(Database, { __index = no_method })
-local database_meta = {
-  __index = Database,
-  __newindex = refuse_field,
-  __tostring = function(self) return "database " .. self.name end,
-  __metatable = false,
-}
+local function meta_of(class)
+  setmetatable(class, { __index = no_method })
+  return {
+    __index = class,
+    __newindex = refuse_field,
+    __tostring = function(self) return "database " .. self.name end,
+    __metatable = false,
+  }
+end
+
+-- By the engine that `open` tells; src/bridge/databases.rs has the same numbers.
+local METAS = { [0] = meta_of(core.Database), meta_of(core.Cache), meta_of(core.Cdb) }
 
 local Transaction = {}
 
@@ -39,8 +44,9 @@ local function database(self, name, level)
   end
   local code = open(context, name, #name)
   if code ~= YES and code ~= NO then fail(level + 1) end
-  local index = code == YES and reply.number or UNMADE
-  local made = setmetatable({ index = index, name = name }, database_meta)
+  local index, engine = UNMADE, 0
+  if code == YES then index, engine = reply.number, reply.flags end
+  local made = setmetatable({ index = index, name = name }, METAS[engine])
   if index ~= UNMADE and Transaction[name] == nil then rawset(self, name, made) end
   return made
 end

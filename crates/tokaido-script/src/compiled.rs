@@ -1,10 +1,17 @@
 //! Shows that database calls in a loop become machine code: a loop over each hot call must end in a
 //! trace that loops, with no abort and nothing that leaves it for the interpreter on the way.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use mlua::{Function, Table};
-use tokaido_store::{Store, transact};
+use tokaido_store::{
+    Store, cache, cdb,
+    composite::{CompositeStore, Mount, MountEngine},
+    transact,
+};
 
 use crate::{Limits, Source, Sources, Transaction, Value, Vm};
 
@@ -38,12 +45,28 @@ const OBSERVER: &str = r#"
     return events
 "#;
 
-/// Runs `loop`, the body of a write procedure over `db` and `n`, and gives the compiler's events.
-fn observe(body: &str) -> Vec<String> {
-    let memory = store::MemoryStore::new();
-    let store: Arc<dyn Store> = Arc::new(memory);
+/// A store in memory with a cache `hot` and a file `ports` beside it.
+fn composite(directory: &Path) -> Arc<dyn Store> {
+    let path = directory.join("ports.cdb");
+    let mut writer = cdb::Writer::create(&path, &cdb::Options::default()).unwrap();
+    for i in 0..100 {
+        writer.put(format!("k{i:02}").as_bytes(), b"7").unwrap();
+    }
+    writer.finish().unwrap();
+    let options = cache::Options { bytes_max: 1 << 20, ..cache::Options::default() };
+    let mounts = [("hot", MountEngine::Cache(options)), ("ports", MountEngine::Cdb(path))];
+    let mounts = mounts.map(|(name, engine)| Mount { name: name.to_owned(), engine });
+    let memory = Box::new(store::MemoryStore::new());
+    Arc::new(CompositeStore::new(memory, mounts.into()).unwrap())
+}
+
+/// Runs `loop`, the body of a write procedure over `db`, of that name, and `n`, and gives the
+/// compiler's events.
+fn observe(database: &str, body: &str) -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let store = composite(directory.path());
     let text = format!(
-        "local tokaido = require 'tokaido'\nreturn {{ f = tokaido.write(function(tx, n) local db = tx.main\n{body}\nend) }}"
+        "local tokaido = require 'tokaido'\nreturn {{ f = tokaido.write(function(tx, n) local db = tx.{database}\n{body}\nend) }}"
     );
     let mut sources = Sources::default();
     let path = PathBuf::from("m.lua");
@@ -53,15 +76,17 @@ fn observe(body: &str) -> Vec<String> {
     let procedure = vm.find(b"m.f").unwrap();
 
     let mut writer = store.writer().unwrap();
-    let main = store.database("main").unwrap();
-    transact::<_, tokaido_store::WriteError>(&mut *writer, |tx| {
-        for i in 0..100 {
-            let record = tokaido_store::NewRecord::of(b"7");
-            tx.put(main, format!("k{i:02}").as_bytes(), record)?;
-        }
-        Ok(())
-    })
-    .unwrap();
+    for name in ["main", "hot"] {
+        let database = store.database(name).unwrap();
+        transact::<_, tokaido_store::WriteError>(&mut *writer, |tx| {
+            for i in 0..100 {
+                let record = tokaido_store::NewRecord::of(b"7");
+                tx.put(database, format!("k{i:02}").as_bytes(), record)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    }
     let lua = vm.engine_for_tests().lua();
     let registry = |name: &str| lua.named_registry_value::<Table>(name).unwrap();
     let jit: Table = registry("_LOADED").get("jit").unwrap();
@@ -78,8 +103,8 @@ fn observe(body: &str) -> Vec<String> {
 /// The body has its loop at line 3. What the prelude's own functions compile to does not matter,
 /// as long as the loop over them stays on its trace and the exits from it join it again.
 #[track_caller]
-fn assert_compiles(body: &str) {
-    let events = observe(body);
+fn assert_compiles(database: &str, body: &str) {
+    let events = observe(database, body);
     let shown = events.join("\n");
     assert!(events.iter().any(|event| event == "m.lua:3: loop"), "no loop trace:\n{body}\n{shown}");
     for event in events.iter().filter(|event| event.starts_with("m.lua:")) {
@@ -89,15 +114,16 @@ fn assert_compiles(body: &str) {
 }
 
 macro_rules! compiles {
-    ($($name:ident: $body:expr;)*) => {$(
+    ($database:literal; $($name:ident: $body:expr;)*) => {$(
         #[test]
         fn $name() {
-            assert_compiles($body);
+            assert_compiles($database, $body);
         }
     )*};
 }
 
 compiles! {
+    "main";
     get_compiles: "for i = 1, n do db:get('k01') end";
     get_of_absent_compiles: "for i = 1, n do db:get('absent') end";
     get_through_tx_compiles: "for i = 1, n do tx.main:get('k01') end";
@@ -128,11 +154,46 @@ compiles! {
     scan_with_limit_compiles: "for k, v in db:scan{limit = 99} do end";
     keys_compile: "for k in db:keys() do end";
     get_many_compiles: "for i = 1, n do db:get_many{'k01', 'k02'} end";
+    get_all_compiles: "for i = 1, n do db:get_all('k01') end";
+}
+
+compiles! {
+    "hot";
+    cache_get_compiles: "for i = 1, n do db:get('k01') end";
+    cache_get_of_absent_compiles: "for i = 1, n do db:get('absent') end";
+    cache_get_through_tx_compiles: "for i = 1, n do tx.hot:get('k01') end";
+    cache_get_with_changing_key_compiles: "for i = 1, n do db:get(tostring(i)) end";
+    cache_exists_compiles: "for i = 1, n do db:exists('k01') end";
+    cache_record_compiles: "for i = 1, n do db:record('k01') end";
+    cache_put_compiles: "for i = 1, n do db:put('k01', 'v') end";
+    cache_put_of_numbers_compiles: "for i = 1, n do db:put(i, i) end";
+    cache_add_compiles: "for i = 1, n do db:add(tostring(i), 'v') end";
+    cache_replace_compiles: "for i = 1, n do db:replace('k01', 'v') end";
+    cache_compare_and_set_compiles: "for i = 1, n do db:compare_and_set('k01', '7', '7') end";
+    cache_delete_compiles: "for i = 1, n do db:delete(tostring(i)) end";
+    cache_increment_compiles: "for i = 1, n do db:increment('k01') end";
+    cache_increment_float_compiles: "for i = 1, n do db:increment_float('k01', 0.5) end";
+    cache_append_compiles: "for i = 1, n do db:append('k01', 'x') end";
+    cache_expire_compiles: "for i = 1, n do db:expire('k01', 60000) end";
+    cache_ttl_compiles: "for i = 1, n do db:ttl('k01') end";
+    cache_get_many_compiles: "for i = 1, n do db:get_many{'k01', 'k02'} end";
+    cache_scan_compiles: "for k, v in db:scan() do end";
+    cache_scan_of_a_range_compiles: "for k, v in db:scan{prefix = 'k', limit = 99} do end";
+    cache_keys_compile: "for k in db:keys() do end";
+    a_tree_and_a_cache_in_one_loop_compile:
+        "local t = tx.main for i = 1, n do if not db:get('a') then db:put('a', t:get('k01')) end end";
+}
+
+compiles! {
+    "ports";
+    cdb_get_compiles: "for i = 1, n do db:get('k01') end";
+    cdb_get_all_compiles: "for i = 1, n do db:get_all('k01') end";
+    cdb_scan_compiles: "for k, v in db:scan() do end";
 }
 
 /// The canary: what is known not to compile must be told from what does.
 #[test]
 fn the_observer_sees_what_does_not_compile() {
-    let events = observe("for i = 1, n do string.gsub(db:get('k01'), '%d', 'x') end");
+    let events = observe("main", "for i = 1, n do string.gsub(db:get('k01'), '%d', 'x') end");
     assert!(!events.iter().any(|event| event == "m.lua:3: loop"), "{events:?}");
 }

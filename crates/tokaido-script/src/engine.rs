@@ -19,11 +19,14 @@ use crate::{
 };
 
 /// The prelude, in the order in which its files build on each other.
-const PRELUDE: [(&str, &str); 14] = [
+const PRELUDE: [(&str, &str); 17] = [
     ("native", include_str!("../lua/native.lua")),
     ("text", include_str!("../lua/text.lua")),
     ("database", include_str!("../lua/database.lua")),
+    ("cache", include_str!("../lua/database.lua")),
+    ("cdb", include_str!("../lua/cdb.lua")),
     ("scan", include_str!("../lua/scan.lua")),
+    ("pages", include_str!("../lua/pages.lua")),
     ("transaction", include_str!("../lua/transaction.lua")),
     ("procedure", include_str!("../lua/procedure.lua")),
     ("json", include_str!("../lua/json.lua")),
@@ -379,6 +382,8 @@ fn run_prelude(lua: &Lua, context: *mut Context) -> mlua::Result<Table> {
                 let reply = LightUserData(reply.cast());
                 chunk.call::<()>((&core, &functions, address, reply))?;
             }
+            "database" => chunk.call::<()>((&core, "Database", ""))?,
+            "cache" => chunk.call::<()>((&core, "Cache", "cache_"))?,
             "json" => {
                 // SAFETY: both keep to the rules of C functions, and are given the context.
                 let (encode, decode) = unsafe {

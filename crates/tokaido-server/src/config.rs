@@ -10,7 +10,14 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use tokaido_store::tree::{self, MEMTABLE_BYTES_DEFAULT, SyncMode};
+use tokaido_store::{
+    composite::Mount,
+    tree::{self, MEMTABLE_BYTES_DEFAULT, SyncMode},
+};
+
+mod databases;
+
+pub use databases::{Bytes, DatabaseConfig, Databases};
 
 /// The port that a server listens on unless told otherwise: 53 stations, from 7 in the morning.
 pub const PORT_DEFAULT: u16 = 7653;
@@ -39,6 +46,9 @@ pub struct Config {
     pub sync: SyncMode,
     /// What is logged, as `tracing` filters are written.
     pub log: String,
+    /// Databases of other engines than `tree`.
+    #[serde(skip_serializing_if = "Databases::is_empty")]
+    pub databases: Databases,
     /// Sizes and times.
     pub limits: Limits,
 }
@@ -81,6 +91,7 @@ impl Default for Config {
             password: None,
             sync: SyncMode::Always,
             log: "info".to_owned(),
+            databases: Databases::new(),
             limits: Limits::default(),
         }
     }
@@ -212,6 +223,12 @@ impl Config {
             memtable_bytes: self.limits.memtable_bytes,
             ..tree::Options::default()
         }
+    }
+
+    /// What is mounted beside the store.
+    #[must_use]
+    pub fn mounts(&self) -> Vec<Mount> {
+        databases::mounts(&self.databases)
     }
 
     /// The number of worker threads that this machine gets.
@@ -347,7 +364,7 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `directory`, `procedures`, `workers`, `password`, `sync`, `log`, `limits`
+        unknown field `lissten`, expected one of `listen`, `directory`, `procedures`, `workers`, `password`, `sync`, `log`, `databases`, `limits`
         ");
         assert!(parse("listen = [\"localhost\"]").is_err());
         assert!(parse("[limits]\nidle_ms = -1").is_err());
@@ -368,6 +385,36 @@ mod tests {
         let config = parse("[limits]\nscript_ms = 0").expect("it parses");
         let error = config.validate().expect_err("zero");
         assert_eq!(error.to_string(), "option limits.script_ms: must be at least 1");
+    }
+
+    /// The example has no such database, so it shows them in comments.
+    #[test]
+    fn the_databases_of_the_example_are_what_they_look_like() {
+        let shown = EXAMPLE.lines().skip_while(|line| *line != "# [databases.sessions]");
+        let shown = shown.take_while(|line| line.starts_with('#'));
+        let text: String = shown.map(|line| format!("{}\n", line[1..].trim_start())).collect();
+        let config = parse(&text).expect("it parses");
+        let cache = DatabaseConfig::Cache { bytes: Bytes(256 << 20), shards: 0 };
+        let cdb = DatabaseConfig::Cdb { file: PathBuf::from("files/companies.cdb") };
+        let expected = [("companies".to_owned(), cdb), ("sessions".to_owned(), cache)];
+        assert_eq!(config.databases, Databases::from(expected));
+        assert_eq!(config.mounts().len(), 2);
+    }
+
+    #[test]
+    fn a_mistake_in_a_database_is_named() {
+        let message = |text: &str| parse(text).expect_err(text).to_string();
+        let misspelt = message("[databases.a]\nengine = \"cache\"\nbytes = 1\nshard = 1");
+        assert!(misspelt.contains("unknown field `shard`"), "{misspelt}");
+        let unknown = message("[databases.a]\nengine = \"hash\"");
+        assert!(unknown.contains("expected one of `tree`, `cache`, `cdb`"), "{unknown}");
+        let unit = message("[databases.a]\nengine = \"cache\"\nbytes = \"1 MB\"");
+        assert!(unit.contains("\"1 MB\" is no number of bytes"), "{unit}");
+        assert!(message("[databases.a]\nengine = \"cache\"").contains("missing field `bytes`"));
+        assert!(message("[databases.a]\nengine = \"cdb\"").contains("missing field `file`"));
+        assert!(message("[databases.a]\nbytes = 1").contains("missing field `engine`"));
+        let tree = parse("[databases.a]\nengine = \"tree\"").expect("an entry that says nothing");
+        assert!(tree.mounts().is_empty());
     }
 
     #[test]

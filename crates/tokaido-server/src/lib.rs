@@ -23,6 +23,9 @@ mod threads;
 mod worker;
 mod writer;
 
-pub use config::{Config, ConfigError, Limits, PORT_DEFAULT, Password, WORKERS_MAX};
+pub use config::{
+    Bytes, Config, ConfigError, DatabaseConfig, Databases, Limits, PORT_DEFAULT, Password,
+    WORKERS_MAX,
+};
 pub use server::{Server, StartError};
 pub use shared::{Counters, Shared, SharedOptions};

@@ -23,7 +23,7 @@ use prometheus_client::{
     },
     registry::Registry,
 };
-use tokaido_store::{DatabaseStatistics, ReadError, ReadTransaction, Store};
+use tokaido_store::{DatabaseStatistics, Engine, ReadError, ReadTransaction, Store, cache};
 
 use crate::procedures::Procedures;
 
@@ -99,8 +99,13 @@ impl Metrics {
     pub(crate) fn encode(
         self: &Arc<Self>,
         procedures: &Arc<Procedures>,
-        databases: Vec<(String, DatabaseStatistics)>,
+        databases: &DatabasesStatistics<'_>,
     ) -> Result<String, fmt::Error> {
+        let caches = databases.iter().filter_map(|(name, engine, _)| match engine {
+            Engine::Cache(cache) => Some((name.clone(), cache.statistics())),
+            _ => None,
+        });
+        let databases = databases.iter().map(|(name, _, d)| (name.clone(), *d));
         let mut registry = Registry::with_prefix("tokaido");
         registry.register(
             "write_group_seconds",
@@ -111,7 +116,8 @@ impl Metrics {
         registry.register_collector(Box::new(Numbers {
             metrics: self.clone(),
             procedures: procedures.clone(),
-            databases,
+            caches: caches.collect(),
+            databases: databases.collect(),
         }));
         let mut text = String::new();
         encode(&mut text, &registry)?;
@@ -119,14 +125,18 @@ impl Metrics {
     }
 }
 
+/// Databases by name, what stands behind each, and what it holds.
+pub(crate) type DatabasesStatistics<'s> = Vec<(String, Engine<'s>, DatabaseStatistics)>;
+
 /// What each database holds, in the order of their names.
-pub(crate) fn database_statistics(
-    store: &dyn Store,
+pub(crate) fn database_statistics<'s>(
+    store: &'s dyn Store,
     transaction: &mut dyn ReadTransaction,
-) -> Result<Vec<(String, DatabaseStatistics)>, ReadError> {
+) -> Result<DatabasesStatistics<'s>, ReadError> {
     let mut databases = store.databases();
     databases.sort_by(|a, b| a.1.cmp(&b.1));
-    databases.into_iter().map(|(id, name)| Ok((name, transaction.statistics(id)?))).collect()
+    let held = |(id, name)| Ok((name, store.engine(id), transaction.statistics(id)?));
+    databases.into_iter().map(held).collect()
 }
 
 /// Finds a part in a whole.
@@ -137,6 +147,7 @@ struct Numbers {
     metrics: Arc<Metrics>,
     procedures: Arc<Procedures>,
     databases: Vec<(String, DatabaseStatistics)>,
+    caches: Vec<(String, cache::Statistics)>,
 }
 
 impl fmt::Debug for Numbers {
@@ -163,7 +174,8 @@ impl Collector for Numbers {
         let failed = metrics.groups_failed.load(Relaxed);
         counter(out, "write_groups_failed", "Groups that were not durable", failed)?;
         self.encode_procedures(out)?;
-        self.encode_databases(out)
+        self.encode_databases(out)?;
+        self.encode_caches(out)
     }
 }
 
@@ -210,6 +222,18 @@ impl Numbers {
         family("database_records", "Records", |d| d.records)?;
         family("database_key_bytes", "Bytes of all keys", |d| d.key_bytes)?;
         family("database_value_bytes", "Bytes of all values", |d| d.value_bytes)
+    }
+
+    fn encode_caches(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let each = |read: fn(&cache::Statistics) -> u64| {
+            self.caches.iter().map(move |(name, c)| ([("database", name.as_str())], read(c)))
+        };
+        counters(out, "cache_hits", "Reads that found a record", each(|c| c.hits))?;
+        counters(out, "cache_misses", "Reads that found none", each(|c| c.misses))?;
+        counters(out, "cache_evicted", "Records that went to make room", each(|c| c.evicted))?;
+        counters(out, "cache_expired", "Records removed as expired", each(|c| c.expired))?;
+        gauges(out, "cache_bytes", "Bytes that a cache has allocated", each(|c| c.bytes_used))?;
+        gauges(out, "cache_bytes_max", "Most bytes that a cache takes", each(|c| c.bytes_max))
     }
 }
 

@@ -8,7 +8,11 @@ use std::{
 };
 
 use tokaido_script::{LoadError, Procedure, Sources, Vm, VmError};
-use tokaido_store::{DatabaseError, OpenError, ReadError, Store, WriteError, tree};
+use tokaido_store::{
+    DatabaseError, OpenError, ReadError, Store, WriteError,
+    composite::{CompositeStore, MountError},
+    tree,
+};
 use tokio::sync::{mpsc, watch};
 
 use crate::{
@@ -34,6 +38,9 @@ pub enum StartError {
     /// The store cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// A database of another engine cannot be served.
+    #[error("{0} (see [databases] in the configuration)")]
+    Mount(#[from] MountError),
     /// The store cannot have the database `main`.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -99,6 +106,7 @@ impl Server {
         let addresses: Vec<_> = listeners.iter().filter_map(|l| l.local_addr().ok()).collect();
         let sources = Arc::new(read_sources(&config)?);
         let store = tree::open(&config.directory, config.store_options())?;
+        let store = CompositeStore::new(Box::new(store), config.mounts())?;
         let store: Arc<dyn Store> = Arc::new(store);
         let loaded = Loaded::new(&store, &sources, &config)?;
         let options = SharedOptions {

@@ -106,7 +106,7 @@ fn the_databases_are_listed_with_what_they_hold() {
     let server = TestServer::start();
     server.http("PUT /v1/db/stations/53", "", "Otsu");
     let listing = server.http("GET /v1/db", "", "");
-    insta::assert_snapshot!(listing.text(), @r#"{"databases":[{"key_bytes":0,"name":"main","records":0,"value_bytes":0},{"key_bytes":2,"name":"stations","records":1,"value_bytes":4}]}"#);
+    insta::assert_snapshot!(listing.text(), @r#"{"databases":[{"engine":"tree","key_bytes":0,"name":"main","records":0,"value_bytes":0},{"engine":"tree","key_bytes":2,"name":"stations","records":1,"value_bytes":4}]}"#);
 }
 
 #[test]

@@ -20,14 +20,42 @@ impl DatabaseId {
         Self(index as u16)
     }
 
-    /// The place in the engine's table of databases.
+    /// The id of the `slot`th database that is [mounted](crate::composite) beside the store's own.
+    ///
+    /// # Panics
+    /// If `slot` is not below [`limits::MOUNTS_MAX`].
+    #[must_use]
+    pub fn from_mount(slot: usize) -> Self {
+        assert!(slot < limits::MOUNTS_MAX, "mount {slot} is over the limit");
+        Self((limits::DATABASES_MAX + slot) as u16)
+    }
+
+    /// The id that [`index`](Self::index) gave as a number; `None` for any other number.
+    #[must_use]
+    pub fn from_number(number: usize) -> Option<Self> {
+        (number < limits::DATABASES_MAX + limits::MOUNTS_MAX).then_some(Self(number as u16))
+    }
+
+    /// The place in the engine's table of databases. Those of mounted databases come after those
+    /// that any engine uses.
+    #[inline]
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// Which one of the mounted databases this is; `None` for one of the store's own.
+    #[inline]
+    #[must_use]
+    pub fn mount(self) -> Option<usize> {
+        self.index().checked_sub(limits::DATABASES_MAX)
+    }
 }
 
 /// What one database holds, known without counting.
+///
+/// A cache does not count keys apart from values: all its records, with their headers, are in
+/// `value_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatabaseStatistics {
     /// Records, with those that have expired and were not removed yet.

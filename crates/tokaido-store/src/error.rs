@@ -67,6 +67,17 @@ pub enum ReadError {
         /// The length of the key that was given.
         len: usize,
     },
+    /// The keys of the database have no order.
+    #[error(
+        "the database is a cache or a constant one, whose keys have no order: it can be gone through as a whole, but not in reverse or from a key on"
+    )]
+    Unordered,
+    /// The database has an order, or is none that pages can be had of.
+    #[error("the database is gone through in the order of its keys, not page by page")]
+    NoPages,
+    /// A scan cannot go on.
+    #[error("the file of this database was replaced since the scan began; begin the scan again")]
+    CursorLost,
     /// What is stored cannot be understood.
     #[error("a stored record is damaged: {what}; restore a backup")]
     Damaged {
@@ -98,6 +109,14 @@ pub enum WriteError {
     /// The transaction writes more than one may.
     #[error("one transaction may write {writes} records and {bytes} bytes, this one wants more; split the work", writes = limits::TRANSACTION_WRITES_MAX, bytes = limits::TRANSACTION_BYTES_MAX)]
     TransactionTooLarge,
+    /// The database is a file that is only read.
+    #[error(
+        "a constant database (cdb) is not written to; make a new file with `tokaido cdb make`, and rename it over the one that is served"
+    )]
+    ReadOnly,
+    /// The record changed between being read and being written, again and again.
+    #[error("others changed the record each time it was to be written; nothing was, try again")]
+    Raced,
     /// Another writer is at work: a store has one at a time.
     #[error("the store has a writer already; wait until it is dropped")]
     WriterBusy,

@@ -55,7 +55,8 @@
 //!
 //! [`tree`] is the durable engine, behind [`open`]. [`cache`] holds records in memory, bounded in
 //! bytes, and forgets what is not used. [`cdb`] reads and makes constant databases. There is an
-//! example for each in `examples/`.
+//! example for each in `examples/`. [`composite`] mounts caches and constant databases beside a
+//! store, by name and under the same traits.
 //!
 //! Protocols and scripts are written against traits, so that they run on any engine: a [`Store`]
 //! gives [`Snapshot`]s to readers and one [`Writer`] to whoever commits; [`ReadTransaction`] and
@@ -67,6 +68,7 @@
 pub mod cache;
 pub mod cdb;
 mod clock;
+pub mod composite;
 mod database;
 mod embedded;
 mod error;
@@ -90,5 +92,5 @@ pub use operations::{
 };
 pub use record::{Entry, NewRecord, Record};
 pub use scan::{ScanRange, Scanner};
-pub use store::{CommitNumber, Snapshot, Store, Writer, transact};
+pub use store::{CommitNumber, Engine, Snapshot, Store, Writer, transact};
 pub use transaction::{Direction, ReadTransaction, WriteTransaction};

@@ -15,6 +15,9 @@ pub const TRANSACTION_BYTES_MAX: usize = 256 << 20;
 /// Most named databases in one store.
 pub const DATABASES_MAX: usize = 256;
 
+/// Most databases that are mounted beside those of a store: caches and constant databases.
+pub const MOUNTS_MAX: usize = 64;
+
 /// Longest name of a database, in bytes.
 pub const DATABASE_NAME_LEN_MAX: usize = 64;
 

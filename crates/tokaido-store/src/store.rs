@@ -1,12 +1,46 @@
 //! The trait behind which an engine stands, and the loop that runs a transaction on any of them.
 
+use std::sync::Arc;
+
 use crate::{
     CommitError, DatabaseError, DatabaseId, ReadError, ReadTransaction, TransactError, WriteError,
-    WriteTransaction, limits,
+    WriteTransaction, cache::Cache, limits,
 };
 
 /// The number of a committed transaction. They grow, and are never used twice.
 pub type CommitNumber = u64;
+
+/// What stands behind one database.
+#[derive(Clone, Copy)]
+pub enum Engine<'s> {
+    /// Ordered, and part of every transaction.
+    Transactional,
+    /// A cache: each call is atomic alone, is seen at once, and no rollback takes it back. Within
+    /// a transaction that holds for each `get`, `put` and `delete`; for what reads and then writes,
+    /// use the cache itself, or [`Cache::transact`].
+    Cache(&'s Arc<Cache>),
+    /// A file that is only read.
+    Cdb,
+}
+
+impl Engine<'_> {
+    /// As the configuration and listings call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Transactional => "tree",
+            Self::Cache(_) => "cache",
+            Self::Cdb => "cdb",
+        }
+    }
+
+    /// Whether [`seek`](ReadTransaction::seek) goes through its keys, or
+    /// [`page`](ReadTransaction::page) does.
+    #[must_use]
+    pub fn is_ordered(self) -> bool {
+        matches!(self, Self::Transactional)
+    }
+}
 
 /// An engine: named databases under one clock and one sequence of transactions.
 pub trait Store: Send + Sync {
@@ -23,6 +57,13 @@ pub trait Store: Send + Sync {
 
     /// All databases that [`find_database`](Self::find_database) finds, in the order of their ids.
     fn databases(&self) -> Vec<(DatabaseId, String)>;
+
+    /// What stands behind a database: of a plain engine, the engine itself;
+    /// [`CompositeStore`](crate::composite::CompositeStore) has others, too.
+    fn engine(&self, database: DatabaseId) -> Engine<'_> {
+        let _ = database;
+        Engine::Transactional
+    }
 
     /// A view of what is committed now. It never waits for a writer.
     ///

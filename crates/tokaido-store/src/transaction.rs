@@ -51,6 +51,22 @@ pub trait ReadTransaction {
         Ok(())
     }
 
+    /// Visits every record under `key`, in order. Only a constant database can have more than one.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    fn get_all(
+        &mut self,
+        database: DatabaseId,
+        key: &[u8],
+        visit: &mut dyn FnMut(Record<'_>),
+    ) -> Result<(), ReadError> {
+        if let Some(record) = self.get(database, key)? {
+            visit(record);
+        }
+        Ok(())
+    }
+
     /// The nearest entry from `from` on in `direction`: with `Included(k)` the entry of `k` itself
     /// or, without one, its neighbour; with `Excluded(k)` the neighbour; `Unbounded` is the end of
     /// the database that the direction starts at.
@@ -61,13 +77,32 @@ pub trait ReadTransaction {
     /// ranges and limits.
     ///
     /// # Errors
-    /// [`ReadError::KeyLength`] if the bound is longer than a key may be.
+    /// [`ReadError::KeyLength`] if the bound is longer than a key may be; [`ReadError::Unordered`]
+    /// where keys have no order: see [`page`](Self::page).
     fn seek<'t>(
         &'t mut self,
         database: DatabaseId,
         from: Bound<&[u8]>,
         direction: Direction,
     ) -> Result<Option<Entry<'t>>, ReadError>;
+
+    /// Visits about `records` entries of a database whose keys have no order, and gives the cursor
+    /// to go on with, below 2^52; `None` at the end. Begin with 0. What is there from the first
+    /// page to the last is visited, of a cache perhaps twice; a page may be empty before the end.
+    ///
+    /// # Errors
+    /// [`ReadError::NoPages`] where keys have an order; [`ReadError::CursorLost`] if what the cursor
+    /// led into is no more.
+    fn page(
+        &mut self,
+        database: DatabaseId,
+        cursor: u64,
+        records: usize,
+        visit: &mut dyn FnMut(Entry<'_>),
+    ) -> Result<Option<u64>, ReadError> {
+        let _ = (database, cursor, records, visit);
+        Err(ReadError::NoPages)
+    }
 
     /// Calls `visit` for the entries from `from` on in `direction`, as [`seek`](Self::seek) would
     /// give them one by one, until it breaks off. The fastest way through many records.

@@ -23,6 +23,10 @@ mod workloads;
 
 use std::{error::Error, process::ExitCode};
 
+// As in the program: much of what a loop in Lua does is to make and free strings.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// Samples of each subject, after one that does not count.

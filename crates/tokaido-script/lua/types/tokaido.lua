@@ -48,7 +48,10 @@ function Transaction:is_writable() end
 ---@field reverse boolean? from the greatest to the smallest
 ---@field limit integer? stop after so many
 
----Keys and values, ordered by key as bytes.
+---Keys and values, ordered by key as bytes. One that the configuration makes a cache or a constant
+---database (cdb) has the same methods, and no order. A cache is no part of the transaction: a call
+---is atomic alone, takes effect at once, also in a read procedure, and stays if the procedure fails.
+---A constant database raises where it would be written to.
 ---@class tokaido.Database
 ---@field name string
 local Database = {}
@@ -73,6 +76,11 @@ function Database:record(key) end
 ---@param keys K[]
 ---@return table<K, string>
 function Database:get_many(keys) end
+
+---The values of every record under a key. Only a constant database can have more than one.
+---@param key tokaido.Bytes
+---@return string[]
+function Database:get_all(key) end
 
 ---Puts a record, in place of what was there. Without options it has no flags and never expires.
 ---@param key tokaido.Bytes
@@ -153,7 +161,8 @@ function Database:size() end
 ---Deletes every record.
 function Database:clear() end
 
----Keys and values of a range, in order: `for key, value in db:scan{prefix = "a"} do`. The loop may
+---Keys and values of a range, in order of the keys (a constant database: of the file; a cache: in
+---none, and all of both is gone through, whatever the range, and never in reverse): `for key, value in db:scan{prefix = "a"} do`. The loop may
 ---write to the database, and may be left at any time. A string alone is a prefix.
 ---@param range (tokaido.Range|tokaido.Bytes)?
 ---@return fun(state: any, key: string?): string?, string?

@@ -10,10 +10,11 @@ use std::{
 
 use tokaido_store::{
     DatabaseId, IncrementError, ReadError, ReadTransaction, Record, Snapshot, Store, WriteError,
-    WriteTransaction, Writer, limits,
+    WriteTransaction, Writer,
+    cache::{Cache, CacheError},
 };
 
-use super::{Exchange, host::SharedFunction, many::Many};
+use super::{Exchange, host::SharedFunction, many::Many, pages::Page};
 use crate::{Transaction, Value, convert::Converter};
 
 /// No, nothing, not there.
@@ -88,7 +89,10 @@ impl Fault {
 impl From<ReadError> for Fault {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::KeyLength { .. } => Self::refused(error),
+            ReadError::KeyLength { .. }
+            | ReadError::Unordered
+            | ReadError::NoPages
+            | ReadError::CursorLost => Self::refused(error),
             _ => Self::Poisoned(error.to_string()),
         }
     }
@@ -98,9 +102,17 @@ impl From<WriteError> for Fault {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Read(error) => error.into(),
-            WriteError::ValueLength { .. } => Self::refused(error),
+            WriteError::ValueLength { .. } | WriteError::ReadOnly | WriteError::Raced => {
+                Self::refused(error)
+            }
             _ => Self::Poisoned(error.to_string()),
         }
+    }
+}
+
+impl From<CacheError> for Fault {
+    fn from(error: CacheError) -> Self {
+        Self::refused(error)
     }
 }
 
@@ -132,6 +144,9 @@ pub(crate) struct Context {
     /// Holds what `reply.data` points to when that is not the store's.
     pub(crate) scratch: Vec<u8>,
     pub(crate) many: Many,
+    pub(crate) page: Page,
+    /// The caches that Lua has handles of, by their mount. None is taken out again.
+    caches: Vec<Option<Arc<Cache>>>,
     pub(crate) exchange: Exchange,
     /// The procedure that runs, for messages and the log.
     pub(crate) procedure: String,
@@ -199,6 +214,8 @@ impl Context {
             poison: None,
             scratch: Vec::new(),
             many: Many::default(),
+            page: Page::default(),
+            caches: Vec::new(),
             exchange: Exchange::default(),
             procedure: String::new(),
             writer: None,
@@ -282,6 +299,30 @@ impl Context {
         Ok(unsafe { &mut *write })
     }
 
+    /// Makes a cache known to the native functions that work on caches.
+    pub(crate) fn keep_cache(&mut self, database: DatabaseId, cache: &Arc<Cache>) {
+        let Some(place) = database.mount() else { return };
+        if self.caches.len() <= place {
+            self.caches.resize(place + 1, None);
+        }
+        self.caches[place].get_or_insert_with(|| Arc::clone(cache));
+    }
+
+    /// The cache that Lua names by its index. It may be written to in any transaction, and knows
+    /// nothing of it; but there must be one, as for every other database.
+    #[inline]
+    pub(crate) fn cache<'t>(&self, index: i32) -> Result<&'t Cache, Fault> {
+        if self.running.is_none() {
+            return Err(ended());
+        }
+        let place = database(index)?.and_then(DatabaseId::mount);
+        let cache = place.and_then(|place| self.caches.get(place)?.as_ref());
+        let cache = Arc::as_ptr(cache.ok_or_else(no_database)?);
+        // SAFETY: the context has a share in it, and keeps that as long as it lives. The reference
+        // lives on its own for the reason that `read` gives.
+        Ok(unsafe { &*cache })
+    }
+
     pub(crate) fn fail(&mut self, fault: Fault) -> i32 {
         let message = match fault {
             Fault::Refused(message) => message,
@@ -315,11 +356,12 @@ fn ended() -> Fault {
 /// The database that Lua names by its index. `None` stands for one that does not exist yet, which
 /// only a read transaction has, and which reads as empty.
 pub(crate) fn database(index: i32) -> Result<Option<DatabaseId>, Fault> {
-    match usize::try_from(index) {
-        Ok(index) if index < limits::DATABASES_MAX => Ok(Some(DatabaseId::from_index(index))),
-        Ok(_) => Err(Fault::Refused("this is not a database; take one from tx".to_owned())),
-        Err(_) => Ok(None),
-    }
+    let Ok(index) = usize::try_from(index) else { return Ok(None) };
+    DatabaseId::from_number(index).map(Some).ok_or_else(no_database)
+}
+
+fn no_database() -> Fault {
+    Fault::Refused("this is not a database; take one from tx".to_owned())
 }
 
 /// As [`database`], for a write.

@@ -1,13 +1,20 @@
 //! Names of databases, the transaction's time, and the few services that touch no record.
 
-use tokaido_store::{DatabaseError, check_database_name, format_float};
+use std::sync::Arc;
+
+use tokaido_store::{DatabaseError, Engine, check_database_name, format_float};
 
 use super::context::{Context, Fault, NO, YES, bytes, native};
 
 /// Longest message of one `tokaido.log`, in bytes; the rest is cut.
 const LOG_LEN_MAX: usize = 8192;
 
-/// Answers the index of a database as the reply's number. In a read transaction a database that
+/// What stands behind a database, as the reply's flags tell it; `lua/transaction.lua` has the same.
+const TREE: f64 = 0.0;
+const CACHE: f64 = 1.0;
+const CDB: f64 = 2.0;
+
+/// Answers the index of a database as the reply's number, and its engine as the reply's flags. In a read transaction a database that
 /// nobody made yet answers `NO`, so that reading takes no place in the table of databases.
 pub(super) unsafe extern "C" fn open(context: *mut Context, name: *const u8, len: u32) -> i32 {
     // SAFETY: called from Lua with the VM's context and a Lua string.
@@ -27,6 +34,15 @@ pub(super) unsafe extern "C" fn open(context: *mut Context, name: *const u8, len
                 context.store()?.find_database(name)
             };
             let Some(id) = id else { return Ok(NO) };
+            let store = Arc::clone(context.store()?);
+            context.reply.flags = match store.engine(id) {
+                Engine::Transactional => TREE,
+                Engine::Cache(cache) => {
+                    context.keep_cache(id, cache);
+                    CACHE
+                }
+                Engine::Cdb => CDB,
+            };
             context.reply.number = id.index() as f64;
             Ok(YES)
         })

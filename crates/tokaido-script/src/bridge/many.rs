@@ -87,6 +87,43 @@ pub(super) unsafe extern "C" fn many_run(context: *mut Context, index: i32) -> i
     }
 }
 
+/// Reads every record under a key; how many there are is the reply's number.
+pub(super) unsafe extern "C" fn all_run(
+    context: *mut Context,
+    index: i32,
+    key: *const u8,
+    key_len: u32,
+) -> i32 {
+    // SAFETY: called from Lua with the VM's context and a Lua string.
+    unsafe {
+        native(context, |context| {
+            let transaction = context.read()?;
+            let Many { values, found, next, .. } = &mut context.many;
+            (*next, *found) = (0, Vec::new());
+            values.clear();
+            context.reply.number = 0.0;
+            let Some(id) = database(index)? else { return Ok(YES) };
+            let mut too_large = false;
+            transaction.get_all(id, bytes(key, key_len), &mut |record| {
+                let from = values.len();
+                if from + record.value.len() > BYTES_MAX || found.len() == KEYS_MAX {
+                    too_large = true;
+                    return;
+                }
+                values.extend_from_slice(record.value);
+                found.push(Some((from, values.len())));
+            })?;
+            if too_large {
+                return Err(Fault::Refused(format!(
+                    "get_all brings at most {KEYS_MAX} values of {BYTES_MAX} bytes; go through them with scan"
+                )));
+            }
+            context.reply.number = found.len() as f64;
+            Ok(YES)
+        })
+    }
+}
+
 /// The next value, in the order of the keys; `NO` where there is none.
 pub(super) unsafe extern "C" fn many_next(context: *mut Context) -> i32 {
     // SAFETY: called from Lua with the VM's context.

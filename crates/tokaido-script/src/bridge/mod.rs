@@ -5,12 +5,14 @@
 //! answers a code, and what it has to say besides stands in the [`context::Reply`].
 //! Only [`host`] is reached by the C API instead, since its arguments may be any values.
 
+mod cache;
 pub(crate) mod context;
 mod databases;
 mod exchange;
 pub(crate) mod host;
 mod many;
 mod native;
+mod pages;
 mod read;
 mod scan;
 mod script;

@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 
-use super::{Context, databases, exchange, many, read, scan, script, write};
+use super::{Context, cache, databases, exchange, many, pages, read, scan, script, write};
 
 /// What `ffi.cast` needs to make an address callable.
 pub(crate) struct Function {
@@ -100,6 +100,9 @@ pub(crate) fn functions() -> Vec<Function> {
         many::many_add(bytes, len);
         many::many_run(int);
         many::many_next();
+        many::all_run(int, bytes, len);
+        pages::page_load(int, double, int);
+        pages::page_next();
         scan::seek(int, bytes, len, bytes, len);
         write::put(int, bytes, len, bytes, len);
         write::put_with(int, bytes, len, bytes, len, double, double, int);
@@ -110,6 +113,18 @@ pub(crate) fn functions() -> Vec<Function> {
         write::append(int, bytes, len, bytes, len);
         write::expire(int, bytes, len, double);
         write::clear(int);
+        cache::cache_get(int, bytes, len);
+        cache::cache_exists(int, bytes, len);
+        cache::cache_record(int, bytes, len);
+        cache::cache_put(int, bytes, len, bytes, len);
+        cache::cache_put_with(int, bytes, len, bytes, len, double, double, int);
+        cache::cache_swap(int, bytes, len, bytes, int, bytes, int);
+        cache::cache_delete(int, bytes, len);
+        cache::cache_increment(int, bytes, len, long);
+        cache::cache_increment_float(int, bytes, len, double);
+        cache::cache_append(int, bytes, len, bytes, len);
+        cache::cache_expire(int, bytes, len, double);
+        cache::cache_clear(int);
         exchange::request_field(int);
         exchange::request_pairs(int);
         exchange::request_pair(int);

@@ -5,8 +5,8 @@ use tokaido_store::{Condition, NewRecord, WriteOperations};
 use super::context::{Context, Fault, NO, YES, bytes, existing_database, native};
 
 /// What `put_with` asks of the record that is there; `lua/database.lua` has the same.
-const ALWAYS: i32 = 0;
-const IF_ABSENT: i32 = 1;
+pub(super) const ALWAYS: i32 = 0;
+pub(super) const IF_ABSENT: i32 = 1;
 
 /// Puts a record without flags that never expires.
 pub(super) unsafe extern "C" fn put(
@@ -212,10 +212,10 @@ pub(super) unsafe extern "C" fn clear(context: *mut Context, index: i32) -> i32 
     }
 }
 
-fn expiry(at_ms: f64) -> Option<u64> {
+pub(super) fn expiry(at_ms: f64) -> Option<u64> {
     (at_ms >= 0.0).then_some(at_ms as u64)
 }
 
-fn answer(yes: bool) -> i32 {
+pub(super) fn answer(yes: bool) -> i32 {
     if yes { YES } else { NO }
 }

@@ -122,7 +122,8 @@ impl From<CallError> for HttpError {
 impl From<ReadError> for HttpError {
     fn from(error: ReadError) -> Self {
         let status = match error {
-            ReadError::KeyLength { .. } => StatusCode::BAD_REQUEST,
+            ReadError::KeyLength { .. } | ReadError::Unordered => StatusCode::BAD_REQUEST,
+            ReadError::CursorLost => StatusCode::CONFLICT,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, error.to_string())
@@ -136,7 +137,10 @@ impl From<WriteError> for HttpError {
             WriteError::ValueLength { .. } | WriteError::TransactionTooLarge => {
                 StatusCode::PAYLOAD_TOO_LARGE
             }
-            WriteError::Poisoned { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            WriteError::Poisoned { .. } | WriteError::Raced => StatusCode::SERVICE_UNAVAILABLE,
+            WriteError::ReadOnly => {
+                return Self { message: error.to_string(), ..Self::method(&["GET", "HEAD"]) };
+            }
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, error.to_string())

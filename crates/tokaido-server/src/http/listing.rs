@@ -1,16 +1,20 @@
 //! `/v1/db/DATABASE`: records in the order of their keys, as JSON lines.
 //!
 //! A page that does not reach the end closes with a line `{"next": KEY}`; the same request with
-//! `after=KEY` goes on behind it. What is not UTF-8 is written as `key_base64`, `value_base64`,
+//! `after=KEY` goes on behind it. Caches and constant databases, whose keys have no order, close a
+//! page with `{"next_cursor": NUMBER}`, and go on with `cursor=NUMBER`. What is not UTF-8 is written as `key_base64`, `value_base64`,
 //! `next_base64`, and taken as `after_base64`.
 
-use std::{ops::Bound, rc::Rc};
+use std::{
+    ops::{Bound, RangeBounds},
+    rc::Rc,
+};
 
 use hyper::{
     Response,
     header::{self, HeaderValue},
 };
-use tokaido_store::{DatabaseId, Direction, ReadError, ReadTransaction, ScanRange, Scanner};
+use tokaido_store::{DatabaseId, Direction, Entry, ReadError, ReadTransaction, ScanRange, Scanner};
 
 use super::{base64, body::Reply, error::HttpError, query};
 use crate::{metrics, worker::Worker};
@@ -22,11 +26,15 @@ const LIMIT_MAX: usize = 100_000;
 /// A page ends early once it has so many bytes.
 const PAGE_BYTES_MAX: usize = 8 << 20;
 
+/// Entries of a database without an order that are looked at in one step.
+const UNORDERED_STEP: usize = 1_000;
+
 /// What a client asked for.
 #[derive(Debug, PartialEq, Eq)]
 struct Listing {
     range: ScanRange,
     after: Option<Vec<u8>>,
+    cursor: Option<u64>,
     limit: usize,
     values: bool,
 }
@@ -38,12 +46,22 @@ pub(super) async fn answer(
     query: Option<&str>,
 ) -> Result<Response<Reply>, HttpError> {
     let listing = Listing::parse(query)?;
-    let database = worker.service.shared.store().find_database(database).ok_or_else(|| {
+    let store = worker.service.shared.store();
+    let database = store.find_database(database).ok_or_else(|| {
         HttpError::not_found("there is no such database; the first write to one makes it")
     })?;
+    let is_ordered = store.engine(database).is_ordered();
+    listing.check(is_ordered)?;
     metrics::add(&worker.counters.http.pool, 1);
-    let page =
-        worker.pool.call(move |context| listing.page(&mut *context.snapshot, database)).await??;
+    let page = worker.pool.call(move |context| {
+        let snapshot = &mut *context.snapshot;
+        if is_ordered {
+            listing.page(snapshot, database)
+        } else {
+            listing.unordered_page(snapshot, database)
+        }
+    });
+    let page = page.await??;
     let mut response = Response::new(Reply::from(page));
     let lines = HeaderValue::from_static("application/x-ndjson");
     response.headers_mut().insert(header::CONTENT_TYPE, lines);
@@ -52,8 +70,13 @@ pub(super) async fn answer(
 
 impl Listing {
     fn parse(query: Option<&str>) -> Result<Self, HttpError> {
-        let mut listing =
-            Self { range: ScanRange::all(), after: None, limit: LIMIT_DEFAULT, values: true };
+        let mut listing = Self {
+            range: ScanRange::all(),
+            after: None,
+            cursor: None,
+            limit: LIMIT_DEFAULT,
+            values: true,
+        };
         let (mut from, mut to, mut reverse) = (None, None, false);
         for (name, value) in query::parse(query)? {
             match name.as_str() {
@@ -66,12 +89,13 @@ impl Listing {
                     listing.after =
                         Some(base64::decode(&text).ok_or_else(|| bad(&name, "takes base64"))?);
                 }
+                "cursor" => listing.cursor = Some(parse_cursor(&value)?),
                 "limit" => listing.limit = parse_limit(&value)?,
                 "values" => listing.values = parse_bool(&name, &value)?,
                 "reverse" => reverse = parse_bool(&name, &value)?,
                 _ => {
                     return Err(HttpError::bad_request(format!(
-                        "unknown parameter {name:?}; there are prefix, from, to, after, after_base64, reverse, limit, values"
+                        "unknown parameter {name:?}; there are prefix, from, to, after, after_base64, cursor, reverse, limit, values"
                     )));
                 }
             }
@@ -81,6 +105,22 @@ impl Listing {
             listing.range.direction = Direction::Backward;
         }
         Ok(listing)
+    }
+
+    /// Refuses what the database cannot do.
+    fn check(&self, is_ordered: bool) -> Result<(), HttpError> {
+        if is_ordered {
+            return match self.cursor {
+                None => Ok(()),
+                Some(_) => Err(HttpError::bad_request(
+                    "this database has an order: go on with after=KEY, not with a cursor",
+                )),
+            };
+        }
+        if self.after.is_some() || self.range.direction == Direction::Backward {
+            return Err(ReadError::Unordered.into());
+        }
+        Ok(())
     }
 
     fn page(&self, transaction: &mut dyn ReadTransaction, database: DatabaseId) -> Page {
@@ -98,18 +138,44 @@ impl Listing {
                 page.extend_from_slice(b"}\n");
                 break;
             }
-            page.push(b'{');
-            push_field(&mut page, "key", entry.key);
-            if self.values {
-                page.push(b',');
-                push_field(&mut page, "value", entry.record.value);
-            }
-            page.extend_from_slice(b"}\n");
+            self.push_entry(&mut page, &entry);
             last.clear();
             last.extend_from_slice(entry.key);
             entries += 1;
         }
         Ok(page)
+    }
+
+    /// As [`page`](Self::page), for a database without an order: everything is looked at, and what
+    /// is in the range is shown. The store's pages are taken whole, so there may be some more
+    /// entries than the limit.
+    fn unordered_page(&self, transaction: &mut dyn ReadTransaction, database: DatabaseId) -> Page {
+        let (mut page, mut entries, mut from) = (Vec::new(), 0, self.cursor.unwrap_or(0));
+        loop {
+            let wanted = (self.limit - entries).min(UNORDERED_STEP);
+            let next = transaction.page(database, from, wanted, &mut |entry| {
+                if contains(&self.range, entry.key) {
+                    self.push_entry(&mut page, &entry);
+                    entries += 1;
+                }
+            })?;
+            let Some(next) = next else { return Ok(page) };
+            if entries >= self.limit || page.len() >= PAGE_BYTES_MAX {
+                page.extend_from_slice(format!("{{\"next_cursor\":{next}}}\n").as_bytes());
+                return Ok(page);
+            }
+            from = next;
+        }
+    }
+
+    fn push_entry(&self, page: &mut Vec<u8>, entry: &Entry<'_>) {
+        page.push(b'{');
+        push_field(page, "key", entry.key);
+        if self.values {
+            page.push(b',');
+            push_field(page, "value", entry.record.value);
+        }
+        page.extend_from_slice(b"}\n");
     }
 }
 
@@ -128,6 +194,18 @@ fn narrowed(range: ScanRange, from: Option<Vec<u8>>, to: Option<Vec<u8>>) -> Sca
         (high, None) => high,
     };
     ScanRange { low, high, direction: range.direction }
+}
+
+fn contains(range: &ScanRange, key: &[u8]) -> bool {
+    fn slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+        bound.as_ref().map(Vec::as_slice)
+    }
+    RangeBounds::<[u8]>::contains(&(slice(&range.low), slice(&range.high)), key)
+}
+
+fn parse_cursor(value: &[u8]) -> Result<u64, HttpError> {
+    let cursor = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+    cursor.ok_or_else(|| bad("cursor", "takes the number that next_cursor gave"))
 }
 
 fn bad(name: &str, takes: &str) -> HttpError {

@@ -9,8 +9,8 @@ use hyper::{
     http::request::Parts,
 };
 use tokaido_store::{
-    CommitNumber, DatabaseId, NewRecord, ReadTransaction, Record, WriteError, WriteTransaction,
-    limits, transact,
+    CommitNumber, DatabaseId, Engine, NewRecord, ReadTransaction, Record, WriteError,
+    WriteTransaction, limits, transact,
 };
 
 use super::{body::Reply, error::HttpError, percent};
@@ -102,18 +102,13 @@ async fn put(
     let preconditions = Preconditions::read(headers)?;
     let flags = number(headers, &FLAGS)?.unwrap_or(0);
     let expiry = Expiry::read(headers)?;
-    metrics::add(&worker.counters.http.writer, 1);
-    let (number, created) = worker
-        .writer
-        .call(move |context| {
-            transact(&mut context.writer, |tx| {
-                let found = check(tx, database, &key, preconditions)?;
-                let expires_at_ms = expiry.at_ms(tx.now_ms());
-                tx.put(database, &key, NewRecord { value: &value, flags, expires_at_ms })?;
-                Ok::<_, HttpError>((tx.number(), found.is_none()))
-            })
-        })
-        .await??;
+    let (number, created) = write(worker, database, move |tx| {
+        let found = check(tx, database, &key, preconditions)?;
+        let expires_at_ms = expiry.at_ms(tx.now_ms());
+        tx.put(database, &key, NewRecord { value: &value, flags, expires_at_ms })?;
+        Ok((tx.number(), found.is_none()))
+    })
+    .await?;
     let mut response = Response::new(Reply::default());
     *response.status_mut() = if created { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
     response.headers_mut().insert(header::ETAG, etag(number));
@@ -127,22 +122,38 @@ async fn delete(
     key: Vec<u8>,
 ) -> Result<Response<Reply>, HttpError> {
     let preconditions = Preconditions::read(headers)?;
-    metrics::add(&worker.counters.http.writer, 1);
-    let existed = worker
-        .writer
-        .call(move |context| {
-            transact(&mut context.writer, |tx| {
-                check(tx, database, &key, preconditions)?;
-                Ok::<_, HttpError>(tx.delete(database, &key)?)
-            })
-        })
-        .await??;
+    let existed = write(worker, database, move |tx| {
+        check(tx, database, &key, preconditions)?;
+        Ok(tx.delete(database, &key)?)
+    })
+    .await?;
     if !existed {
         return Err(no_record());
     }
     let mut response = Response::new(Reply::default());
     *response.status_mut() = StatusCode::NO_CONTENT;
     Ok(response)
+}
+
+/// Runs `body` where writes to the database run: as a transaction on the writer or, on a cache, here
+/// and at once.
+async fn write<T: Send + 'static>(
+    worker: &Rc<Worker>,
+    database: DatabaseId,
+    mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, HttpError> + Send + 'static,
+) -> Result<T, HttpError> {
+    match worker.service.shared.store().engine(database) {
+        Engine::Transactional => {
+            metrics::add(&worker.counters.http.writer, 1);
+            let work = worker.writer.call(move |context| transact(&mut context.writer, body));
+            Ok(work.await??)
+        }
+        Engine::Cache(cache) => {
+            metrics::add(&worker.counters.http.local, 1);
+            cache.transact(database, |tx| body(tx))
+        }
+        Engine::Cdb => Err(WriteError::ReadOnly.into()),
+    }
 }
 
 /// The version that stands under the key, if the preconditions hold for it.

@@ -9,7 +9,10 @@ use hyper::{
 use serde_json::json;
 
 use super::{body::Reply, error::HttpError};
-use crate::{metrics::database_statistics, worker::Worker};
+use crate::{
+    metrics::{DatabasesStatistics, database_statistics},
+    worker::Worker,
+};
 
 /// 200 as long as reads and writes are served. Open to everyone, and so it says no more than that.
 pub(super) fn health(worker: &Worker) -> Result<Response<Reply>, HttpError> {
@@ -25,7 +28,7 @@ pub(super) fn health(worker: &Worker) -> Result<Response<Reply>, HttpError> {
 pub(super) async fn metrics(worker: &Rc<Worker>) -> Result<Response<Reply>, HttpError> {
     let databases = all_statistics(worker)?;
     let service = &worker.service;
-    let text = service.metrics.encode(&service.shared.procedures, databases).map_err(|error| {
+    let text = service.metrics.encode(&service.shared.procedures, &databases).map_err(|error| {
         HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot write metrics: {error}"))
     })?;
     Ok(typed("application/openmetrics-text; version=1.0.0; charset=utf-8", text))
@@ -35,9 +38,10 @@ pub(super) async fn metrics(worker: &Rc<Worker>) -> Result<Response<Reply>, Http
 pub(super) async fn databases(worker: &Rc<Worker>) -> Result<Response<Reply>, HttpError> {
     let databases: Vec<_> = all_statistics(worker)?
         .into_iter()
-        .map(|(name, statistics)| {
+        .map(|(name, engine, statistics)| {
             json!({
                 "name": name,
+                "engine": engine.name(),
                 "records": statistics.records,
                 "key_bytes": statistics.key_bytes,
                 "value_bytes": statistics.value_bytes,
@@ -47,9 +51,7 @@ pub(super) async fn databases(worker: &Rc<Worker>) -> Result<Response<Reply>, Ht
     Ok(typed("application/json", format!("{}\n", json!({ "databases": databases }))))
 }
 
-type Statistics = Vec<(String, tokaido_store::DatabaseStatistics)>;
-
-fn all_statistics(worker: &Worker) -> Result<Statistics, HttpError> {
+fn all_statistics(worker: &Worker) -> Result<DatabasesStatistics<'_>, HttpError> {
     let store = worker.service.shared.store();
     Ok(worker.read(|snapshot, _| database_statistics(&**store, snapshot))??)
 }

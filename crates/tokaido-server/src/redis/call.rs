@@ -1,6 +1,6 @@
 //! One request under way, as the commands see it.
 
-use tokaido_store::{DatabaseId, parse_integer};
+use tokaido_store::{DatabaseId, Engine, parse_integer};
 use tokaido_wire::resp::{ReplyWriter, Request};
 
 use super::{failure::Failure, session::Session};
@@ -35,6 +35,24 @@ impl<'c> Call<'c, '_> {
     /// The selected database.
     pub(crate) fn database(&self) -> DatabaseId {
         self.session.database()
+    }
+
+    /// What stands behind the selected database.
+    pub(crate) fn engine(&self) -> Engine<'c> {
+        match self.database().mount() {
+            None => Engine::Transactional,
+            Some(_) => self.shared.store().engine(self.database()),
+        }
+    }
+
+    /// Refuses, in a cache, what only a transaction can do.
+    pub(crate) fn needs_transaction(&self, instead: &str) -> Result<(), Failure> {
+        match self.engine() {
+            Engine::Cache(_) => Err(Failure::other(format!(
+                "this database is a cache, which has no transactions; {instead}"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// The database that the argument at `index` names, by a number or, which Redis does not

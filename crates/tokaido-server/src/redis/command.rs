@@ -22,6 +22,8 @@ pub enum Access {
 
 pub(crate) type ConnectionFn = fn(&mut Call<'_, '_>) -> Result<Step, Failure>;
 
+pub(crate) type WriteFn = fn(&mut Call<'_, '_>, &mut dyn WriteTransaction) -> Result<(), Failure>;
+
 /// What runs a command. Its access follows from this, so the two cannot disagree.
 #[derive(Clone, Copy)]
 pub(crate) enum Handler {
@@ -33,7 +35,7 @@ pub(crate) enum Handler {
     /// Works on a snapshot, or on the writer's view.
     Read(fn(&mut Call<'_, '_>, &mut dyn ReadTransaction) -> Result<(), Failure>),
     /// Works in a write transaction, which is committed if it succeeds.
-    Write(fn(&mut Call<'_, '_>, &mut dyn WriteTransaction) -> Result<(), Failure>),
+    Write(WriteFn),
     /// Names a procedure and its arguments.
     Procedure(fn(&Call<'_, '_>, &Vm) -> Result<Invocation, Failure>),
     /// Runs what MULTI has queued.
@@ -133,6 +135,9 @@ impl Flags {
     pub(crate) const MOVABLE_KEYS: Self = Self(1 << 6);
     /// Runs at once, even after MULTI.
     pub(crate) const UNQUEUED: Self = Self(1 << 7);
+
+    /// Writes to other databases than the selected one, too.
+    pub(crate) const SPANS: Self = Self(1 << 9);
 
     /// Takes time in proportion to the data, so it must not run where others wait.
     pub(crate) const LONG: Self = Self(1 << 8);

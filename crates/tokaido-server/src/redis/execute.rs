@@ -6,12 +6,14 @@ use std::{
 };
 
 use tokaido_script::Vm;
-use tokaido_store::{CommitError, ReadTransaction, Snapshot, WriteTransaction, Writer, limits};
+use tokaido_store::{
+    CommitError, Engine, ReadTransaction, Snapshot, WriteError, WriteTransaction, Writer, limits,
+};
 use tokaido_wire::resp::{ReplyWriter, Request};
 
 use super::{
     call::Call,
-    command::{Command, Flags, Handler},
+    command::{Command, Flags, Handler, WriteFn},
     failure::Failure,
     procedures::{self, Invocation},
     session::{ReplyMode, Session},
@@ -251,6 +253,10 @@ fn dispatch(
             })?;
             Ok(Step::Done)
         }
+        (Handler::Write(run), _) if is_mounted(command, call) => {
+            call.session.client().note(command, wall_clock_us() / 1000);
+            write_mounted(call, run).map(|()| Step::Done)
+        }
         (Handler::Write(_) | Handler::Exec, Target::Snapshot(_)) => Ok(Step::NeedsWriter),
         (Handler::Write(run), Target::Writer(writer)) => {
             write(call, *writer, |call, tx| {
@@ -277,6 +283,23 @@ pub(super) fn read<T>(
     let result = body(writer.begin()?);
     writer.rollback()?;
     result
+}
+
+/// Whether the command writes to a cache or a constant database, and to nothing else: then it needs
+/// no writer.
+pub(super) fn is_mounted(command: &Command, call: &Call<'_, '_>) -> bool {
+    call.database().mount().is_some() && !command.flags.has(Flags::SPANS)
+}
+
+/// Runs a write command on the cache that is selected: at once, on whichever thread this is. If
+/// others come in between of its reading and its writing it runs again, with the reply taken back.
+pub(super) fn write_mounted(call: &mut Call<'_, '_>, run: WriteFn) -> Result<(), Failure> {
+    let Engine::Cache(cache) = call.engine() else { return Err(WriteError::ReadOnly.into()) };
+    let (database, start) = (call.database(), call.reply.len());
+    cache.transact(database, |tx| {
+        call.reply.truncate(start);
+        run(call, tx)
+    })
 }
 
 /// Runs `body` as one transaction. After a conflict it runs again, with the reply taken back.

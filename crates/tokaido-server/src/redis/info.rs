@@ -3,7 +3,7 @@
 
 use std::{fmt::Write, fs, sync::atomic::Ordering};
 
-use tokaido_store::{DatabaseStatistics, ReadTransaction};
+use tokaido_store::{DatabaseStatistics, Engine, ReadTransaction};
 
 use super::failure::Failure;
 use crate::{
@@ -141,11 +141,32 @@ fn keyspace(
         lines.push(match number {
             Some(n) => (format!("db{n}"), format!("keys={records},expires=0,avg_ttl=0")),
             None => {
-                (name, format!("keys={records},key_bytes={key_bytes},value_bytes={value_bytes}"))
+                let engine = engine(shared.store().engine(id));
+                (
+                    name,
+                    format!(
+                        "keys={records},key_bytes={key_bytes},value_bytes={value_bytes}{engine}"
+                    ),
+                )
             }
         });
     }
     Ok(lines)
+}
+
+/// What is to be said of another engine than `tree`.
+fn engine(engine: Engine<'_>) -> String {
+    match engine {
+        Engine::Transactional => String::new(),
+        Engine::Cdb => ",engine=cdb".to_owned(),
+        Engine::Cache(cache) => {
+            let s = cache.statistics();
+            format!(
+                ",engine=cache,bytes={},bytes_max={},hits={},misses={},evicted={},expired={}",
+                s.bytes_used, s.bytes_max, s.hits, s.misses, s.evicted, s.expired
+            )
+        }
+    }
 }
 
 fn number_of(name: &str) -> Option<usize> {

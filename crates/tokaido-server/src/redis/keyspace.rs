@@ -5,7 +5,7 @@ use std::{
     ops::Bound,
 };
 
-use tokaido_store::{DatabaseId, Direction, ReadTransaction, WriteTransaction};
+use tokaido_store::{DatabaseId, Direction, Engine, ReadTransaction, WriteTransaction};
 
 use super::{call::Call, failure::Failure};
 
@@ -30,8 +30,12 @@ pub(super) fn flushall(
     tx: &mut dyn WriteTransaction,
 ) -> Result<(), Failure> {
     check_flush(call)?;
-    for (database, _) in call.shared.store().databases() {
-        tx.clear(database)?;
+    let store = call.shared.store();
+    for (database, _) in store.databases() {
+        // A constant database stays as it is, or no other could be emptied beside it.
+        if !matches!(store.engine(database), Engine::Cdb) {
+            tx.clear(database)?;
+        }
     }
     call.reply.ok();
     Ok(())
@@ -51,6 +55,9 @@ pub(super) fn randomkey(
     tx: &mut dyn ReadTransaction,
 ) -> Result<(), Failure> {
     let database = call.database();
+    if !call.engine().is_ordered() {
+        return random_of_page(call, tx);
+    }
     let first = end(tx, database, Direction::Forward)?;
     let last = end(tx, database, Direction::Backward)?;
     let (Some(first), Some(last)) = (first, last) else {
@@ -60,6 +67,22 @@ pub(super) fn randomkey(
     let guess = between(&first, &last, RandomState::new().hash_one(tx.now_ms()));
     let found = tx.seek(database, Bound::Included(&guess), Direction::Forward)?;
     call.reply.bulk(found.map_or(&last, |entry| entry.key));
+    Ok(())
+}
+
+/// Some key of the first page of a database without an order.
+fn random_of_page(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    const PAGE_RECORDS: usize = 100;
+    let (mut keys, mut cursor) = (Vec::new(), 0);
+    while keys.is_empty() {
+        let next = tx.page(call.database(), cursor, PAGE_RECORDS, &mut |entry| {
+            keys.push(entry.key.to_vec());
+        })?;
+        let Some(next) = next else { break };
+        cursor = next;
+    }
+    let random = RandomState::new().hash_one(tx.now_ms()) as usize;
+    call.reply.bulk_or_null(keys.get(random % keys.len().max(1)).map(Vec::as_slice));
     Ok(())
 }
 

@@ -1,7 +1,8 @@
 //! KEYS and SCAN, and the table of cursors.
 //!
 //! Keys are ordered here, so the place where a scan stopped *is* its last key. Clients read
-//! cursors as integers, though, so the server keeps the key under a number.
+//! cursors as integers, though, so the server keeps the key under a number. Caches and constant
+//! databases have no order; their cursors are numbers already.
 
 use std::{
     collections::BTreeMap,
@@ -89,23 +90,57 @@ fn range_of(pattern: &[u8]) -> ScanRange {
 
 pub(super) fn keys(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let pattern = call.arg(1);
+    if !call.engine().is_ordered() {
+        let found = unordered_keys(call.database(), tx, pattern)?;
+        write_keys(call, &found);
+        return Ok(());
+    }
     let mut scanner = Scanner::new(call.database(), range_of(pattern), usize::MAX);
     let mut found = Vec::new();
     while let Some(entry) = scanner.next(tx)? {
         if glob::matches(pattern, entry.key) {
             if found.len() == KEYS_RESULTS_MAX {
-                return Err(Failure::other(format!(
-                    "more than {KEYS_RESULTS_MAX} keys match; go through them with SCAN"
-                )));
+                return Err(too_many_keys());
             }
             found.push(entry.key.to_vec());
         }
     }
-    call.reply.array(found.len());
-    for key in &found {
+    write_keys(call, &found);
+    Ok(())
+}
+
+fn too_many_keys() -> Failure {
+    Failure::other(format!("more than {KEYS_RESULTS_MAX} keys match; go through them with SCAN"))
+}
+
+fn write_keys(call: &mut Call<'_, '_>, keys: &[Vec<u8>]) {
+    call.reply.array(keys.len());
+    for key in keys {
         call.reply.bulk(key);
     }
-    Ok(())
+}
+
+/// The keys of a database without an order that match, each once, sorted.
+fn unordered_keys(
+    database: DatabaseId,
+    tx: &mut dyn ReadTransaction,
+    pattern: &[u8],
+) -> Result<Vec<Vec<u8>>, Failure> {
+    let mut found = Vec::new();
+    let mut cursor = Some(0);
+    while let Some(from) = cursor {
+        cursor = tx.page(database, from, COUNT_MAX, &mut |entry| {
+            if glob::matches(pattern, entry.key) {
+                found.push(entry.key.to_vec());
+            }
+        })?;
+        if found.len() > KEYS_RESULTS_MAX {
+            return Err(too_many_keys());
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
 }
 
 /// What SCAN was asked for.
@@ -147,6 +182,16 @@ pub(super) fn scan(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Res
         .ok_or_else(|| Failure::other("invalid cursor"))?;
     let options = Options::read(call)?;
     let database = call.database();
+    if !call.engine().is_ordered() {
+        let mut found = Vec::new();
+        let next = tx.page(database, cursor, options.count, &mut |entry| {
+            if options.is_string && glob::matches(options.pattern, entry.key) {
+                found.push(entry.key.to_vec());
+            }
+        })?;
+        write_scan(call, next.unwrap_or(0), &found);
+        return Ok(());
+    }
     let mut scanner = Scanner::new(database, range_of(options.pattern), options.count);
     if cursor != 0 {
         let last_key = call.shared.cursors.resume(database, cursor).ok_or_else(|| {
@@ -168,13 +213,14 @@ pub(super) fn scan(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Res
     }
     let is_over = visited < options.count;
     let next = if is_over { 0 } else { call.shared.cursors.stop(database, last_key, cursor) };
+    write_scan(call, next, &found);
+    Ok(())
+}
+
+fn write_scan(call: &mut Call<'_, '_>, next: u64, found: &[Vec<u8>]) {
     call.reply.array(2);
     call.reply.bulk(next.to_string().as_bytes());
-    call.reply.array(found.len());
-    for key in &found {
-        call.reply.bulk(key);
-    }
-    Ok(())
+    write_keys(call, found);
 }
 
 #[cfg(test)]

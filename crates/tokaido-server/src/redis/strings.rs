@@ -93,6 +93,7 @@ pub(super) fn msetnx(
     tx: &mut dyn WriteTransaction,
 ) -> Result<(), Failure> {
     check_pairs(call, "msetnx")?;
+    call.needs_transaction("use SET with NX for each of the keys")?;
     for key in call.request.arguments().step_by(2) {
         if tx.get(call.database(), key)?.is_some() {
             call.reply.integer(0);

@@ -124,7 +124,7 @@ pub static COMMANDS: &[Command] = rows! {
 "config|help" 2 Connection(introspection::help), NO_KEY [] SERVER "5.0.0"
     ""
     "Lists the subcommands.";
-"copy" -3 Write(keys::copy), TWO_KEYS [DENYOOM] GENERIC "6.2.0"
+"copy" -3 Write(keys::copy), TWO_KEYS [DENYOOM SPANS] GENERIC "6.2.0"
     "source destination [DB destination-db] [REPLACE]"
     "Copies a record, with its expiry, to another key.";
 "dbsize" 1 Read(keyspace::dbsize), NO_KEY [FAST] SERVER "1.0.0"
@@ -166,7 +166,7 @@ pub static COMMANDS: &[Command] = rows! {
 "fcall_ro" -3 Procedure(procedures::fcall_ro), NO_KEY [MOVABLE_KEYS] SCRIPTING "7.0.0"
     "procedure numkeys [key [key ...]] [arg [arg ...]]"
     "Calls a procedure that only reads.";
-"flushall" -1 Write(keyspace::flushall), NO_KEY [DANGEROUS] SERVER "1.0.0"
+"flushall" -1 Write(keyspace::flushall), NO_KEY [DANGEROUS SPANS] SERVER "1.0.0"
     "[ASYNC | SYNC]"
     "Deletes every record of every database, the named ones included.";
 "flushdb" -1 Write(keyspace::flushdb), NO_KEY [DANGEROUS] SERVER "1.0.0"
@@ -229,7 +229,7 @@ pub static COMMANDS: &[Command] = rows! {
 "mget" -2 Read(strings::mget), KEYS [FAST] STRING "1.0.0"
     "key [key ...]"
     "Gives the values of several keys.";
-"move" 3 Write(keys::move_key), KEY [FAST] GENERIC "1.0.0"
+"move" 3 Write(keys::move_key), KEY [FAST SPANS] GENERIC "1.0.0"
     "key db"
     "Moves a record to another database.";
 "mset" -3 Write(strings::mset), PAIRS [DENYOOM] STRING "1.0.1"

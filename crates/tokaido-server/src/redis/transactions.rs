@@ -71,6 +71,7 @@ pub(super) fn watch(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Re
     if call.session.queue.is_some() {
         return Err(Failure::other("WATCH inside MULTI is not allowed"));
     }
+    call.needs_transaction("a watched record could change while EXEC runs; use SET with NX or XX")?;
     let database = call.database();
     if call.session.watched.len() + call.len() - 1 > WATCHED_MAX {
         return Err(Failure::other(format!("a session watches at most {WATCHED_MAX} keys")));
@@ -178,6 +179,9 @@ fn run_queued(
                 return run(call).map(drop);
             }
             Handler::Read(run) => return run(call, tx),
+            Handler::Write(run) if execute::is_mounted(command, call) => {
+                return execute::write_mounted(call, run);
+            }
             Handler::Write(run) => return run(call, tx),
             Handler::Procedure(prepare) => prepare(call, vm)?,
             // These are not queued.

@@ -68,7 +68,8 @@ impl Cache {
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         let layout = options.layout()?;
         let hasher = RandomState::default();
-        let shard = |number| Padded(Mutex::new(Shard::new(number, layout, hasher.clone())));
+        let born_s = options.clock.now_ms() / 1000;
+        let shard = |number| Padded(Mutex::new(Shard::new(number, born_s, layout, hasher.clone())));
         Ok(Self {
             shards: (0..layout.shards).map(shard).collect(),
             hasher,

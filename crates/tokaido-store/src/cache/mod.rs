@@ -39,6 +39,7 @@ mod segment;
 mod shard;
 mod statistics;
 mod sync;
+mod transaction;
 mod write;
 
 pub use error::{CacheError, OptionsError};
@@ -46,4 +47,5 @@ pub use handle::{Cache, Metadata};
 pub use options::Options;
 pub use scan::{Cursor, Page};
 pub use statistics::Statistics;
+pub use transaction::CacheTransaction;
 pub use write::CasOutcome;

@@ -1,6 +1,6 @@
 //! The writes: set and its conditional forms, append, delete, touch, flush.
 
-use crate::{Condition, NewRecord};
+use crate::{Condition, NewRecord, Record};
 
 use super::{
     Cache, CacheError,
@@ -17,6 +17,19 @@ pub enum CasOutcome {
     Exists,
     /// There is no such record.
     NotFound,
+}
+
+/// What tells whether a record has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) version: u64,
+    expires_at_ms: Option<u64>,
+}
+
+impl Stamp {
+    pub(super) fn of(record: &Record<'_>) -> Self {
+        Self { version: record.version, expires_at_ms: record.expires_at_ms }
+    }
 }
 
 /// Where `append` and `prepend` put their bytes.
@@ -77,6 +90,22 @@ impl Cache {
                 Condition::Value(value) => found.is_some_and(|r| r.value == value),
             };
             holds.then(|| shard.put(key, &record, old, now))
+        })
+    }
+
+    /// Puts a record if what is there is what was seen: no record, or one of that version and
+    /// expiry, which changes without the version. Gives the new version if it did.
+    pub(super) fn set_if_unchanged(
+        &self,
+        key: &[u8],
+        seen: Option<Stamp>,
+        record: NewRecord<'_>,
+    ) -> Result<Option<u64>, CacheError> {
+        self.check(key, record.value.len())?;
+        self.at(key, |shard, key, now| {
+            let old = shard.find(key, now);
+            let found = old.map(|old| Stamp::of(&shard.view(old).record()));
+            (found == seen).then(|| shard.put(key, &record, old, now))
         })
     }
 

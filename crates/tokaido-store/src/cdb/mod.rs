@@ -44,6 +44,7 @@ mod writer;
 pub use error::{Damaged, MakeError, OpenError, TextError};
 pub use format::FILE_LEN_MAX;
 pub use options::{Duplicates, Options, Temporary};
+pub(crate) use reader::Identity;
 pub use reader::Reader;
 pub use statistics::{Lengths, Statistics};
 pub use text::{TextFormat, TextReader, TextWriter};

@@ -50,7 +50,7 @@ pub struct Reader {
 /// What tells a file from one that took its place. While a file is mapped, no other one gets its
 /// inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+pub(crate) struct Identity {
     device: u64,
     inode: u64,
     len: u64,
@@ -67,6 +67,17 @@ impl Identity {
             modified_s: metadata.mtime(),
             modified_ns: metadata.mtime_nsec(),
         }
+    }
+
+    /// Of the file that is at the path now.
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        fs::metadata(path).map(|metadata| Self::of(&metadata))
+    }
+
+    /// When the file was last changed, in microseconds since the epoch.
+    pub(crate) fn modified_us(&self) -> u64 {
+        let us = self.modified_s.saturating_mul(1_000_000).saturating_add(self.modified_ns / 1000);
+        u64::try_from(us).unwrap_or(0)
     }
 }
 
@@ -114,6 +125,10 @@ impl Reader {
             Ok(metadata) => Ok(Identity::of(&metadata) != self.identity),
             Err(source) => Err(OpenError::Io { path: self.path.clone(), source }),
         }
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
     }
 
     /// The path that the file was opened by.

@@ -111,6 +111,11 @@ impl<'a> View<'a> {
         Iter { view: *self, next: HEADER_LEN }
     }
 
+    /// As [`iter`](Self::iter), from a [position](Iter::position) on.
+    pub(crate) fn iter_from(&self, position: usize) -> Iter<'a> {
+        Iter { view: *self, next: position.max(HEADER_LEN) }
+    }
+
     /// Counts the records, and measures how well the hash tables spread them.
     ///
     /// # Errors
@@ -218,6 +223,13 @@ impl FusedIterator for Values<'_, '_> {}
 pub struct Iter<'a> {
     view: View<'a>,
     next: usize,
+}
+
+impl Iter<'_> {
+    /// Where the next record is; `None` at the end.
+    pub(crate) fn position(&self) -> Option<usize> {
+        (self.next < self.view.data_end).then_some(self.next)
+    }
 }
 
 impl<'a> Iterator for Iter<'a> {

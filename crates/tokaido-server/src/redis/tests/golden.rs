@@ -109,12 +109,17 @@ fn run_file(text: &str, version: Version, way: Way, server: &mut Server) -> Stri
 /// Checks a golden file in both versions and both ways. With `UPDATE_GOLDEN=1` it is written anew
 /// instead, to be read before it is committed.
 fn check(name: &str) {
+    check_on(name, || Server::new(None, &Sources::default()));
+}
+
+/// As [`check`], with another server than a plain one.
+pub(super) fn check_on(name: &str, server: impl Fn() -> Server) {
     let path = format!("{}/src/redis/tests/files/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     let mut expected = std::fs::read_to_string(&path).unwrap();
     let updates = std::env::var_os("UPDATE_GOLDEN").is_some();
     for version in [Version::Resp2, Version::Resp3] {
         for way in [Way::Worker, Way::Writer] {
-            let mut server = Server::new(None, &Sources::default());
+            let mut server = server();
             let seen = run_file(&expected, version, way, &mut server);
             if updates {
                 std::fs::write(&path, &seen).unwrap();

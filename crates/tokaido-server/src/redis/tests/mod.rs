@@ -1,13 +1,20 @@
 //! Tests of the commands as a client sees them: a server without sockets, and what it answers.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tempfile::TempDir;
 use tokaido_script::{Limits, Sources, Vm};
-use tokaido_store::{Clock, Snapshot, Store, Writer, tree};
+use tokaido_store::{
+    Clock, Snapshot, Store, Writer,
+    composite::{CompositeStore, Mount},
+    tree,
+};
 use tokaido_wire::resp::{self, Decoded, ReplyWriter, Request, RequestDecoder};
 
 use super::{Context, Session, Step, Target, execute};
@@ -15,6 +22,7 @@ use crate::{Shared, SharedOptions};
 
 mod failures;
 mod golden;
+mod mounted;
 mod procedures;
 mod scanning;
 mod sessions;
@@ -41,10 +49,21 @@ struct Server {
 
 impl Server {
     fn new(password: Option<&str>, sources: &Sources) -> Self {
+        Self::with_mounts(password, sources, |_, _| Vec::new())
+    }
+
+    /// With databases beside the store; their files may lie in the directory that `mounts` gets.
+    fn with_mounts(
+        password: Option<&str>,
+        sources: &Sources,
+        mounts: impl FnOnce(&Path, Arc<TestClock>) -> Vec<Mount>,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(TestClock(AtomicU64::new(START_MS)));
         let options = tree::Options { clock: clock.clone(), ..tree::Options::default() };
-        let store: Arc<dyn Store> = Arc::new(tree::open(directory.path(), options).unwrap());
+        let store = tree::open(directory.path(), options).unwrap();
+        let mounts = mounts(directory.path(), Arc::clone(&clock));
+        let store: Arc<dyn Store> = Arc::new(CompositeStore::new(Box::new(store), mounts).unwrap());
         let (vm, errors) = Vm::new(&store, sources, Limits::default()).unwrap();
         assert!(errors.is_empty(), "{errors:?}");
         let password = password.map(str::to_owned);

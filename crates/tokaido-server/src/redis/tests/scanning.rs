@@ -21,7 +21,7 @@ fn step(server: &mut Server, session: &mut Session, line: &str) -> (String, Vec<
     (text(&parts[0]), keys.iter().map(text).collect())
 }
 
-fn scan(server: &mut Server, session: &mut Session, options: &str) -> Vec<String> {
+pub(super) fn scan(server: &mut Server, session: &mut Session, options: &str) -> Vec<String> {
     let mut keys = Vec::new();
     let mut cursor = "0".to_owned();
     loop {

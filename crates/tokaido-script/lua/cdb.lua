@@ -1,0 +1,20 @@
+-- A constant database: what reads is as of any other, what writes is refused.
+
+local core = ...
+
+local Cdb = {}
+local reads = {
+  "get", "get_all", "get_many", "exists", "record", "ttl", "count", "size",
+}
+for _, name in ipairs(reads) do Cdb[name] = core.Database[name] end
+
+for name in pairs(core.Database) do
+  if not Cdb[name] then
+    Cdb[name] = function(self)
+      error(tostring(self) .. " is a constant one (cdb) and is not written to; make a new file with "
+        .. "`tokaido cdb make`, and rename it over the one that is served", 2)
+    end
+  end
+end
+
+core.Cdb = Cdb

@@ -1,0 +1,90 @@
+-- Scans of databases whose keys have no order, caches and constant ones. They are gone through page
+-- by page; a range leaves out what is not in it.
+
+local core = ...
+
+local native, read_range = core.native, core.read_range
+local context, reply, ffi_string, fail = native.context, native.reply, native.string, native.fail
+local page_load, page_next = native.page_load, native.page_next
+local error = error
+
+local YES, NO = 1, 0
+
+-- Records that are asked for at a time.
+local PAGE_RECORDS = 100
+
+local function is_within(state, key)
+  local low, high = state.low, state.high
+  if low and (key < low or key == low and not state.low_included) then return false end
+  if high and (key > high or key == high and not state.high_included) then return false end
+  return true
+end
+
+-- Fetches the next page that has something of the range in it; tells whether there is one.
+local function load_page(state)
+  local keys, values, count = {}, {}, 0
+  while count == 0 do
+    if state.is_over then return false end
+    local code = page_load(context, state.index, state.cursor, PAGE_RECORDS)
+    -- The level is that of the loop: fail, load_page, advance, the iterator, the loop.
+    if code ~= YES and code ~= NO then fail(5) end
+    state.is_over = code == NO
+    state.cursor = reply.number
+    while page_next(context) == YES do
+      local key = ffi_string(reply.key, reply.key_len)
+      if is_within(state, key) then
+        count = count + 1
+        keys[count] = key
+        if state.with_values then values[count] = ffi_string(reply.data, reply.data_len) end
+      end
+    end
+  end
+  state.keys, state.values, state.count, state.at = keys, values, count, 0
+  return true
+end
+
+local function advance(state)
+  if state.left <= 0 then return nil end
+  if state.at == state.count and not load_page(state) then return nil end
+  state.left = state.left - 1
+  local at = state.at + 1
+  state.at = at
+  return at
+end
+
+local function next_entry(state)
+  local at = advance(state)
+  if not at then return nil end
+  return state.keys[at], state.values[at]
+end
+
+local function next_key(state)
+  local at = advance(state)
+  if not at then return nil end
+  return state.keys[at]
+end
+
+local function begin(self, range, with_values)
+  local low, low_included, high, high_included
+  range, low, low_included, high, high_included = read_range(self, range)
+  if range.reverse then
+    error(tostring(self) .. " has no order of keys, so it cannot be scanned in reverse", 3)
+  end
+  return {
+    index = self.index, cursor = 0, is_over = false, with_values = with_values,
+    keys = {}, values = {}, count = 0, at = 0,
+    low = low or false, low_included = low_included or false,
+    high = high or false, high_included = high_included or false,
+    left = range.limit or math.huge,
+  }
+end
+
+for _, class in ipairs { core.Cache, core.Cdb } do
+  function class:scan(range)
+    return next_entry, begin(self, range, true), nil
+  end
+
+  function class:keys(range)
+    return next_key, begin(self, range, false), nil
+  end
+end

@@ -1,0 +1,237 @@
+//! Caches and constant databases in procedures.
+
+mod support;
+
+use std::sync::Arc;
+
+use support::{limits, sources, text, write_body};
+use tempfile::TempDir;
+use tokaido_script::{CallError, Mode, Transaction, Value, Vm};
+use tokaido_store::{
+    Store, cache,
+    cdb::{self, Duplicates},
+    composite::{CompositeStore, Mount, MountEngine},
+};
+
+use support::MemoryStore;
+
+/// A store in memory with a cache `hot` and a file `ports`, and one file of procedures.
+struct Bed {
+    store: Arc<dyn Store>,
+    vm: Vm,
+    _directory: TempDir,
+}
+
+impl Bed {
+    fn one(lua: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ports.cdb");
+        let options = cdb::Options { duplicates: Duplicates::Keep, ..cdb::Options::default() };
+        let mut writer = cdb::Writer::create(&path, &options).unwrap();
+        for (key, value) in [("ssh", "22"), ("http", "80"), ("http", "8080"), ("https", "443")] {
+            writer.put(key.as_bytes(), value.as_bytes()).unwrap();
+        }
+        writer.finish().unwrap();
+        let options = cache::Options { bytes_max: 1 << 20, ..cache::Options::default() };
+        let mounts = [("hot", MountEngine::Cache(options)), ("ports", MountEngine::Cdb(path))];
+        let mounts = mounts.map(|(name, engine)| Mount { name: name.to_owned(), engine });
+        let store = CompositeStore::new(Box::new(MemoryStore::new()), mounts.into()).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        let (vm, errors) = Vm::new(&store, &sources(&[("m", lua)]), limits()).unwrap();
+        assert!(errors.is_empty(), "{errors:?}");
+        Self { store, vm, _directory: directory }
+    }
+
+    /// Calls `m.f` as its mode says, and commits if it succeeds.
+    fn run(&mut self) -> Result<Value, CallError> {
+        let id = self.vm.find(b"m.f").unwrap();
+        if self.vm.procedures()[0].mode == Mode::Read {
+            let mut snapshot = self.store.snapshot().unwrap();
+            return self.vm.call(id, Transaction::Read(&mut *snapshot), &[]);
+        }
+        let mut writer = self.store.writer().unwrap();
+        let result = self.vm.call(id, Transaction::Write(writer.begin().unwrap()), &[]);
+        match &result {
+            Ok(_) => drop(writer.commit().unwrap()),
+            Err(_) => writer.rollback().unwrap(),
+        }
+        writer.flush().unwrap();
+        result
+    }
+
+    fn value(&self, database: &str, key: &str) -> Option<String> {
+        let id = self.store.find_database(database)?;
+        let mut snapshot = self.store.snapshot().unwrap();
+        let record = snapshot.get(id, key.as_bytes()).unwrap()?;
+        Some(String::from_utf8(record.value.to_vec()).unwrap())
+    }
+}
+
+fn read_body(body: &str) -> String {
+    write_body(body).replace("tokaido.write", "tokaido.read")
+}
+
+#[track_caller]
+fn raises(body: &str, expected: &str) {
+    let error = Bed::one(&write_body(body)).run().unwrap_err().to_string();
+    assert!(error.starts_with("m.lua:2: ") && error.contains(expected), "{error}");
+}
+
+/// As the same test for a tree would be.
+const EVERY_METHOD: &str = "
+    local db = tx.DATABASE
+    db:clear()
+    db:put('a', 1)
+    db:put('b', 'bee', {flags = 7, ttl_ms = 60000})
+    assert(db:get('a') == '1' and db:get('none') == nil)
+    assert(db:exists('a') and not db:exists('none'))
+    local b = db:record('b')
+    assert(b.value == 'bee' and b.flags == 7 and b.expires_at_ms > tx:now_ms())
+    assert(db:record('none') == nil)
+    assert(not db:add('a', 2) and db:add('c', 3))
+    assert(not db:replace('none', 2) and db:replace('c', 4))
+    assert(db:compare_and_set('c', 4, 5) and not db:compare_and_set('c', 4, 6))
+    assert(db:compare_and_set('d', nil, 1) and not db:compare_and_set('d', nil, 1))
+    assert(not db:compare_and_set('d', 2, nil) and db:compare_and_set('d', 1, nil))
+    assert(not db:exists('d') and db:compare_and_set('d', nil, nil))
+    assert(db:increment('a') == 2 and db:increment('n', 40) == 40)
+    assert(db:increment_float('a', 0.5) == 2.5)
+    assert(db:append('e', 'x') == 1 and db:append('e', 'yz') == 3 and db:get('e') == 'xyz')
+    assert(db:expire('e', 60000) and db:ttl('e') > 59000 and db:persist('e'))
+    assert(db:ttl('e') == math.huge and db:ttl('none') == nil and not db:expire('none', 1))
+    assert(db:delete('e') and not db:delete('e'))
+    local all = db:get_many {'a', 'none', 'c'}
+    assert(all.a == '2.5' and all.none == nil and all.c == '5')
+    assert(#db:get_all('a') == 1 and #db:get_all('none') == 0)
+    assert(db:count() == 4)
+    local found = {}
+    for key, value in db:scan() do found[#found + 1] = key .. '=' .. value end
+    table.sort(found)
+    local ok, why = pcall(db.increment, db, 'b')
+    assert(not ok and why:find('not a number', 1, true))
+    return table.concat(found, ' ')";
+
+#[test]
+fn a_cache_has_every_method_that_a_tree_has() {
+    for database in ["main", "hot"] {
+        let mut bed = Bed::one(&write_body(&EVERY_METHOD.replace("DATABASE", database)));
+        assert_eq!(bed.run().unwrap(), text("a=2.5 b=bee c=5 n=40"), "{database}");
+    }
+}
+
+#[test]
+fn a_read_procedure_writes_to_a_cache() {
+    let mut bed = Bed::one(&read_body("tx.hot:put('k', 'v') return tx.hot:get('k')"));
+    assert_eq!(bed.run().unwrap(), text("v"));
+    assert_eq!(bed.value("hot", "k").as_deref(), Some("v"));
+}
+
+#[test]
+fn a_failed_procedure_leaves_the_cache_as_it_is() {
+    let body = "tx.main:put('k', 'tree') tx.hot:put('k', 'cache') error('no')";
+    let mut bed = Bed::one(&write_body(body));
+    assert!(bed.run().is_err());
+    assert_eq!(bed.value("main", "k"), None);
+    assert_eq!(bed.value("hot", "k").as_deref(), Some("cache"));
+}
+
+#[test]
+fn a_refused_write_to_a_cache_does_not_poison_the_transaction() {
+    let body = "
+        tx.main:put('k', 'v')
+        assert(not pcall(tx.hot.put, tx.hot, 'big', ('x'):rep(2^20)))
+        assert(not pcall(tx.hot.put, tx.hot, '', 'v'))
+        assert(not pcall(tx.ports.put, tx.ports, 'k', 'v'))";
+    let mut bed = Bed::one(&write_body(body));
+    bed.run().unwrap();
+    assert_eq!(bed.value("main", "k").as_deref(), Some("v"));
+}
+
+#[test]
+fn a_range_leaves_out_what_is_not_in_it() {
+    let body = "
+        local hot = tx.hot
+        for i = 1, 300 do hot:put(('k%03d'):format(i), i) end
+        hot:put('other', 0)
+        local function keys(range)
+          local found = {}
+          for key in hot:keys(range) do found[#found + 1] = key end
+          table.sort(found)
+          return #found .. ' ' .. tostring(found[1]) .. ' ' .. tostring(found[#found])
+        end
+        return table.concat({
+          keys(), keys('k'), keys{from = 'k299'}, keys{after = 'k300'}, keys{to = 'k002'},
+          keys{before = 'k002'}, keys{from = 'k010', to = 'k019'}, keys{prefix = 'none'},
+        }, ', ') .. ', ' .. keys{limit = 7}:match('^%d+')";
+    let mut bed = Bed::one(&write_body(body));
+    let expected = "301 k001 other, 300 k001 k300, 3 k299 other, 1 other other, 2 k001 k002, \
+                    1 k001 k001, 10 k010 k019, 0 nil nil, 7";
+    assert_eq!(bed.run().unwrap(), text(expected));
+}
+
+#[test]
+fn scans_may_be_nested_and_left_early_and_may_write() {
+    let body = "
+        local hot, count = tx.hot, 0
+        for i = 1, 250 do hot:put(i, i) end
+        for outer in hot:keys() do
+          for key, value in hot:scan() do
+            assert(key == value)
+            count = count + 1
+            if count % 7 == 0 then break end
+          end
+          hot:delete(outer)
+        end
+        return hot:count()";
+    let mut bed = Bed::one(&write_body(body));
+    assert_eq!(bed.run().unwrap(), Value::Integer(0));
+}
+
+#[test]
+fn a_constant_database_is_read_in_the_order_of_its_file() {
+    let body = "
+        local ports, found = tx.ports, {}
+        for key, value in ports:scan() do found[#found + 1] = key .. '=' .. value end
+        assert(ports:get('http') == '80' and ports:get('none') == nil and ports:exists('ssh'))
+        assert(ports:record('ssh').value == '22' and ports:ttl('ssh') == math.huge)
+        assert(ports:get_many{'ssh', 'none'}.ssh == '22' and ports:count() == 4)
+        return table.concat(found, ' ') .. ' / ' .. table.concat(ports:get_all('http'), ' ')";
+    for lua in [read_body(body), write_body(body)] {
+        let expected = "ssh=22 http=80 http=8080 https=443 / 80 8080";
+        assert_eq!(Bed::one(&lua).run().unwrap(), text(expected));
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_said_at_the_line() {
+    let read_only = "database ports is a constant one (cdb) and is not written to";
+    for call in ["put('k', 'v')", "delete('k')", "increment('k')", "clear()", "expire('k', 1)"] {
+        raises(&format!("tx.ports:{call}"), read_only);
+    }
+    raises("for k in tx.ports:scan{reverse = true} do end", "cannot be scanned in reverse");
+    raises("for k in tx.hot:keys{reverse = true} do end", "cannot be scanned in reverse");
+    raises("for k in tx.hot:scan{prefx = 'a'} do end", "a scan has no option 'prefx'");
+    raises("for k in tx.hot:scan{limit = 'x'} do end", "limit");
+    raises("for k in tx.hot:scan{from = {}} do end", "from is a string or a number");
+    raises("tx.hot:put('k')", "value");
+    raises("tx.hot.get('k')", "with a colon");
+    raises("return tx.hot:frobnicate()", "no method 'frobnicate'");
+}
+
+#[test]
+fn a_handle_that_is_kept_works_in_later_calls_and_only_there() {
+    let lua = "local tokaido = require 'tokaido'
+        local kept
+        return { f = tokaido.read(function(tx)
+          kept = kept or tx.hot
+          return kept:increment('calls')
+        end) }";
+    let mut bed = Bed::one(lua);
+    assert_eq!(bed.run().unwrap(), Value::Integer(1));
+    assert_eq!(bed.run().unwrap(), Value::Integer(2));
+    let script = "tokaido.snapshot(function(tx) hot = tx.hot end) return hot:get('calls')";
+    let mut writer = bed.store.writer().unwrap();
+    let ran = bed.vm.run_script("script", script.as_bytes(), &[], Some(&mut *writer));
+    let error = ran.unwrap_err().to_string();
+    assert!(error.contains("this transaction has ended"), "{error}");
+}

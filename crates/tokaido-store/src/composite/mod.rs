@@ -1,0 +1,46 @@
+//! Databases of other engines beside those of a store, under the same traits: caches, which are
+//! not transactional, and constant databases (cdb files), which are only read.
+//!
+//! [`CompositeStore`] *mounts* them by name. What is not mounted is the inner store's, and costs one
+//! comparison more than without; if nothing is mounted, it costs nothing.
+//!
+//! ```
+//! use tokaido_store::{
+//!     NewRecord, Store, cache, composite::{CompositeStore, Mount, MountEngine}, transact, tree,
+//! };
+//!
+//! let directory = tempfile::tempdir()?;
+//! let store = tree::open(directory.path(), tree::Options::default())?;
+//! let sessions = Mount {
+//!     name: "sessions".to_owned(),
+//!     engine: MountEngine::Cache(cache::Options { bytes_max: 1 << 20, ..Default::default() }),
+//! };
+//! let store = CompositeStore::new(Box::new(store), vec![sessions])?;
+//! let (main, sessions) = (store.database("main")?, store.database("sessions")?);
+//!
+//! let mut writer = store.writer()?;
+//! transact(&mut *writer, |tx| {
+//!     tx.put(main, b"user", NewRecord::of(b"hiroshige"))?;
+//!     tx.put(sessions, b"user", NewRecord::of(b"online"))
+//! })?;
+//! assert!(store.snapshot()?.get(sessions, b"user")?.is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Where to look: `store` for the whole; `mounts` for what is mounted; `files` for constant
+//! databases and their replacement; `view` for reading what is mounted; `snapshot` and `writer`
+//! join that with the inner store's.
+
+mod error;
+mod files;
+mod mounts;
+mod snapshot;
+mod store;
+#[cfg(test)]
+mod tests;
+mod view;
+mod writer;
+
+pub use error::MountError;
+pub use mounts::{Mount, MountEngine};
+pub use store::CompositeStore;
