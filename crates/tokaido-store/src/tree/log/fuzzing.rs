@@ -85,7 +85,8 @@ fn check_frame(bytes: &[u8]) {
 
 /// Recovery gives transactions without a gap, and the same ones a second time.
 fn check_recovery(bytes: &[u8]) {
-    let (first, second) = bytes.split_at(bytes.len() * usize::from(bytes.len().is_multiple_of(3)) / 2);
+    let (first, second) =
+        bytes.split_at(bytes.len() * usize::from(bytes.len().is_multiple_of(3)) / 2);
     let segment = |number, bytes: &[u8]| (number, [&header(number, STORE)[..], bytes].concat());
     let log = Memory::of([segment(1, second), segment(2, first)]);
     let base_sequence = u64::from(bytes.first().copied().unwrap_or(0) % 4);
