@@ -12,7 +12,7 @@ import time
 
 import pytest
 import redis
-from support import PROCEDURES
+from support import PROCEDURES, tokaido
 
 # TOKAIDO_KILL_ROUNDS=5000 makes it a long run.
 ROUNDS = int(os.environ.get("TOKAIDO_KILL_ROUNDS", "200"))
@@ -122,6 +122,9 @@ def test_no_answered_write_is_lost_when_the_server_is_killed(own_server, options
     for rounds in range(ROUNDS):
         if random_.random() < 0.25:
             start_and_kill(server, random_)
+        if rounds:
+            sound = tokaido("check", server.directory)
+            assert sound.returncode == 0, f"round {rounds}: {sound.stdout}{sound.stderr}"
         server.start()
         check(server, writers, counters, rounds)
         writers = run_and_kill(server, random_)

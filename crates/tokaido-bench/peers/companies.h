@@ -6,6 +6,8 @@
 
 #include "rows.h"
 
+#define STORE_OPENINGS 1000
+
 struct kind {
     const char *name;
     void *(*open)(int is_new);
@@ -37,7 +39,7 @@ static void companies_read(const struct kind *kind)
 
 static void companies_open(const struct kind *kind)
 {
-    for (unsigned n = 0; n < OPENINGS; n++) {
+    for (unsigned n = 0; n < STORE_OPENINGS; n++) {
         void *store = kind->open(0);
         kind->get(store, looked_up(n));
         kind->close(store);
@@ -66,7 +68,7 @@ static int companies_run(const struct kind *kinds, size_t count, const char *wor
             peer_stop(PASSES);
         } else {
             companies_open(kind);
-            peer_stop(OPENINGS);
+            peer_stop(STORE_OPENINGS);
         }
         return 1;
     }

@@ -27,6 +27,8 @@ local native = {
       int64_t integer;
       double flags;
       double expires_at_ms;
+      const char *ahead;
+      double ahead_number;
     } *
   ]], reply_address),
 }

@@ -1,14 +1,15 @@
 -- Scans: `for key, value in db:scan{prefix = "a"} do`.
 --
 -- The iterator is a plain function over a table of fixed shape, and the key that the loop passes
--- back is the cursor. So the loop compiles, nothing leaks when it is left early, and it may write.
+-- back is the cursor. So the loop compiles, nothing leaks when it is left early, and it may write:
+-- then what was read ahead is read again.
 
 local core = ...
 
 local native, text, Database = core.native, core.text, core.Database
 local context, reply, ffi_string, fail = native.context, native.reply, native.string, native.fail
 local type, pairs, error, tostring = type, pairs, error, tostring
-local seek = native.seek
+local scan_ahead, ffi_cast = native.scan_ahead, core.ffi.cast
 
 local YES, NO = 1, 0
 
@@ -16,36 +17,74 @@ local YES, NO = 1, 0
 local BACKWARD = 0x200
 local FROM_GIVEN, FROM_INCLUDED = 0x400, 0x800
 local FAR_GIVEN, FAR_INCLUDED = 0x1000, 0x2000
+local KEYS_ONLY = 0x4000
+
+-- Before each entry that was read ahead stand the lengths of its key and its value.
+local lens_type = core.ffi.typeof "const int32_t *"
+local LENS_SIZE = 8
+
+-- Most entries that are read ahead, and as many as a new scan has had, so to speak.
+local AHEAD_RECORDS_MAX, AHEAD_RECORDS_FIRST = 64, 2
+
+-- Reads entries ahead, from the one after `last` on or from the first one; tells whether there are
+-- any. A loop that has used up what it had gets twice as much; one that writes, or has another
+-- loop in it, gets one at a time.
+local function read_ahead(state, last)
+  local records = 1
+  if state.unread == 0 and state.number == reply.ahead_number then
+    records = state.records * 2
+    if records > AHEAD_RECORDS_MAX then records = AHEAD_RECORDS_MAX end
+  end
+  local left, far, code = state.left, state.far, nil
+  if left and records > left then records = left end
+  if last then
+    code = scan_ahead(context, state.plan, last, #last, far, #far, records)
+  else
+    local from = state.from
+    code = scan_ahead(context, state.first_plan, from, #from, far, #far, records)
+  end
+  state.number, state.records, state.at = reply.ahead_number, records, 0
+  if code == YES then
+    state.unread = reply.number
+    return true
+  end
+  state.unread = 0
+  -- The level is that of the loop: fail, read_ahead, advance, the iterator, the loop.
+  if code ~= NO then fail(5) end
+  return false
+end
 
 -- Moves to the entry after `last`, or to the first one; tells whether there is one.
 local function advance(state, last)
   local left = state.left
-  if left then
-    if left <= 0 then return false end
-    state.left = left - 1
+  if left and left <= 0 then return false end
+  if state.unread == 0 or state.number ~= reply.ahead_number or state.last ~= last then
+    if not read_ahead(state, last) then return false end
   end
-  local far = state.far
-  local code
-  if last then
-    code = seek(context, state.plan, last, #last, far, #far)
-  else
-    local from = state.from
-    code = seek(context, state.first_plan, from, #from, far, #far)
-  end
-  if code == YES then return true end
-  -- The level is that of the loop: fail, advance, the iterator, the loop.
-  if code ~= NO then fail(4) end
-  return false
+  if left then state.left = left - 1 end
+  state.unread = state.unread - 1
+  return true
 end
 
 local function next_entry(state, last)
   if not advance(state, last) then return nil end
-  return ffi_string(reply.key, reply.key_len), ffi_string(reply.data, reply.data_len)
+  local at = reply.ahead + state.at
+  local lens = ffi_cast(lens_type, at)
+  local key_len, value_len = lens[0], lens[1]
+  state.at = state.at + LENS_SIZE + key_len + value_len
+  local key = ffi_string(at + LENS_SIZE, key_len)
+  state.last = key
+  return key, ffi_string(at + LENS_SIZE + key_len, value_len)
 end
 
 local function next_key(state, last)
   if not advance(state, last) then return nil end
-  return ffi_string(reply.key, reply.key_len)
+  local at = reply.ahead + state.at
+  local key_len = ffi_cast(lens_type, at)[0]
+  state.at = state.at + LENS_SIZE + key_len
+  local key = ffi_string(at + LENS_SIZE, key_len)
+  state.last = key
+  return key
 end
 
 local function no_entry()
@@ -127,11 +166,11 @@ end
 core.read_range = read_range
 
 -- What a scan starts from, or nil if it is known to be empty.
-local function begin(self, range)
+local function begin(self, range, flags)
   local low, low_included, high, high_included
   range, low, low_included, high, high_included = read_range(self, range)
   if self.index < 0 or high == "" then return nil end
-  local plan = self.index
+  local plan = self.index + flags
   local from, from_included, far, far_included = low, low_included, high, high_included
   if range.reverse then
     plan = plan + BACKWARD
@@ -146,17 +185,22 @@ local function begin(self, range)
     from = from or "",
     far = far or "",
     left = range.limit or false,
+    last = nil,
+    records = AHEAD_RECORDS_FIRST,
+    unread = 0,
+    at = 0,
+    number = reply.ahead_number,
   }
 end
 
 function Database:scan(range)
-  local state = begin(self, range)
+  local state = begin(self, range, 0)
   if state == nil then return no_entry end
   return next_entry, state, nil
 end
 
 function Database:keys(range)
-  local state = begin(self, range)
+  local state = begin(self, range, KEYS_ONLY)
   if state == nil then return no_entry end
   return next_key, state, nil
 end

@@ -22,6 +22,10 @@ pub(crate) mod store;
 /// Enough for the loop to get hot (56), and for side traces to show up (10 exits each).
 const ITERATIONS: i64 = 4000;
 
+/// The end of an event in which the compiler came to an inner loop that has no trace yet: that loop
+/// gets one, and then the outer one is tried again. Which of them gets hot first is chance.
+const INNER_LOOP_FIRST: &str = ": 9 nil";
+
 /// Collects what the compiler does. Gets `jit` and `jit.util`, which user code never sees.
 const OBSERVER: &str = r#"
     local jit, util = ...
@@ -107,7 +111,8 @@ fn assert_compiles(database: &str, body: &str) {
     let events = observe(database, body);
     let shown = events.join("\n");
     assert!(events.iter().any(|event| event == "m.lua:3: loop"), "no loop trace:\n{body}\n{shown}");
-    for event in events.iter().filter(|event| event.starts_with("m.lua:")) {
+    let of_loop = events.iter().filter(|event| event.starts_with("m.lua:"));
+    for event in of_loop.filter(|event| !event.ends_with(INNER_LOOP_FIRST)) {
         let on_trace = event.ends_with(": loop") || event.ends_with(": root");
         assert!(on_trace, "{event} leaves the trace:\n{body}\n{shown}");
     }

@@ -19,6 +19,8 @@ mod databases;
 
 pub use databases::{Bytes, DatabaseConfig, Databases};
 
+use crate::pool;
+
 /// The port that a server listens on unless told otherwise: 53 stations, from 7 in the morning.
 pub const PORT_DEFAULT: u16 = 7653;
 
@@ -77,6 +79,10 @@ pub struct Limits {
     pub script_memory_bytes: usize,
     /// Most bytes of writes that the store keeps in memory between two checkpoints, and of its log.
     pub memtable_bytes: usize,
+    /// Most bytes that the store's file may grow to.
+    pub store_bytes_max: usize,
+    /// Most views of the store at one time.
+    pub snapshots_max: u32,
     /// Longest a stopping server waits for its clients, in ms.
     pub stop_ms: u64,
 }
@@ -110,6 +116,8 @@ impl Default for Limits {
             script_ms: 1_000,
             script_memory_bytes: 256 << 20,
             memtable_bytes: MEMTABLE_BYTES_DEFAULT,
+            store_bytes_max: tree::SIZE_MAX_DEFAULT,
+            snapshots_max: tree::SNAPSHOTS_MAX_DEFAULT,
             stop_ms: 10_000,
         }
     }
@@ -202,10 +210,16 @@ impl Config {
             ("limits.script_ms", limits.script_ms),
             ("limits.script_memory_bytes", limits.script_memory_bytes as u64),
             ("limits.memtable_bytes", limits.memtable_bytes as u64),
+            ("limits.store_bytes_max", limits.store_bytes_max as u64),
             ("limits.stop_ms", limits.stop_ms),
         ];
         if let Some((option, _)) = nonzero.into_iter().find(|&(_, given)| given == 0) {
             return value(option, "must be at least 1".to_owned());
+        }
+        if limits.snapshots_max < self.snapshots_min() {
+            let min = self.snapshots_min();
+            let message = format!("must be at least {min}: two for each thread that reads");
+            return value("limits.snapshots_max", message);
         }
         match self.listen.iter().find(|a| !a.ip().is_loopback()) {
             Some(&address) if self.password.is_none() => {
@@ -221,6 +235,8 @@ impl Config {
         tree::Options {
             sync: self.sync,
             memtable_bytes: self.limits.memtable_bytes,
+            size_max: self.limits.store_bytes_max,
+            snapshots_max: self.limits.snapshots_max,
             ..tree::Options::default()
         }
     }
@@ -238,6 +254,12 @@ impl Config {
             0 => std::thread::available_parallelism().map_or(1, |n| n.get().min(WORKERS_MAX)),
             n => n,
         }
+    }
+
+    /// Each worker, each thread of the pool and the writer has a view, and takes another one
+    /// while it counts records.
+    fn snapshots_min(&self) -> u32 {
+        2 * (self.worker_count() + pool::THREADS_MAX + 1) as u32
     }
 
     /// What a call of a procedure may use.
@@ -415,6 +437,22 @@ mod tests {
         assert!(message("[databases.a]\nbytes = 1").contains("missing field `engine`"));
         let tree = parse("[databases.a]\nengine = \"tree\"").expect("an entry that says nothing");
         assert!(tree.mounts().is_empty());
+    }
+
+    #[test]
+    fn every_thread_that_reads_must_get_its_view() {
+        let config = parse("workers = 4\n[limits]\nsnapshots_max = 41").expect("it parses");
+        let error = config.validate().expect_err("too few").to_string();
+        assert!(error.starts_with("option limits.snapshots_max: must be at least 42"), "{error}");
+        let largest = Config { workers: WORKERS_MAX, ..Config::default() };
+        assert!(largest.validate().is_ok(), "the default is enough for any machine");
+    }
+
+    #[test]
+    fn the_limits_of_the_store_reach_it() {
+        let text = "[limits]\nmemtable_bytes = 1\nstore_bytes_max = 2\nsnapshots_max = 3";
+        let options = parse(text).expect("it parses").store_options();
+        assert_eq!((options.memtable_bytes, options.size_max, options.snapshots_max), (1, 2, 3));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use prometheus_client::{
     },
     registry::Registry,
 };
-use tokaido_store::{DatabaseStatistics, Engine, ReadError, ReadTransaction, Store, cache};
+use tokaido_store::{DatabaseStatistics, Engine, ReadError, ReadTransaction, Store, Usage, cache};
 
 use crate::procedures::Procedures;
 
@@ -100,6 +100,7 @@ impl Metrics {
         self: &Arc<Self>,
         procedures: &Arc<Procedures>,
         databases: &DatabasesStatistics<'_>,
+        usage: Usage,
     ) -> Result<String, fmt::Error> {
         let caches = databases.iter().filter_map(|(name, engine, _)| match engine {
             Engine::Cache(cache) => Some((name.clone(), cache.statistics())),
@@ -118,6 +119,7 @@ impl Metrics {
             procedures: procedures.clone(),
             caches: caches.collect(),
             databases: databases.collect(),
+            usage,
         }));
         let mut text = String::new();
         encode(&mut text, &registry)?;
@@ -147,6 +149,7 @@ struct Numbers {
     metrics: Arc<Metrics>,
     procedures: Arc<Procedures>,
     databases: Vec<(String, DatabaseStatistics)>,
+    usage: Usage,
     caches: Vec<(String, cache::Statistics)>,
 }
 
@@ -174,6 +177,7 @@ impl Collector for Numbers {
         let failed = metrics.groups_failed.load(Relaxed);
         counter(out, "write_groups_failed", "Groups that were not durable", failed)?;
         self.encode_procedures(out)?;
+        self.encode_usage(out)?;
         self.encode_databases(out)?;
         self.encode_caches(out)
     }
@@ -212,6 +216,16 @@ impl Numbers {
         counters(out, "procedure_calls", "Calls of each procedure", each(|s| &s.calls))?;
         counters(out, "procedure_errors", "Calls that failed", each(|s| &s.errors))?;
         counters(out, "procedure_time_ns", "Time in each procedure", each(|s| &s.time_ns))
+    }
+
+    fn encode_usage(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let Usage { memtable_bytes, held_bytes, log_bytes, base_bytes } = self.usage;
+        let since = "Memory of what was written since the last checkpoint";
+        gauge(out, "memtable_bytes", since, memtable_bytes)?;
+        let held = "Memory of older memtables that a long read still sees";
+        gauge(out, "memtable_held_bytes", held, held_bytes)?;
+        gauge(out, "log_bytes", "Files of the log", log_bytes)?;
+        gauge(out, "base_bytes", "The file of the base", base_bytes)
     }
 
     fn encode_databases(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -36,7 +36,7 @@ fn run(directory: &Path, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     // An error takes back all that its transaction did.
     let refused = store.transact(|tx| {
         tx.clear(hits.id())?;
-        Err::<(), Box<dyn Error>>("on second thoughts, no".into())
+        Err::<(), Box<dyn Error + Send + Sync>>("on second thoughts, no".into())
     });
     writeln!(out, "refused: {}", refused.expect_err("the body said no"))?;
 

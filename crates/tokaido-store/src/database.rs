@@ -66,6 +66,21 @@ pub struct DatabaseStatistics {
     pub value_bytes: u64,
 }
 
+/// What a store occupies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Memory of what was written since the last checkpoint: the memtable and, during a
+    /// checkpoint, the frozen one. Each may exceed its limit by one group of transactions.
+    pub memtable_bytes: u64,
+    /// Memory of memtables whose checkpoint is done, and which a snapshot still sees. A snapshot
+    /// holds at most two, however long it lives, until it is renewed or released.
+    pub held_bytes: u64,
+    /// Files of the log.
+    pub log_bytes: u64,
+    /// The file of the base. It does not shrink, and what a long snapshot sees is not used again.
+    pub base_bytes: u64,
+}
+
 /// A name is 1 to 64 of `a-z A-Z 0-9 _ - .`, and starts with a letter, a digit or `_`: it stands
 /// in URLs, in file names and as a field in Lua without quoting.
 ///

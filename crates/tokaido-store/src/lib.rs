@@ -84,7 +84,7 @@ mod transaction;
 pub mod tree;
 
 pub use clock::{Clock, SystemClock};
-pub use database::{DatabaseId, DatabaseStatistics, check_database_name};
+pub use database::{DatabaseId, DatabaseStatistics, Usage, check_database_name};
 pub use embedded::{Database, Embedded, Scan, open, open_with};
 pub use error::{CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError};
 pub use operations::{

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    CommitError, DatabaseError, DatabaseId, ReadError, ReadTransaction, TransactError, WriteError,
-    WriteTransaction, cache::Cache, limits,
+    CommitError, DatabaseError, DatabaseId, ReadError, ReadTransaction, TransactError, Usage,
+    WriteError, WriteTransaction, cache::Cache, limits,
 };
 
 /// The number of a committed transaction. They grow, and are never used twice.
@@ -65,13 +65,18 @@ pub trait Store: Send + Sync {
         Engine::Transactional
     }
 
+    /// What the engine occupies now.
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+
     /// A view of what is committed now. It never waits for a writer.
     ///
     /// # Errors
     /// Only if the engine fails, for example because it has as many readers as it can.
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError>;
 
-    /// The right to write, until it is dropped.
+    /// The right to write, until it is dropped. It belongs to the thread that asked for it.
     ///
     /// # Errors
     /// [`WriteError::WriterBusy`] while another writer lives.
@@ -96,9 +101,8 @@ pub trait Snapshot: ReadTransaction + Send {
 ///
 /// `begin` … `commit` or `rollback`, as often as wanted, then `flush`. A transaction sees what
 /// those before it in the group committed. Snapshots see the group at once, after `flush`. A
-/// writer that is dropped takes back what was not flushed. It may go from thread to thread, so that
-/// threads that take turns can share a group.
-pub trait Writer: Send {
+/// writer that is dropped takes back what was not flushed.
+pub trait Writer {
     /// Begins a transaction.
     ///
     /// # Errors

@@ -7,14 +7,16 @@ use std::{
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+        mpsc,
     },
     thread,
     time::Duration,
 };
 
 use tokaido_store::{
-    CommitError, Direction, Embedded, NewRecord, ScanRange, TransactError, WriteError,
-    WriteOperations, open, open_with,
+    CommitError, CommitNumber, DatabaseError, DatabaseId, Direction, Embedded, NewRecord,
+    ReadError, ScanRange, Snapshot, Store, TransactError, WriteError, WriteOperations,
+    WriteTransaction, Writer, open, open_with,
     tree::{DirectoryStorage, LogFile, LogStorage, Options},
 };
 
@@ -184,7 +186,7 @@ fn an_error_or_a_panic_takes_back_its_own_transaction_and_no_other() {
     let directory = tempfile::tempdir().unwrap();
     let (store, _, _) = on_slow_log(directory.path());
     let main = store.database("main").unwrap();
-    let put = |key: &[u8], end: &dyn Fn() -> Result<(), &'static str>| {
+    let put = |key: &[u8], end: &(dyn Fn() -> Result<(), &'static str> + Sync)| {
         store.transact(|tx| {
             tx.put(main.id(), key, NewRecord::of(b"v")).unwrap();
             end()
@@ -232,6 +234,147 @@ fn a_transaction_within_another_is_refused_and_not_waited_for() {
     });
     outer.unwrap();
     assert!(main.get("outer").unwrap().is_some());
+}
+
+#[test]
+fn a_store_that_is_held_by_another_writer_is_told_to_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).unwrap();
+    let main = store.database("main").unwrap();
+    let held = store.store().writer().unwrap();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let refused = main.put("k", "v");
+                let is_busy = matches!(refused, Err(TransactError::Write(WriteError::WriterBusy)));
+                assert!(is_busy, "{refused:?}");
+            });
+        }
+    });
+    drop(held);
+    main.put("k", "v").unwrap();
+}
+
+/// What a writer does that none should.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    PanicInFlush,
+    FailToRollBack,
+}
+
+struct TroubledWriter(Box<dyn Writer>, Trouble);
+
+impl Writer for TroubledWriter {
+    fn begin(&mut self) -> Result<&mut dyn WriteTransaction, WriteError> {
+        self.0.begin()
+    }
+    fn transaction(&mut self) -> &mut dyn WriteTransaction {
+        self.0.transaction()
+    }
+    fn commit(&mut self) -> Result<CommitNumber, CommitError> {
+        self.0.commit()
+    }
+    fn rollback(&mut self) -> Result<(), CommitError> {
+        self.0.rollback()?;
+        if self.1 == Trouble::FailToRollBack {
+            return Err(CommitError::Failed { message: "the group is lost".to_owned() });
+        }
+        Ok(())
+    }
+    fn flush(&mut self) -> Result<(), CommitError> {
+        // Others shall be waiting by now.
+        thread::sleep(Duration::from_millis(2));
+        if self.1 == Trouble::PanicInFlush {
+            std::panic::resume_unwind(Box::new("a defect"));
+        }
+        self.0.flush()
+    }
+    fn remove_expired(&mut self, limit: usize) -> Result<usize, WriteError> {
+        self.0.remove_expired(limit)
+    }
+}
+
+struct TroubledStore(Arc<dyn Store>, Trouble);
+
+impl Store for TroubledStore {
+    fn database(&self, name: &str) -> Result<DatabaseId, DatabaseError> {
+        self.0.database(name)
+    }
+    fn find_database(&self, name: &str) -> Option<DatabaseId> {
+        self.0.find_database(name)
+    }
+    fn databases(&self) -> Vec<(DatabaseId, String)> {
+        self.0.databases()
+    }
+    fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
+        self.0.snapshot()
+    }
+    fn writer(&self) -> Result<Box<dyn Writer>, WriteError> {
+        Ok(Box::new(TroubledWriter(self.0.writer()?, self.1)))
+    }
+}
+
+#[test]
+fn a_panic_of_the_engine_leaves_nobody_waiting() {
+    let directory = tempfile::tempdir().unwrap();
+    let real = Arc::clone(open(directory.path()).unwrap().store());
+    let store = Embedded::new(Arc::new(TroubledStore(Arc::clone(&real), Trouble::PanicInFlush)));
+    let main = store.database("main").unwrap();
+    thread::scope(|scope| {
+        for n in 0..8 {
+            let main = &main;
+            scope.spawn(move || {
+                let put = catch_unwind(AssertUnwindSafe(|| main.put(format!("{n}"), "v")));
+                // Whoever led has panicked; the others are told that their fate is unknown.
+                let is_told = matches!(
+                    &put,
+                    Err(_) | Ok(Err(TransactError::Commit(CommitError::Undetermined { .. })))
+                );
+                assert!(is_told, "{put:?}");
+            });
+        }
+    });
+    // What was not flushed has not happened, and the store can be used.
+    let main = Embedded::new(real).database("main").unwrap();
+    main.put("k", "v").unwrap();
+    assert_eq!(main.statistics().unwrap().records, 1);
+}
+
+#[test]
+fn who_is_told_of_a_lost_group_has_put_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let real = Arc::clone(open(directory.path()).unwrap().store());
+    let store = Embedded::new(Arc::new(TroubledStore(real, Trouble::FailToRollBack)));
+    let main = store.database("main").unwrap();
+    // One who leads is held up until a put and then a refusal wait behind it: they are a group.
+    // Threads may be slow to come, so it is tried until it happened.
+    for kept in 0..100 {
+        let key = format!("{kept}");
+        let (holding, held) = mpsc::channel::<()>();
+        let is_kept = thread::scope(|scope| {
+            let (store, main, key) = (&store, &main, &key);
+            let hold = move || held.recv().map_err(|_| "go on");
+            scope.spawn(move || {
+                let mut hold = Some(hold);
+                store.transact(|_| hold.take().map_or(Ok(()), |hold| hold())).unwrap_err();
+            });
+            thread::sleep(Duration::from_millis(10));
+            let put = scope.spawn(move || main.put(key, "v"));
+            thread::sleep(Duration::from_millis(10));
+            let refusal = scope.spawn(move || store.transact(|_| Err::<(), _>("no")));
+            thread::sleep(Duration::from_millis(10));
+            drop(holding);
+            let refused = refusal.join().unwrap();
+            assert!(matches!(refused, Err(TransactError::Commit(_))), "{refused:?}");
+            put.join().unwrap().is_ok()
+        });
+        assert_eq!(main.get(&key).unwrap().is_some(), is_kept, "{key}");
+        assert_eq!(main.statistics().unwrap().records, kept + u64::from(is_kept));
+        if !is_kept {
+            return;
+        }
+    }
+    panic!("no group was lost: nothing was tried");
 }
 
 #[test]

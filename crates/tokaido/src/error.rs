@@ -9,7 +9,7 @@ use rustyline::error::ReadlineError;
 use tokaido_script::{CallError, VmError, json::JsonError};
 use tokaido_server::{ConfigError, StartError};
 use tokaido_store::{
-    CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError, cdb,
+    CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError, cdb, tree,
 };
 
 use crate::{
@@ -84,6 +84,16 @@ pub(crate) enum Error {
     )]
     LoadStopped { stored: u64, source: Box<Error> },
     #[error(transparent)]
+    Check(#[from] tree::CheckError),
+    #[error(transparent)]
+    Backup(#[from] tree::BackupError),
+    #[error(transparent)]
+    Restore(tree::RestoreError),
+    #[error(transparent)]
+    Compact(tree::CompactError),
+    #[error(transparent)]
+    Salvage(tree::SalvageError),
+    #[error(transparent)]
     CdbOpen(#[from] cdb::OpenError),
     #[error("{}: {source}", path.display())]
     CdbDamaged { path: PathBuf, source: cdb::Damaged },
@@ -97,7 +107,7 @@ impl Error {
     /// The exit code that tells this kind of error from others.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Config(_) => EXIT_USAGE,
+            Self::Usage(_) | Self::Config(_) | Self::Check(_) => EXIT_USAGE,
             _ => EXIT_FAILED,
         }
     }
@@ -139,6 +149,33 @@ impl From<OpenError> for Error {
         match error {
             OpenError::Locked { directory } => Self::Held { directory },
             error => Self::Open(error),
+        }
+    }
+}
+
+impl From<tree::RestoreError> for Error {
+    fn from(error: tree::RestoreError) -> Self {
+        match error {
+            tree::RestoreError::Check(error) => error.into(),
+            error => Self::Restore(error),
+        }
+    }
+}
+
+impl From<tree::SalvageError> for Error {
+    fn from(error: tree::SalvageError) -> Self {
+        match error {
+            tree::SalvageError::Check(error) => error.into(),
+            error => Self::Salvage(error),
+        }
+    }
+}
+
+impl From<tree::CompactError> for Error {
+    fn from(error: tree::CompactError) -> Self {
+        match error {
+            tree::CompactError::Check(error) => error.into(),
+            error => Self::Compact(error),
         }
     }
 }

@@ -23,7 +23,9 @@ use clap::{Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-use commands::{call, cdb, del, demo, dump, get, load, put, run, scan, serve, shell};
+use commands::{
+    backup, call, cdb, check, compact, del, demo, dump, get, load, put, run, scan, serve, shell,
+};
 
 /// A programmable key-value server: procedures in Lua, each one a transaction, called over the
 /// Redis protocol and HTTP.
@@ -48,6 +50,10 @@ enum Command {
     Put(put::PutArgs),
     Del(del::DelArgs),
     Scan(scan::ScanArgs),
+    Backup(backup::BackupArgs),
+    Restore(backup::RestoreArgs),
+    Check(check::CheckArgs),
+    Compact(compact::CompactArgs),
     Cdb(cdb::CdbArgs),
     Demo(demo::DemoArgs),
 }
@@ -64,6 +70,10 @@ fn main() -> ExitCode {
         Command::Put(args) => put::put(&args),
         Command::Del(args) => del::del(&args),
         Command::Scan(args) => scan::scan(&args),
+        Command::Backup(args) => backup::backup(&args),
+        Command::Restore(args) => backup::restore(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Compact(args) => compact::compact(&args),
         Command::Cdb(args) => cdb::cdb(&args),
         Command::Demo(args) => demo::demo(&args),
     };

@@ -238,3 +238,12 @@ def test_text_is_decoded_when_asked_and_bad_text_fails_in_the_client_only(client
     with pytest.raises(UnicodeDecodeError):
         text.get("bad")
     assert text.get("k") == "日本"
+
+
+def test_info_tells_what_the_store_occupies(client):
+    client.set("k", "v")
+    occupied = client.info("memory") | client.info("persistence")
+    assert occupied["memtable_bytes"] > 0
+    assert occupied["memtable_held_bytes"] == 0
+    assert occupied["log_bytes"] > 0
+    assert occupied["base_bytes"] > 0

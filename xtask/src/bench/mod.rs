@@ -6,6 +6,7 @@ mod load;
 mod peers;
 mod report;
 mod scenarios;
+mod store;
 
 use tokaido_bench::machine::Machine;
 
@@ -14,7 +15,8 @@ use crate::{
     process::Command,
 };
 
-/// Runs the kinds named, or all: `store` and `script` in process, `server` over the wire.
+/// Runs the kinds named, or all: `store` beside libraries in C, `script` in process, `server` over
+/// the wire.
 pub(crate) fn run(kinds: &[&str]) -> Outcome {
     const KINDS: [&str; 3] = ["store", "script", "server"];
     if let Some(unknown) = kinds.iter().find(|kind| !KINDS.contains(kind)) {
@@ -26,8 +28,9 @@ pub(crate) fn run(kinds: &[&str]) -> Outcome {
     let mut report = format!("Machine: {}.  \n{}\n", Machine::look(), versions());
     for kind in KINDS.iter().filter(|kind| kinds.is_empty() || kinds.contains(kind)) {
         let table = match *kind {
-            "server" => scenarios::run()?,
-            package => in_process::run(&format!("tokaido-{package}"))?,
+            "store" => store::run()?,
+            "script" => in_process::run("tokaido-script")?,
+            _ => scenarios::run()?,
         };
         report.push_str(&format!("\n### {kind}\n\n{table}"));
     }

@@ -207,6 +207,7 @@ pub(crate) fn run(names: &[&str], rounds: usize) -> Outcome {
 }
 
 fn measure(workload: &Workload, rounds: usize, place: &Path) -> Outcome<Measured> {
+    eprintln!("bench: {}", workload.title);
     let mut measured = Measured::of(workload.title, workload.goal);
     let mut subjects = Vec::new();
     for &side in workload.sides {

@@ -43,6 +43,10 @@ pub(crate) struct Reply {
     pub(crate) integer: i64,
     pub(crate) flags: f64,
     pub(crate) expires_at_ms: f64,
+    /// What was read ahead for a scan; see `scan.rs`.
+    pub(crate) ahead: *const u8,
+    /// Changes whenever that is replaced, or may no longer be what the database has.
+    pub(crate) ahead_number: f64,
 }
 
 impl Reply {
@@ -61,6 +65,11 @@ impl Reply {
         self.integer = integer;
         self.number = integer as f64;
         if (-EXACT_MAX..=EXACT_MAX).contains(&integer) { YES } else { WIDE }
+    }
+
+    /// From here on, scans do not go on with what was read ahead for them.
+    pub(crate) fn outdate_ahead(&mut self) {
+        self.ahead_number += 1.0;
     }
 
     pub(crate) fn record(&mut self, record: &Record<'_>) -> i32 {
@@ -145,6 +154,7 @@ pub(crate) struct Context {
     pub(crate) scratch: Vec<u8>,
     pub(crate) many: Many,
     pub(crate) page: Page,
+    pub(crate) ahead: Vec<u8>,
     /// The caches that Lua has handles of, by their mount. None is taken out again.
     caches: Vec<Option<Arc<Cache>>>,
     pub(crate) exchange: Exchange,
@@ -208,6 +218,8 @@ impl Context {
                 integer: 0,
                 flags: 0.0,
                 expires_at_ms: 0.0,
+                ahead: ptr::null(),
+                ahead_number: 0.0,
             },
             store,
             running: None,
@@ -215,6 +227,7 @@ impl Context {
             scratch: Vec::new(),
             many: Many::default(),
             page: Page::default(),
+            ahead: Vec::new(),
             caches: Vec::new(),
             exchange: Exchange::default(),
             procedure: String::new(),
@@ -238,6 +251,7 @@ impl Context {
     /// The transaction must not be used otherwise, and must live, until [`end`](Self::end).
     pub(crate) unsafe fn begin(&mut self, transaction: Transaction<'_>) {
         self.poison = None;
+        self.reply.outdate_ahead();
         // SAFETY: only the lifetimes are lengthened, and the caller promises to call `end` before
         // they are over.
         self.running = Some(unsafe {
@@ -286,8 +300,9 @@ impl Context {
         Ok(unsafe { &mut *running.read })
     }
 
-    /// The running transaction, to write. As [`read`](Self::read).
-    pub(crate) fn write<'t>(&self) -> Result<&'t mut (dyn WriteTransaction + 'static), Fault> {
+    /// The running transaction, to write. As [`read`](Self::read). What was read ahead is then out
+    /// of date.
+    pub(crate) fn write<'t>(&mut self) -> Result<&'t mut (dyn WriteTransaction + 'static), Fault> {
         let running = self.running.ok_or_else(ended)?;
         let write = running.write.ok_or_else(|| {
             Fault::Refused(format!(
@@ -295,6 +310,7 @@ impl Context {
                 self.procedure
             ))
         })?;
+        self.reply.outdate_ahead();
         // SAFETY: as in `read`.
         Ok(unsafe { &mut *write })
     }

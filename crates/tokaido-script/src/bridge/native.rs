@@ -103,7 +103,7 @@ pub(crate) fn functions() -> Vec<Function> {
         many::all_run(int, bytes, len);
         pages::page_load(int, double, int);
         pages::page_next();
-        scan::seek(int, bytes, len, bytes, len);
+        scan::scan_ahead(int, bytes, len, bytes, len, int);
         write::put(int, bytes, len, bytes, len);
         write::put_with(int, bytes, len, bytes, len, double, double, int);
         write::swap(int, bytes, len, bytes, int, bytes, int);

@@ -1,51 +1,104 @@
-//! One step of a scan. The last key is the cursor, so a scan keeps nothing open here.
+//! The steps of a scan, some at a time. The last key is the cursor, so a scan keeps nothing open.
+//!
+//! Entries are copied into one buffer, from which Lua takes them without a call. They are what the
+//! database has until somebody writes to it, or reads ahead for another loop; the reply's
+//! `ahead_number` tells.
+//!
+//! ```text
+//! entry = key length i32, value length i32 (both in the machine's order), key, value
+//! ```
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use tokaido_store::Direction;
 
 use super::context::{Context, NO, YES, bytes, database, native};
 
-/// The bits of a step's plan above the database's index; `lua/scan.lua` has the same.
+/// The bits of a plan above the database's index; `lua/scan.lua` has the same.
 const INDEX_MASK: i32 = 0x1ff;
 const BACKWARD: i32 = 1 << 9;
 const FROM_GIVEN: i32 = 1 << 10;
 const FROM_INCLUDED: i32 = 1 << 11;
 const FAR_GIVEN: i32 = 1 << 12;
 const FAR_INCLUDED: i32 = 1 << 13;
+const KEYS_ONLY: i32 = 1 << 14;
 
-/// The nearest entry from `from` on, unless it lies beyond `far`.
-pub(super) unsafe extern "C" fn seek(
+/// Reading ahead ends when so much has been read. The first entry is read whatever its size.
+const AHEAD_BYTES_MAX: usize = 16 << 10;
+
+/// Up to `records` entries from `from` on, none of them beyond `far`. The reply's number is how
+/// many it is.
+pub(super) unsafe extern "C" fn scan_ahead(
     context: *mut Context,
     plan: i32,
     from: *const u8,
     from_len: u32,
     far: *const u8,
     far_len: u32,
+    records: i32,
 ) -> i32 {
     // SAFETY: called from Lua with the VM's context and Lua strings.
     unsafe {
         native(context, |context| {
             let transaction = context.read()?;
             let Some(id) = database(plan & INDEX_MASK)? else { return Ok(NO) };
-            let backward = plan & BACKWARD != 0;
-            let bound = match plan & (FROM_GIVEN | FROM_INCLUDED) {
+            let from = match plan & (FROM_GIVEN | FROM_INCLUDED) {
                 0 => Bound::Unbounded,
                 FROM_GIVEN => Bound::Excluded(bytes(from, from_len)),
                 _ => Bound::Included(bytes(from, from_len)),
             };
-            let direction = if backward { Direction::Backward } else { Direction::Forward };
-            let Some(entry) = transaction.seek(id, bound, direction)? else { return Ok(NO) };
-            if plan & FAR_GIVEN != 0 {
-                let far = bytes(far, far_len);
-                let beyond = if backward { entry.key < far } else { entry.key > far };
-                if beyond || (plan & FAR_INCLUDED == 0 && entry.key == far) {
-                    return Ok(NO);
+            let range = Range { plan, far: bytes(far, far_len) };
+            let ahead = &mut context.ahead;
+            ahead.clear();
+            ahead.shrink_to(2 * AHEAD_BYTES_MAX);
+            let mut found = 0;
+            transaction.scan(id, from, range.direction(), &mut |entry| {
+                if range.is_beyond(entry.key) {
+                    return ControlFlow::Break(());
                 }
-            }
-            context.reply.key(entry.key);
-            context.reply.data(entry.record.value);
-            Ok(YES)
+                let value = if plan & KEYS_ONLY == 0 { entry.record.value } else { &[] };
+                push(ahead, entry.key, value);
+                found += 1;
+                match found < records && ahead.len() < AHEAD_BYTES_MAX {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            })?;
+            context.reply.ahead = ahead.as_ptr();
+            context.reply.number = found.into();
+            context.reply.outdate_ahead();
+            Ok(if found > 0 { YES } else { NO })
         })
+    }
+}
+
+fn push(ahead: &mut Vec<u8>, key: &[u8], value: &[u8]) {
+    // Keys and values are far shorter than 2 GiB.
+    ahead.extend_from_slice(&(key.len() as i32).to_ne_bytes());
+    ahead.extend_from_slice(&(value.len() as i32).to_ne_bytes());
+    ahead.extend_from_slice(key);
+    ahead.extend_from_slice(value);
+}
+
+/// Where a scan ends, and which way it goes.
+struct Range<'r> {
+    plan: i32,
+    far: &'r [u8],
+}
+
+impl Range<'_> {
+    fn direction(&self) -> Direction {
+        if self.plan & BACKWARD == 0 { Direction::Forward } else { Direction::Backward }
+    }
+
+    fn is_beyond(&self, key: &[u8]) -> bool {
+        if self.plan & FAR_GIVEN == 0 {
+            return false;
+        }
+        let is_past = match self.direction() {
+            Direction::Forward => key > self.far,
+            Direction::Backward => key < self.far,
+        };
+        is_past || (self.plan & FAR_INCLUDED == 0 && key == self.far)
     }
 }

@@ -6,7 +6,7 @@
 //! `next_base64`, and taken as `after_base64`.
 
 use std::{
-    ops::{Bound, RangeBounds},
+    ops::{Bound, ControlFlow, RangeBounds},
     rc::Rc,
 };
 
@@ -131,18 +131,19 @@ impl Listing {
         let mut page = Vec::new();
         let mut last = Vec::new();
         let mut entries = 0;
-        while let Some(entry) = scanner.next(transaction)? {
+        scanner.visit(transaction, |entry| {
             if entries == self.limit || page.len() >= PAGE_BYTES_MAX {
                 page.push(b'{');
                 push_field(&mut page, "next", &last);
                 page.extend_from_slice(b"}\n");
-                break;
+                return ControlFlow::Break(());
             }
             self.push_entry(&mut page, &entry);
             last.clear();
             last.extend_from_slice(entry.key);
             entries += 1;
-        }
+            ControlFlow::Continue(())
+        })?;
         Ok(page)
     }
 

@@ -28,9 +28,14 @@ pub(super) fn health(worker: &Worker) -> Result<Response<Reply>, HttpError> {
 pub(super) async fn metrics(worker: &Rc<Worker>) -> Result<Response<Reply>, HttpError> {
     let databases = all_statistics(worker)?;
     let service = &worker.service;
-    let text = service.metrics.encode(&service.shared.procedures, &databases).map_err(|error| {
-        HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot write metrics: {error}"))
-    })?;
+    let usage = service.shared.store().usage();
+    let text =
+        service.metrics.encode(&service.shared.procedures, &databases, usage).map_err(|error| {
+            HttpError::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("cannot write metrics: {error}"),
+            )
+        })?;
     Ok(typed("application/openmetrics-text; version=1.0.0; charset=utf-8", text))
 }
 

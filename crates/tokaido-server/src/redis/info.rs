@@ -3,7 +3,7 @@
 
 use std::{fmt::Write, fs, sync::atomic::Ordering};
 
-use tokaido_store::{DatabaseStatistics, Engine, ReadTransaction};
+use tokaido_store::{DatabaseStatistics, Engine, ReadTransaction, Usage};
 
 use super::failure::Failure;
 use crate::{
@@ -31,8 +31,8 @@ pub(super) fn render(
         let lines = match section {
             "Server" => server(shared),
             "Clients" => clients(shared),
-            "Memory" => memory(),
-            "Persistence" => vec![("loading", "0".to_owned()), ("aof_enabled", "1".to_owned())],
+            "Memory" => memory(shared),
+            "Persistence" => persistence(shared),
             "Stats" => stats(shared),
             "Replication" => replication(shared),
             _ => {
@@ -81,13 +81,26 @@ fn clients(shared: &Shared) -> Lines {
     vec![("connected_clients", open.to_string()), ("blocked_clients", "0".to_owned())]
 }
 
-fn memory() -> Lines {
+fn memory(shared: &Shared) -> Lines {
     let resident = resident_bytes().to_string();
+    let Usage { memtable_bytes, held_bytes, .. } = shared.store().usage();
     vec![
         ("used_memory", resident.clone()),
         ("used_memory_rss", resident),
         ("maxmemory", "0".to_owned()),
         ("maxmemory_policy", "noeviction".to_owned()),
+        ("memtable_bytes", memtable_bytes.to_string()),
+        ("memtable_held_bytes", held_bytes.to_string()),
+    ]
+}
+
+fn persistence(shared: &Shared) -> Lines {
+    let Usage { log_bytes, base_bytes, .. } = shared.store().usage();
+    vec![
+        ("loading", "0".to_owned()),
+        ("aof_enabled", "1".to_owned()),
+        ("log_bytes", log_bytes.to_string()),
+        ("base_bytes", base_bytes.to_string()),
     ]
 }
 

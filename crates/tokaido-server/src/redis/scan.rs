@@ -6,7 +6,7 @@
 
 use std::{
     collections::BTreeMap,
-    ops::Bound,
+    ops::{Bound, ControlFlow},
     sync::{Mutex, PoisonError},
 };
 
@@ -97,13 +97,17 @@ pub(super) fn keys(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Res
     }
     let mut scanner = Scanner::new(call.database(), range_of(pattern), usize::MAX);
     let mut found = Vec::new();
-    while let Some(entry) = scanner.next(tx)? {
+    scanner.visit(tx, |entry| {
         if glob::matches(pattern, entry.key) {
-            if found.len() == KEYS_RESULTS_MAX {
-                return Err(too_many_keys());
-            }
             found.push(entry.key.to_vec());
         }
+        match found.len() <= KEYS_RESULTS_MAX {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })?;
+    if found.len() > KEYS_RESULTS_MAX {
+        return Err(too_many_keys());
     }
     write_keys(call, &found);
     Ok(())
@@ -202,7 +206,7 @@ pub(super) fn scan(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Res
     let mut visited = 0;
     let mut last_key = Vec::new();
     let mut found = Vec::new();
-    while let Some(entry) = scanner.next(tx)? {
+    scanner.visit(tx, |entry| {
         visited += 1;
         if visited == options.count {
             last_key = entry.key.to_vec();
@@ -210,7 +214,8 @@ pub(super) fn scan(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Res
         if options.is_string && glob::matches(options.pattern, entry.key) {
             found.push(entry.key.to_vec());
         }
-    }
+        ControlFlow::Continue(())
+    })?;
     let is_over = visited < options.count;
     let next = if is_over { 0 } else { call.shared.cursors.stop(database, last_key, cursor) };
     write_scan(call, next, &found);

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{DatabaseError, DatabaseId, Engine, ReadError, Snapshot, Store, WriteError, Writer};
+use crate::{
+    DatabaseError, DatabaseId, Engine, ReadError, Snapshot, Store, Usage, WriteError, Writer,
+};
 
 use super::{
     Mount, MountError, mounts::Mounts, snapshot::CompositeSnapshot, view::MountView,
@@ -59,6 +61,10 @@ impl Store for CompositeStore {
 
     fn engine(&self, database: DatabaseId) -> Engine<'_> {
         self.mounts.engine(database)
+    }
+
+    fn usage(&self) -> Usage {
+        self.inner.usage()
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {

@@ -49,8 +49,8 @@ impl Database {
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<(), TransactError<WriteError>> {
-        let record = NewRecord::of(value.as_ref());
-        self.store.transact(|transaction| transaction.put(self.id, key.as_ref(), record))
+        let (key, record) = (key.as_ref(), NewRecord::of(value.as_ref()));
+        self.store.transact(|transaction| transaction.put(self.id, key, record))
     }
 
     /// As [`put`](Self::put), and lets the record expire after `ttl`.
@@ -64,10 +64,10 @@ impl Database {
         ttl: Duration,
     ) -> Result<(), TransactError<WriteError>> {
         let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        let (key, record) = (key.as_ref(), NewRecord::of(value.as_ref()));
         self.store.transact(|transaction| {
             let expires_at_ms = transaction.now_ms().saturating_add(ttl_ms);
-            let record = NewRecord::of(value.as_ref()).expiring(Some(expires_at_ms));
-            transaction.put(self.id, key.as_ref(), record)
+            transaction.put(self.id, key, record.expiring(Some(expires_at_ms)))
         })
     }
 
@@ -76,7 +76,8 @@ impl Database {
     /// # Errors
     /// As [`put`](Self::put).
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, TransactError<WriteError>> {
-        self.store.transact(|transaction| transaction.delete(self.id, key.as_ref()))
+        let key = key.as_ref();
+        self.store.transact(|transaction| transaction.delete(self.id, key))
     }
 
     /// The records of `range` in their order, as of now. To read them without copying, use a

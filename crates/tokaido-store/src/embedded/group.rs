@@ -1,11 +1,16 @@
-//! Group commit among threads: transactions run one after another, and whoever finds nobody
-//! waiting behind it flushes for all that ran since the last flush.
+//! Group commit among threads: whoever comes first leads. The leader runs its own transaction and
+//! those of all who wait, one after another, makes them durable with one flush, and wakes their
+//! threads. Then the next who waits leads.
 //!
-//! Invariant: a thread that ran a transaction returns only after the flush that covers it, with the
-//! outcome of that flush. Invariant: when the last thread leaves, no transaction is unflushed, and
-//! the store's writer is given back.
+//! That one thread runs the transactions of many is what makes it fast: a lock that goes from
+//! thread to thread costs a switch of threads for each transaction, which takes longer than the
+//! transaction.
+//!
+//! Invariant: a thread that asked for a transaction returns only when nobody will use what it lent
+//! any more, and with the outcome of the flush that covers its transaction.
 
 use std::{
+    mem,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -24,61 +29,86 @@ const GROUP_MAX: usize = 1024;
 /// The threads that write to one store.
 #[derive(Default)]
 pub(super) struct Group {
-    /// Threads that are about to run a transaction: one of them will see to the flush.
-    arriving: AtomicUsize,
-    /// The mark of the thread that runs a transaction, or zero.
-    running: AtomicUsize,
-    state: Mutex<State>,
+    queue: Mutex<Queue>,
+    /// The mark of the thread that leads, or zero.
+    leader: AtomicUsize,
 }
 
 #[derive(Default)]
-struct State {
-    /// Taken with the first transaction of a group, and given back with its flush, so that a store
-    /// at rest is pinned by nobody.
-    writer: Option<Box<dyn Writer>>,
-    members: usize,
-    outcome: Arc<Outcome>,
+struct Queue {
+    jobs: Vec<Job>,
+    is_led: bool,
 }
 
-/// What became of one group, for those who wait for it.
+/// One thread's transaction, for the leader to run.
+struct Job {
+    run: Lent,
+    ticket: Arc<Ticket>,
+}
+
+/// A closure that lies on the stack of the thread that waits for it. It gets the writer, or why
+/// there is none.
+struct Lent(*mut (dyn FnMut(Result<&mut dyn Writer, WriteError>) -> Fate + Send));
+
+// SAFETY: the closure is `Send`, and only whoever has the job calls it.
+unsafe impl Send for Lent {}
+
+/// What became of a transaction before the flush.
+enum Fate {
+    /// It is part of the group.
+    Kept,
+    /// It left nothing behind.
+    Gone,
+    /// It panicked, and may have left a transaction open.
+    Panicked,
+    /// The whole group goes with it.
+    Lost(CommitError),
+}
+
+/// Where a thread waits for its transaction.
 #[derive(Default)]
-struct Outcome {
-    result: Mutex<Option<Result<(), CommitError>>>,
-    known: Condvar,
+struct Ticket {
+    call: Mutex<Option<Call>>,
+    called: Condvar,
 }
 
-impl Outcome {
-    fn set(&self, result: Result<(), CommitError>) {
-        *lock(&self.result) = Some(result);
-        self.known.notify_all();
+/// What a waiting thread is told.
+enum Call {
+    /// To lead; its job is still in the queue.
+    Lead,
+    /// That it is done, and the outcome of the flush.
+    Done(Result<(), CommitError>),
+}
+
+impl Ticket {
+    fn call(&self, call: Call) {
+        *lock(&self.call) = Some(call);
+        self.called.notify_one();
     }
 
-    fn wait(&self) -> Result<(), CommitError> {
-        let mut result = lock(&self.result);
+    fn wait(&self) -> Call {
+        let mut call = lock(&self.call);
         loop {
-            match &*result {
-                Some(result) => return result.clone(),
-                None => result = self.known.wait(result).unwrap_or_else(PoisonError::into_inner),
+            match call.take() {
+                Some(call) => return call,
+                None => call = self.called.wait(call).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
 }
 
-/// What a thread's own transaction came to, before the flush.
+/// What a thread's own transaction came to.
 enum Ran<T, E> {
-    /// It is part of the group.
     Kept(T),
-    /// It left nothing behind.
-    Not(TransactError<E>),
-    /// It took the whole group with it.
+    Gone(TransactError<E>),
     Lost(CommitError),
 }
 
 impl Group {
-    pub(super) fn transact<T, E>(
+    pub(super) fn transact<T: Send, E: Send>(
         &self,
         store: &dyn Store,
-        mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
+        mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send,
     ) -> Result<T, TransactError<E>> {
         self.join(store, |writer| run(writer, &mut body))
     }
@@ -88,94 +118,150 @@ impl Group {
         store: &dyn Store,
         limit: usize,
     ) -> Result<usize, TransactError<WriteError>> {
-        self.join(store, |writer| {
-            // Should it fail, its error does not tell whether the group is lost with it. So what
-            // others wait for is made durable first.
-            if let Err(error) = writer.flush() {
-                return Ran::Lost(error);
-            }
-            match writer.remove_expired(limit) {
-                Ok(removed) => Ran::Kept(removed),
-                Err(error) => Ran::Not(TransactError::Write(error)),
-            }
+        self.join(store, |writer| match writer.remove_expired(limit) {
+            Ok(removed) => Ran::Kept(removed),
+            // It does not tell whether the group is lost with it; so it is.
+            Err(error) => Ran::Lost(CommitError::Failed { message: error.to_string() }),
         })
     }
 
-    /// Runs `work` when it is this thread's turn, and returns when what it did is durable.
-    fn join<T, E>(
+    /// Has `work` run by whoever leads, and returns when what it did is durable.
+    fn join<T: Send, E: Send>(
         &self,
         store: &dyn Store,
-        work: impl FnOnce(&mut dyn Writer) -> Ran<T, E>,
+        mut work: impl FnMut(&mut dyn Writer) -> Ran<T, E> + Send,
     ) -> Result<T, TransactError<E>> {
         let mark = thread_mark();
-        if self.running.load(Ordering::Relaxed) == mark {
+        if self.leader.load(Ordering::Relaxed) == mark {
             return Err(TransactError::Write(WriteError::WriterBusy));
         }
-        self.arriving.fetch_add(1, Ordering::Relaxed);
-        let mut state = lock(&self.state);
-        self.arriving.fetch_sub(1, Ordering::Relaxed);
-
-        self.running.store(mark, Ordering::Relaxed);
-        let ran = catch_unwind(AssertUnwindSafe(|| match state.writer(store) {
-            Ok(writer) => work(writer),
-            Err(error) => Ran::Not(TransactError::Write(error)),
-        }));
-        self.running.store(0, Ordering::Relaxed);
-
-        let ran = match ran {
-            Ok(ran) => ran,
-            Err(panic) => {
-                let taken_back = state.writer.as_mut().map_or(Ok(()), |writer| writer.rollback());
-                if let Err(error) = taken_back {
-                    state.end(Err(error));
-                }
-                self.leave(state);
-                resume_unwind(panic);
-            }
+        let mut ran = None;
+        let mut run = |writer: Result<&mut dyn Writer, WriteError>| {
+            let result = catch_unwind(AssertUnwindSafe(|| match writer {
+                Ok(writer) => work(writer),
+                Err(error) => Ran::Gone(TransactError::Write(error)),
+            }));
+            let fate = match &result {
+                Ok(Ran::Kept(_)) => Fate::Kept,
+                Ok(Ran::Gone(_)) => Fate::Gone,
+                Ok(Ran::Lost(error)) => Fate::Lost(error.clone()),
+                Err(_) => Fate::Panicked,
+            };
+            ran = Some(result);
+            fate
         };
-        match ran {
-            Ran::Kept(value) => {
-                state.members += 1;
-                let outcome = Arc::clone(&state.outcome);
-                self.leave(state);
-                outcome.wait().map(|()| value).map_err(TransactError::Commit)
-            }
-            Ran::Not(error) => {
-                self.leave(state);
-                Err(error)
-            }
-            Ran::Lost(error) => {
-                state.end(Err(error.clone()));
-                Err(TransactError::Commit(error))
+        let outcome = self.queue_up(store, mark, &mut run);
+        let failed = |error| Err(TransactError::Commit(error));
+        match (ran, outcome) {
+            (Some(Ok(Ran::Kept(value))), Ok(())) => Ok(value),
+            (Some(Ok(Ran::Kept(_))) | None, Err(error)) => failed(error),
+            (Some(Ok(Ran::Gone(error))), _) => Err(error),
+            (Some(Ok(Ran::Lost(error))), _) => failed(error),
+            (Some(Err(panic)), _) => resume_unwind(panic),
+            (None, Ok(())) => unreachable!("a leader runs what it calls done"),
+        }
+    }
+
+    /// Waits until `run` has been run, and gives the outcome of the flush.
+    fn queue_up(
+        &self,
+        store: &dyn Store,
+        mark: usize,
+        run: &mut (dyn FnMut(Result<&mut dyn Writer, WriteError>) -> Fate + Send),
+    ) -> Result<(), CommitError> {
+        let run: *mut (dyn FnMut(Result<&mut dyn Writer, WriteError>) -> Fate + Send + '_) = run;
+        // SAFETY: only the lifetime is lengthened. A leader calls it before it says `Done`, and
+        // this function does not return, nor unwind, before that.
+        let run = Lent(unsafe { mem::transmute::<*mut _, *mut _>(run) });
+        let ticket = Arc::new(Ticket::default());
+        let must_lead = {
+            let mut queue = lock(&self.queue);
+            queue.jobs.push(Job { run, ticket: Arc::clone(&ticket) });
+            !mem::replace(&mut queue.is_led, true)
+        };
+        let call = if must_lead { Call::Lead } else { ticket.wait() };
+        match call {
+            Call::Done(outcome) => outcome,
+            Call::Lead => {
+                self.leader.store(mark, Ordering::Relaxed);
+                self.lead(store);
+                match ticket.wait() {
+                    Call::Done(outcome) => outcome,
+                    Call::Lead => unreachable!("its job is not in the queue any more"),
+                }
             }
         }
     }
 
-    /// Flushes, unless one who comes behind will.
-    fn leave(&self, mut state: MutexGuard<'_, State>) {
-        if self.arriving.load(Ordering::Relaxed) > 0 && state.members < GROUP_MAX {
-            return;
+    /// Runs the jobs that wait, of which the caller's is the first, and lets the next one lead.
+    fn lead(&self, store: &dyn Store) {
+        let jobs = {
+            let mut queue = lock(&self.queue);
+            let count = queue.jobs.len().min(GROUP_MAX);
+            queue.jobs.drain(..count).collect::<Vec<_>>()
+        };
+        let led = catch_unwind(AssertUnwindSafe(|| run_group(store, jobs)));
+        self.leader.store(0, Ordering::Relaxed);
+        {
+            let mut queue = lock(&self.queue);
+            match queue.jobs.first() {
+                Some(next) => next.ticket.call(Call::Lead),
+                None => queue.is_led = false,
+            }
         }
-        let flushed = state.writer.as_mut().map_or(Ok(()), |writer| writer.flush());
-        state.end(flushed);
+        if let Err(panic) = led {
+            resume_unwind(panic);
+        }
     }
 }
 
-impl State {
-    fn writer(&mut self, store: &dyn Store) -> Result<&mut dyn Writer, WriteError> {
-        let writer = match self.writer.take() {
-            Some(writer) => writer,
-            None => store.writer()?,
-        };
-        Ok(&mut **self.writer.insert(writer))
-    }
+/// The threads of one group. Should the leader panic, they are told.
+struct Members(Vec<Arc<Ticket>>);
 
-    /// Ends the group, and tells its members how.
-    fn end(&mut self, result: Result<(), CommitError>) {
-        self.writer = None;
-        self.members = 0;
-        std::mem::take(&mut self.outcome).set(result);
+impl Members {
+    fn tell(&mut self, outcome: &Result<(), CommitError>) {
+        self.0.drain(..).for_each(|member| member.call(Call::Done(outcome.clone())));
     }
+}
+
+impl Drop for Members {
+    fn drop(&mut self) {
+        let message = "the thread that committed has panicked".to_owned();
+        self.tell(&Err(CommitError::Undetermined { message }));
+    }
+}
+
+/// Runs jobs, flushes once, and tells their threads.
+fn run_group(store: &dyn Store, jobs: Vec<Job>) {
+    // A job's ticket goes from those that wait to those that ran.
+    let mut waiting = Members(jobs.iter().rev().map(|job| Arc::clone(&job.ticket)).collect());
+    let mut ran = Members(Vec::with_capacity(jobs.len()));
+    let mut writer: Option<Box<dyn Writer>> = None;
+    for Job { run, .. } in jobs {
+        let given = match writer.take() {
+            Some(writer) => Ok(writer),
+            None => store.writer(),
+        };
+        let given: Result<&mut dyn Writer, WriteError> =
+            given.map(|taken| &mut **writer.insert(taken) as &mut dyn Writer);
+        // SAFETY: the thread that lent it waits for its ticket, which is in `waiting`.
+        let run = unsafe { &mut *run.0 };
+        let lost = match run(given) {
+            Fate::Kept | Fate::Gone => None,
+            Fate::Lost(error) => Some(error),
+            Fate::Panicked => writer.as_mut().and_then(|writer| writer.rollback().err()),
+        };
+        if let Some(error) = lost {
+            // A writer that is dropped takes back what it has not flushed.
+            writer = None;
+            ran.tell(&Err(error));
+        }
+        ran.0.extend(waiting.0.pop());
+    }
+    let outcome = writer.as_mut().map_or(Ok(()), |writer| writer.flush());
+    // Given back, so that a store at rest is pinned by nobody.
+    drop(writer);
+    ran.tell(&outcome);
 }
 
 /// One transaction up to its commit, and again after a conflict.
@@ -187,13 +273,13 @@ fn run<T, E>(
     loop {
         let transaction = match writer.begin() {
             Ok(transaction) => transaction,
-            Err(error) => return Ran::Not(TransactError::Write(error)),
+            Err(error) => return Ran::Gone(TransactError::Write(error)),
         };
         let value = match body(transaction) {
             Ok(value) => value,
             Err(error) => {
                 return match writer.rollback() {
-                    Ok(()) => Ran::Not(TransactError::Body(error)),
+                    Ok(()) => Ran::Gone(TransactError::Body(error)),
                     Err(error) => Ran::Lost(error),
                 };
             }
@@ -201,7 +287,7 @@ fn run<T, E>(
         match writer.commit() {
             Ok(_) => return Ran::Kept(value),
             Err(CommitError::Conflict) if attempt < CONFLICT_ATTEMPTS_MAX => attempt += 1,
-            Err(error @ CommitError::Conflict) => return Ran::Not(TransactError::Commit(error)),
+            Err(error @ CommitError::Conflict) => return Ran::Gone(TransactError::Commit(error)),
             Err(error) => return Ran::Lost(error),
         }
     }

@@ -73,15 +73,16 @@ impl Embedded {
     /// Runs `body` as one transaction over all databases, and returns once it is durable. An error
     /// of the body, or a panic in it, rolls all of it back.
     ///
-    /// Transactions of several threads run one after another. On some engines a conflict runs the
-    /// body again from the top, so it must have no effects but the transaction's.
+    /// Transactions of several threads run one after another, and one thread may run those of
+    /// others that wait. On some engines a conflict runs the body again from the top, so it must
+    /// have no effects but the transaction's.
     ///
     /// # Errors
     /// The body's, or why the store did not commit. [`WriteError::WriterBusy`] from within another
     /// transaction of the same thread, and while somebody else holds the store's writer.
-    pub fn transact<T, E>(
+    pub fn transact<T: Send, E: Send>(
         &self,
-        body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
+        body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send,
     ) -> Result<T, TransactError<E>> {
         self.shared.group.transact(&*self.shared.store, body)
     }

@@ -46,20 +46,21 @@ pub(super) fn read_catalog(view: &View) -> Result<Vec<CatalogEntry>, ReadError> 
         view.seek(CATALOG_TREE, from, Direction::Forward, |_| Ok(true))?
     {
         let entry = parse(key, record::decode(stored)?.value);
+        // The trees before are the store's own, and the last number leaves none for the next.
+        let entry = entry.filter(|entry| (FIRST_TREE..u32::MAX).contains(&entry.tree));
         entries.push(entry.ok_or_else(|| ReadError::Damaged { what: "the catalog".to_owned() })?);
         from = Bound::Excluded(key);
     }
     Ok(entries)
 }
 
-fn parse(key: &[u8], value: &[u8]) -> Option<CatalogEntry> {
+/// Reads an entry.
+pub(super) fn parse(key: &[u8], value: &[u8]) -> Option<CatalogEntry> {
     let index = u16::from_be_bytes(key.try_into().ok()?) as usize;
     let (tree, name) = value.split_first_chunk::<4>()?;
     let name = std::str::from_utf8(name).ok()?.to_owned();
     let tree = u32::from_le_bytes(*tree);
-    // The trees before are the store's own, and the last number leaves none for the next.
-    let is_whole = index < limits::DATABASES_MAX && (FIRST_TREE..u32::MAX).contains(&tree);
-    is_whole.then_some(CatalogEntry { index, tree, name })
+    (index < limits::DATABASES_MAX).then_some(CatalogEntry { index, tree, name })
 }
 
 /// Which tree each database has, by index.

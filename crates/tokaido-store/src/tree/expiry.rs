@@ -26,7 +26,7 @@ pub(super) fn key(at_ms: u64, database: DatabaseId, key: &[u8]) -> Vec<u8> {
 }
 
 /// Time, database and key of an entry.
-fn parse(entry: &[u8]) -> Option<(u64, DatabaseId, &[u8])> {
+pub(super) fn parse(entry: &[u8]) -> Option<(u64, DatabaseId, &[u8])> {
     let (at_ms, rest) = entry.split_first_chunk::<8>()?;
     let (index, key) = rest.split_first_chunk::<2>()?;
     let index = u16::from_be_bytes(*index) as usize;

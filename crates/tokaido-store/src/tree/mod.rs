@@ -10,25 +10,41 @@
 //! how records are counted without looking each of them up.
 
 mod accounts;
+mod backup;
 mod base;
 mod catalog;
+mod check;
 mod checkpoint;
+mod compact;
 mod expiry;
+mod files;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
+mod lock;
 mod log;
 mod memtable;
 mod open;
 mod options;
 mod prefetch;
+mod salvage;
 mod shared;
 mod snapshot;
 mod store;
 mod transaction;
+mod usage;
 mod view;
 mod writer;
 
+pub use backup::{BackupError, BackupReport, RestoreError, backup, restore};
+pub use check::{
+    BaseReport, CheckError, CheckReport, DatabaseReport, FINDINGS_MAX, Finding, LogReport, check,
+};
+pub use compact::{CompactError, CompactReport, compact};
 pub use log::{DirectoryStorage, LogFile, LogStorage};
 pub use open::{exists, open};
-pub use options::{MEMTABLE_BYTES_DEFAULT, Options, SyncMode, SyncModeError};
+pub use options::{
+    MEMTABLE_BYTES_DEFAULT, Options, SIZE_MAX_DEFAULT, SNAPSHOTS_MAX_DEFAULT, SyncMode,
+    SyncModeError,
+};
+pub use salvage::{SalvageError, SalvageReport, salvage};
 pub use store::TreeStore;

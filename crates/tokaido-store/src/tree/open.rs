@@ -1,7 +1,7 @@
 //! Opening a store: the lock, the base, the log, the databases.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, File},
     hash::BuildHasher,
     io,
     path::Path,
@@ -15,16 +15,14 @@ use super::{
     accounts::{Accounts, Changes},
     base::{Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION, LmdbError},
     catalog::{self, FIRST_TREE, Names, read_catalog},
-    checkpoint, expiry,
+    checkpoint, compact, expiry,
+    lock::{LOCK_FILE, LockError, StoreLock},
     log::{Operation, RecoveryError, operations, recover},
     memtable::Memtable,
     shared::{Parts, Shared, Tables},
     view::View,
     writer::Seat,
 };
-
-/// The file that the process which has the store keeps locked.
-const LOCK_FILE: &str = "tokaido.lock";
 
 /// Whether `directory` has a store, so that [`open`] would not make one.
 #[must_use]
@@ -43,6 +41,7 @@ pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> 
     let opening = Opening { directory };
     fs::create_dir_all(directory).map_err(|error| opening.io(error))?;
     let lock = opening.lock()?;
+    compact::remove_leftovers(directory).map_err(|error| opening.io(error))?;
     let (base, contents) = opening.base(&options)?;
     let storage = match &options.log {
         Some(storage) => Arc::clone(storage),
@@ -86,18 +85,11 @@ impl Opening<'_> {
         OpenError::Version { directory, found, known: FORMAT_VERSION }
     }
 
-    fn lock(&self) -> Result<File, OpenError> {
-        let mut options = File::options();
-        let path = self.directory.join(LOCK_FILE);
-        let file = options.create(true).write(true).truncate(false).open(path);
-        let file = file.map_err(|error| self.io(error))?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => {
-                Err(OpenError::Locked { directory: self.directory.to_owned() })
-            }
-            Err(TryLockError::Error(error)) => Err(self.io(error)),
-        }
+    fn lock(&self) -> Result<StoreLock, OpenError> {
+        StoreLock::take(self.directory).map_err(|error| match error {
+            LockError::Held => OpenError::Locked { directory: self.directory.to_owned() },
+            LockError::Io(error) => self.io(error),
+        })
     }
 
     fn base(&self, options: &Options) -> Result<(Base, BaseContents), OpenError> {
@@ -119,7 +111,7 @@ impl Opening<'_> {
         contents: BaseContents,
         storage: Arc<dyn LogStorage>,
         options: Options,
-        lock: File,
+        lock: StoreLock,
     ) -> Result<Shared, OpenError> {
         let mut replay = Replay::new(&contents);
         let recovered = recover(&*storage, base.store(), contents.sequence, |sequence, bytes| {

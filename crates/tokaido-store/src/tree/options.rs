@@ -69,10 +69,9 @@ pub struct Options {
     /// there are two; a writer that fills the second waits. A single group of transactions may
     /// exceed the limit. The log grows to about the same, so opening reads at most twice of it.
     pub memtable_bytes: usize,
-    /// Most bytes that the base may grow to. It costs address space, not memory or disk, so the
-    /// default (1 TiB) is far above what a machine holds.
+    /// Most bytes that the base may grow to. It costs address space, not memory or disk.
     pub size_max: usize,
-    /// Most snapshots at one time.
+    /// Most snapshots at one time. Each place costs 64 bytes of `lock.mdb`.
     pub snapshots_max: u32,
     /// The clock that expiry goes by.
     pub clock: Arc<dyn Clock>,
@@ -84,13 +83,19 @@ pub struct Options {
 /// checkpoints with more.
 pub const MEMTABLE_BYTES_DEFAULT: usize = 64 << 20;
 
+/// The default of [`Options::size_max`]: 1 TiB, far above what most machines hold.
+pub const SIZE_MAX_DEFAULT: usize = 1 << 40;
+
+/// The default of [`Options::snapshots_max`].
+pub const SNAPSHOTS_MAX_DEFAULT: u32 = 1024;
+
 impl Default for Options {
     fn default() -> Self {
         Self {
             sync: SyncMode::Always,
             memtable_bytes: MEMTABLE_BYTES_DEFAULT,
-            size_max: 1 << 40,
-            snapshots_max: 1024,
+            size_max: SIZE_MAX_DEFAULT,
+            snapshots_max: SNAPSHOTS_MAX_DEFAULT,
             clock: Arc::new(SystemClock),
             log: None,
         }

@@ -1,9 +1,6 @@
 //! What snapshots, the writer and the checkpoint share.
 
 use std::{
-    ffi::CString,
-    fs::File,
-    os::unix::ffi::OsStrExt,
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
@@ -19,8 +16,11 @@ use super::{
     base::{Base, BaseView},
     catalog::Names,
     checkpoint::Signal,
+    files,
+    lock::StoreLock,
     memtable::Memtable,
     options::Options,
+    usage::Memtables,
     view::View,
     writer::Seat,
 };
@@ -52,6 +52,7 @@ pub(super) struct Shared {
     pub(super) names: Names,
     pub(super) storage: Arc<dyn LogStorage>,
     tables: RwLock<Arc<Tables>>,
+    pub(super) memtables: Mutex<Memtables>,
     /// Grows whenever `tables` changes.
     tables_version: AtomicU64,
     /// The last transaction that snapshots see.
@@ -70,7 +71,7 @@ pub(super) struct Shared {
     poison: Mutex<Option<String>>,
     pub(super) directory: PathBuf,
     /// Locked, so that no other process opens the directory; unlocked when closed.
-    _lock: File,
+    _lock: StoreLock,
 }
 
 /// What opening a store has found and made.
@@ -83,7 +84,7 @@ pub(super) struct Parts {
     pub(super) accounts: Accounts,
     pub(super) seat: Seat,
     pub(super) directory: PathBuf,
-    pub(super) lock: File,
+    pub(super) lock: StoreLock,
 }
 
 /// With less room than this, in bytes, a disk counts as full.
@@ -103,6 +104,7 @@ impl Shared {
             options: parts.options,
             names: parts.names,
             storage: parts.storage,
+            memtables: Mutex::new(Memtables::new(&parts.tables.active)),
             tables: RwLock::new(parts.tables),
             tables_version: AtomicU64::new(0),
             published: AtomicU64::new(sequence),
@@ -201,11 +203,6 @@ impl Shared {
     }
 
     pub(super) fn is_disk_full(&self) -> bool {
-        let Ok(path) = CString::new(self.directory.as_os_str().as_bytes()) else { return false };
-        // SAFETY: `statvfs` is plain data, for which all zeros is a value.
-        let mut room: libc::statvfs = unsafe { std::mem::zeroed() };
-        // SAFETY: the path is a C string and `room` a place for the answer.
-        let code = unsafe { libc::statvfs(path.as_ptr(), &raw mut room) };
-        code == 0 && room.f_bavail * room.f_frsize < DISK_ROOM_MIN
+        files::room(&self.directory).is_ok_and(|room| room < DISK_ROOM_MIN)
     }
 }

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, thread::JoinHandle};
 
-use crate::{DatabaseError, DatabaseId, ReadError, Snapshot, Store, WriteError, Writer};
+use crate::{DatabaseError, DatabaseId, ReadError, Snapshot, Store, Usage, WriteError, Writer};
 
-use super::{catalog::TreeMap, shared::Shared, snapshot::TreeSnapshot, writer::TreeWriter};
+use super::{catalog::TreeMap, shared::Shared, snapshot::TreeSnapshot, usage, writer::TreeWriter};
 
 /// The durable engine; see [`open`](super::open).
 pub struct TreeStore {
@@ -16,6 +16,36 @@ pub struct TreeStore {
 impl TreeStore {
     pub(super) fn new(shared: Arc<Shared>, keeper: JoinHandle<()>) -> Self {
         Self { shared, keeper: Some(keeper) }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Takes all that was committed into the base, and so out of the log: the next opening then
+    /// has nothing to read back. It waits until that is done.
+    ///
+    /// # Errors
+    /// [`WriteError::WriterBusy`] while there is a writer, and if the engine fails.
+    pub fn checkpoint(&self) -> Result<(), WriteError> {
+        self.tree_writer()?.checkpoint()
+    }
+
+    fn tree_writer(&self) -> Result<TreeWriter, WriteError> {
+        self.shared.check_poison()?;
+        let seat = self.shared.take_seat().ok_or(WriteError::WriterBusy)?;
+        let tables_version = self.shared.tables_version();
+        let view = self.shared.view(u64::MAX);
+        match view.and_then(|view| Ok((TreeMap::read(&view)?, view))) {
+            Ok((trees, view)) => {
+                let shared = Arc::clone(&self.shared);
+                Ok(TreeWriter::new(shared, seat, tables_version, view, trees))
+            }
+            Err(error) => {
+                self.shared.give_seat_back(seat);
+                Err(error.into())
+            }
+        }
     }
 }
 
@@ -32,25 +62,16 @@ impl Store for TreeStore {
         self.shared.names.all()
     }
 
+    fn usage(&self) -> Usage {
+        usage::usage(&self.shared)
+    }
+
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
         Ok(Box::new(TreeSnapshot::new(Arc::clone(&self.shared))?))
     }
 
     fn writer(&self) -> Result<Box<dyn Writer>, WriteError> {
-        self.shared.check_poison()?;
-        let seat = self.shared.take_seat().ok_or(WriteError::WriterBusy)?;
-        let tables_version = self.shared.tables_version();
-        let view = self.shared.view(u64::MAX);
-        match view.and_then(|view| Ok((TreeMap::read(&view)?, view))) {
-            Ok((trees, view)) => {
-                let shared = Arc::clone(&self.shared);
-                Ok(Box::new(TreeWriter::new(shared, seat, tables_version, view, trees)))
-            }
-            Err(error) => {
-                self.shared.give_seat_back(seat);
-                Err(error.into())
-            }
-        }
+        Ok(Box::new(self.tree_writer()?))
     }
 }
 

@@ -101,6 +101,23 @@ impl TreeWriter {
         }
     }
 
+    /// Takes everything that was flushed into the base, and waits until that is done.
+    pub(super) fn checkpoint(&mut self) -> Result<(), WriteError> {
+        self.shared.check_poison()?;
+        loop {
+            self.tables_version = self.shared.tables_version();
+            self.open_transaction().follow_checkpoint()?;
+            let view = &self.open_transaction().view;
+            if view.tables.frozen.is_some() {
+                self.shared.signal.wait_for_checkpoint()?;
+            } else if view.base.sequence() < self.flushed {
+                self.freeze()?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
     /// Begins a checkpoint: the memtable is frozen, and a new one takes its place, with a new
     /// segment of the log.
     fn freeze(&mut self) -> Result<(), WriteError> {
@@ -130,6 +147,7 @@ impl TreeWriter {
         let frozen = Arc::clone(&transaction.view.tables.active);
         let trees = transaction.trees.clone();
         lock(&shared.accounts).freeze(Arc::clone(&active));
+        lock(&shared.memtables).add(&active);
         shared.set_tables(Tables { active, frozen: Some(Arc::clone(&frozen)) });
         shared.signal.begin(Job { frozen, sequence: flushed, trees, keep_from });
         self.tables_version = shared.tables_version();

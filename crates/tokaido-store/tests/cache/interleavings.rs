@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use shuttle::{check_random, thread};
 use tokaido_store::{
-    NewRecord,
+    DatabaseId, IncrementError, NewRecord, ReadTransaction, WriteError, WriteOperations,
+    WriteTransaction,
     cache::{Cache, CasOutcome, Cursor, Page},
 };
 
@@ -43,6 +44,36 @@ fn read_modify_write_is_one_step() {
         let mut text = get(&cache, b"text").unwrap().0;
         text.sort_unstable();
         assert_eq!(text, [0, 1, 2]);
+    };
+    check_random(body, RUNS);
+}
+
+/// What a command reads and then writes, with no lock in between.
+#[test]
+fn commands_that_read_and_then_write_lose_nothing() {
+    let body = || {
+        let cache = Arc::new(cache(64 << 10, 1));
+        run(
+            |cache, n| {
+                let id = DatabaseId::from_mount(0);
+                cache.transact::<_, IncrementError>(id, |tx| tx.increment(id, b"n", 1)).unwrap();
+                cache.transact::<_, WriteError>(id, |tx| tx.append(id, b"text", &[n])).unwrap();
+                let once = cache.transact::<_, WriteError>(id, |tx| {
+                    let is_absent = tx.get(id, b"once")?.is_none();
+                    if is_absent {
+                        tx.put(id, b"once", NewRecord::of(&[n]))?;
+                    }
+                    Ok(is_absent)
+                });
+                if once.unwrap() {
+                    cache.increment_signed(b"firsts", 1).unwrap();
+                }
+            },
+            &cache,
+        );
+        assert_eq!(get(&cache, b"n").unwrap().0, b"3");
+        assert_eq!(get(&cache, b"firsts").unwrap().0, b"1");
+        assert_eq!(get(&cache, b"text").unwrap().0.len(), 3);
     };
     check_random(body, RUNS);
 }

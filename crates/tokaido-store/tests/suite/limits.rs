@@ -133,3 +133,40 @@ fn a_snapshot_outlives_its_store() {
     drop(store);
     assert_eq!(snapshot.get(main, b"k").unwrap().unwrap().value, b"v");
 }
+
+/// What a snapshot costs does not grow with its age: it sees two memtables, and no more of them.
+#[test]
+fn a_long_snapshot_holds_two_memtables_at_most() {
+    const MEMTABLE_BYTES: u64 = 2 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let options = tree::Options {
+        memtable_bytes: MEMTABLE_BYTES as usize,
+        sync: tree::SyncMode::Os,
+        ..tree::Options::default()
+    };
+    let store = tree::open(directory.path(), options).unwrap();
+    let main = store.database("main").unwrap();
+    let mut writer = store.writer().unwrap();
+    let mut put = |n: u64| {
+        transact(&mut *writer, |tx| tx.put(main, &n.to_be_bytes(), NewRecord::of(&[7; 4096])))
+            .unwrap();
+    };
+    (0..100).for_each(&mut put);
+    let mut snapshot = store.snapshot().unwrap();
+    // Twelve memtables' worth.
+    (0..6_000).for_each(&mut put);
+    let usage = store.usage();
+    assert!(usage.held_bytes > 0, "{usage:?}");
+    // A chunk of memory and a group may lie beyond the limit of each.
+    let most = 2 * (MEMTABLE_BYTES + (2 << 20));
+    assert!(usage.held_bytes <= most && usage.memtable_bytes <= most, "{usage:?}");
+    assert!(usage.log_bytes > 0 && usage.base_bytes > 0, "{usage:?}");
+    assert_eq!(snapshot.statistics(main).unwrap().records, 6_000);
+    assert!(snapshot.get(main, &99u64.to_be_bytes()).unwrap().is_some());
+    assert!(snapshot.get(main, &100u64.to_be_bytes()).unwrap().is_none());
+    snapshot.renew().unwrap();
+    drop(writer);
+    store.checkpoint().unwrap();
+    snapshot.renew().unwrap();
+    assert_eq!(store.usage().held_bytes, 0);
+}

@@ -78,6 +78,8 @@ impl Engine for TreeEngine {
 
     fn reopen(&mut self) {
         self.store = None;
+        let report = tree::check(self.directory.path()).unwrap();
+        assert!(report.is_sound(), "{:?}", report.findings);
         self.store =
             Some(Arc::new(tree::open(self.directory.path(), self.options.clone()).unwrap()));
     }

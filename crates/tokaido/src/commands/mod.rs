@@ -1,7 +1,10 @@
 //! One file per subcommand: its flags, its help, and what it does.
 
+pub(crate) mod backup;
 pub(crate) mod call;
 pub(crate) mod cdb;
+pub(crate) mod check;
+pub(crate) mod compact;
 pub(crate) mod del;
 pub(crate) mod demo;
 pub(crate) mod dump;

@@ -123,36 +123,57 @@ fn scan_server<W: Write>(
     let target = format!("/v1/db/{}?{}", percent_encode(args.db.as_bytes()), args.query());
     let options = Options { format: Some(Format::Jsonl), ..Options::default() };
     let mut left = args.limit.unwrap_or(usize::MAX);
-    let mut after = String::new();
+    let mut place = String::new();
     let mut row = Row::default();
     while left > 0 {
-        let page_target = format!("{target}&limit={}{after}", left.min(PAGE_RECORDS));
+        let page_target = format!("{target}&limit={}{place}", left.min(PAGE_RECORDS));
         let response = client.request("GET", &page_target, None)?;
         if response.status != 200 {
             return Err(ClientError::Refused { message: refusal(&response) }.into());
         }
-        let (records, has_more) = split_page(&response.body);
+        let (records, next) = split_page(&response.body);
         let malformed = || ClientError::Unexpected { server: server.to_string(), command: "GET" };
         let mut rows = RowReader::new(records, None, &options).map_err(|_| malformed())?;
         while let Some(read) = rows.read(&mut row).map_err(|_| malformed())? {
             read.map_err(|_| malformed())?;
+            // A page of a cache may be longer than was asked for.
+            if left == 0 {
+                break;
+            }
             writer.write(&row).map_err(Error::Unwritable)?;
             left = left.saturating_sub(1);
         }
-        if !has_more {
-            break;
-        }
-        after = format!("&after={}", percent_encode(&row.key));
+        place = match next {
+            Next::End => break,
+            Next::Key => format!("&after={}", percent_encode(&row.key)),
+            Next::Cursor(cursor) => format!("&cursor={cursor}"),
+        };
     }
     writer.finish().map(drop).map_err(|error| Error::Unwritable(error.into()))
 }
 
-/// The records of a page, and whether there are more behind it, which its last line tells.
-fn split_page(body: &[u8]) -> (&[u8], bool) {
+/// Where a listing goes on.
+#[derive(Debug, PartialEq, Eq)]
+enum Next<'p> {
+    /// Nowhere.
+    End,
+    /// Behind the last key.
+    Key,
+    /// At a cursor, where keys have no order.
+    Cursor(&'p str),
+}
+
+/// The records of a page, and what its last line tells of those behind it.
+fn split_page(body: &[u8]) -> (&[u8], Next<'_>) {
     let lines = body.strip_suffix(b"\n").unwrap_or(body);
-    let last = memchr::memrchr(b'\n', lines).map_or(0, |newline| newline + 1);
-    let has_more = lines[last..].starts_with(b"{\"next");
-    (if has_more { &body[..last] } else { body }, has_more)
+    let start = memchr::memrchr(b'\n', lines).map_or(0, |newline| newline + 1);
+    let last = &lines[start..];
+    if !last.starts_with(b"{\"next") {
+        return (body, Next::End);
+    }
+    let cursor = last.strip_prefix(b"{\"next_cursor\":").and_then(|rest| rest.strip_suffix(b"}"));
+    let cursor = cursor.and_then(|digits| std::str::from_utf8(digits).ok());
+    (&body[..start], cursor.map_or(Next::Key, Next::Cursor))
 }
 
 impl ScanArgs {

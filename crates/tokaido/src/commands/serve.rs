@@ -104,6 +104,12 @@ struct LimitArgs {
     /// Most bytes of writes that are kept in memory between two checkpoints
     #[arg(long, value_name = "BYTES")]
     memtable_bytes: Option<usize>,
+    /// Most bytes that the store's file may grow to
+    #[arg(long, value_name = "BYTES")]
+    store_bytes_max: Option<usize>,
+    /// Most views of the store at one time
+    #[arg(long, value_name = "N")]
+    snapshots_max: Option<u32>,
     /// Longest a stopping server waits for its clients
     #[arg(long, value_name = "MS")]
     stop_ms: Option<u64>,
@@ -151,6 +157,8 @@ impl ServeArgs {
         put(&mut limits.script_ms, flags.script_ms);
         put(&mut limits.script_memory_bytes, flags.script_memory_bytes);
         put(&mut limits.memtable_bytes, flags.memtable_bytes);
+        put(&mut limits.store_bytes_max, flags.store_bytes_max);
+        put(&mut limits.snapshots_max, flags.snapshots_max);
         put(&mut limits.stop_ms, flags.stop_ms);
     }
 }

@@ -5,9 +5,10 @@ use crate::support::tokaido;
 #[test]
 fn help_is_the_manual() {
     insta::assert_snapshot!("tokaido", tokaido(["--help"]).ok());
-    for name in
-        ["serve", "run", "call", "shell", "load", "dump", "get", "put", "del", "scan", "demo"]
-    {
+    for name in [
+        "serve", "run", "call", "shell", "load", "dump", "get", "put", "del", "scan", "backup",
+        "restore", "check", "compact", "demo",
+    ] {
         insta::assert_snapshot!(name, tokaido([name, "--help"]).ok());
     }
 }

@@ -7,6 +7,7 @@ mod demo;
 mod dump;
 mod help;
 mod load;
+mod operations;
 mod records;
 mod run;
 mod serve;

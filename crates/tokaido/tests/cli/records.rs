@@ -159,3 +159,30 @@ fn a_database_that_is_not_there_is_told() {
     let ran = tokaido(["scan", &server.connect(), "mian"]);
     assert!(ran.fails(1).contains("there is no such database"), "{ran:?}");
 }
+
+#[test]
+fn what_has_no_order_is_scanned_and_dumped_page_by_page() {
+    let directory = Directory::new();
+    let configuration = "[databases.hot]\nengine = \"cache\"\nbytes = \"4 MiB\"\n\
+                         [databases.ports]\nengine = \"cdb\"\nfile = \"ports.cdb\"\n";
+    directory.write("tokaido.toml", configuration);
+    let mut rows: Vec<String> = (0..2500).map(|i| format!("k{i}\t{i}\n")).collect();
+    let ports: String = rows.iter().map(|row| row.replace('\t', " ")).collect();
+    tokaido_with(["cdb", "make", "-m", &directory.text("ports.cdb"), "-"], ports).ok();
+    let server = Server::start(&directory, &[]);
+    let at = &server.connect();
+    tokaido_with(["load", at, "--db=hot", "-"], rows.concat()).ok();
+    assert_eq!(tokaido(["scan", at, "ports"]).ok(), rows.concat());
+    let limited = tokaido(["scan", at, "hot", "--limit=1200"]);
+    assert_eq!(limited.ok().lines().count(), 1200);
+    rows.sort_unstable();
+    for command in [["scan", "hot"], ["dump", "--db=hot"], ["dump", "--db=ports"]] {
+        let printed = tokaido([command[0], at, command[1], "--format=pairs"]);
+        let mut lines: Vec<String> = printed.ok().lines().map(|line| format!("{line}\n")).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        assert_eq!(lines, rows, "{command:?}");
+    }
+    assert!(tokaido(["scan", at, "hot", "--reverse"]).fails(1).contains("have no order"));
+    assert!(tokaido(["put", at, "ports", "k", "v"]).fails(1).contains("tokaido cdb make"));
+}

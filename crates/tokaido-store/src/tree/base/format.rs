@@ -16,27 +16,27 @@ use crate::DatabaseStatistics;
 /// The version of all files of a store. One with another version is not opened.
 pub(in crate::tree) const FORMAT_VERSION: u32 = 1;
 
-pub(super) const BASE: &str = "base";
-pub(super) const FORMAT_KEY: &[u8] = b"format";
-pub(super) const STORE_KEY: &[u8] = b"store";
-pub(super) const SEQUENCE_KEY: &[u8] = b"sequence";
-pub(super) const TREE_PREFIX: &[u8] = b"tree";
+pub(in crate::tree) const BASE: &str = "base";
+pub(in crate::tree) const FORMAT_KEY: &[u8] = b"format";
+pub(in crate::tree) const STORE_KEY: &[u8] = b"store";
+pub(in crate::tree) const SEQUENCE_KEY: &[u8] = b"sequence";
+pub(in crate::tree) const TREE_PREFIX: &[u8] = b"tree";
 
-pub(super) fn slot_name(number: usize) -> String {
+pub(in crate::tree) fn slot_name(number: usize) -> String {
     format!("s{number}")
 }
 
 /// Where a tree is, and what it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct TreeEntry {
-    pub(super) slot: u32,
-    pub(super) statistics: DatabaseStatistics,
+pub(in crate::tree) struct TreeEntry {
+    pub(in crate::tree) slot: u32,
+    pub(in crate::tree) statistics: DatabaseStatistics,
 }
 
 const ENTRY_LEN: usize = 4 + 3 * 8;
 
 impl TreeEntry {
-    pub(super) fn encode(&self) -> [u8; ENTRY_LEN] {
+    pub(in crate::tree) fn encode(&self) -> [u8; ENTRY_LEN] {
         let s = &self.statistics;
         let mut out = [0; ENTRY_LEN];
         out[..4].copy_from_slice(&self.slot.to_le_bytes());
@@ -46,7 +46,7 @@ impl TreeEntry {
         out
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(in crate::tree) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; ENTRY_LEN] = bytes.try_into().ok()?;
         let (slot, numbers) = bytes.split_first_chunk::<4>()?;
         let mut numbers = numbers.as_chunks::<8>().0.iter().map(|n| u64::from_le_bytes(*n));
@@ -59,14 +59,14 @@ impl TreeEntry {
     }
 }
 
-pub(super) fn tree_key(tree: u32) -> [u8; TREE_PREFIX.len() + 4] {
+pub(in crate::tree) fn tree_key(tree: u32) -> [u8; TREE_PREFIX.len() + 4] {
     let mut key = [0; TREE_PREFIX.len() + 4];
     key[..TREE_PREFIX.len()].copy_from_slice(TREE_PREFIX);
     key[TREE_PREFIX.len()..].copy_from_slice(&tree.to_be_bytes());
     key
 }
 
-pub(super) fn parse_tree_key(key: &[u8]) -> Option<u32> {
+pub(in crate::tree) fn parse_tree_key(key: &[u8]) -> Option<u32> {
     let number = key.strip_prefix(TREE_PREFIX)?;
     Some(u32::from_be_bytes(number.try_into().ok()?))
 }

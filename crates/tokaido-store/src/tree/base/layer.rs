@@ -44,6 +44,8 @@ impl LayerError {
 
 impl Layer {
     pub(in crate::tree) fn begin(base: &Arc<Base>) -> Result<Self, LayerError> {
+        // Of backups that were killed: nobody else would ever let go of their pages.
+        base.environment.forget_dead_readers()?;
         let mut txn = base.environment.write()?;
         let trees = open::read_trees(&mut txn, base.directory).map_err(|error| match error {
             BaseOpenError::Lmdb(error) => LayerError::Lmdb(error),

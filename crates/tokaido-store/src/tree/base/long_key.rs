@@ -15,22 +15,22 @@ use crate::ReadError;
 use super::lmdb::LMDB_KEY_LEN_MAX;
 
 /// Bytes of a long key that stand in the tree.
-pub(super) const HEAD_LEN: usize = 500;
+pub(in crate::tree) const HEAD_LEN: usize = 500;
 
 const _: () = assert!(HEAD_LEN <= LMDB_KEY_LEN_MAX);
 
 /// Whether `key` belongs into a bucket.
-pub(super) fn is_long(key: &[u8]) -> bool {
+pub(in crate::tree) fn is_long(key: &[u8]) -> bool {
     key.len() >= HEAD_LEN
 }
 
 /// Whether an entry of a tree is a bucket.
-pub(super) fn is_bucket(tree_key: &[u8]) -> bool {
+pub(in crate::tree) fn is_bucket(tree_key: &[u8]) -> bool {
     tree_key.len() == HEAD_LEN
 }
 
 /// The tree key under which `key` is found, on its own or in a bucket.
-pub(super) fn tree_key(key: &[u8]) -> &[u8] {
+pub(in crate::tree) fn tree_key(key: &[u8]) -> &[u8] {
     &key[..key.len().min(HEAD_LEN)]
 }
 
@@ -38,11 +38,11 @@ pub(super) fn tree_key(key: &[u8]) -> &[u8] {
 type Pair<'b> = (&'b [u8], &'b [u8]);
 
 /// The pairs of a bucket, in the order of their keys.
-pub(super) struct Pairs<'b> {
+pub(in crate::tree) struct Pairs<'b> {
     rest: &'b [u8],
 }
 
-pub(super) fn pairs(bucket: &[u8]) -> Pairs<'_> {
+pub(in crate::tree) fn pairs(bucket: &[u8]) -> Pairs<'_> {
     Pairs { rest: bucket }
 }
 
@@ -73,7 +73,10 @@ impl<'b> Pairs<'b> {
 }
 
 /// The record of `key` in a bucket.
-pub(super) fn find<'b>(bucket: &'b [u8], key: &[u8]) -> Result<Option<&'b [u8]>, ReadError> {
+pub(in crate::tree) fn find<'b>(
+    bucket: &'b [u8],
+    key: &[u8],
+) -> Result<Option<&'b [u8]>, ReadError> {
     for pair in pairs(bucket) {
         let (found, record) = pair?;
         if found == key {

@@ -9,6 +9,7 @@ use std::{
 use crate::{DatabaseStatistics, limits};
 
 use super::{
+    DATA_FILE,
     format::{self, TreeEntry},
     lmdb::{Dbi, Environment, EnvironmentOptions, Insert, LmdbError, Step, WriteTxn},
     rescue::Rescue,
@@ -60,9 +61,6 @@ impl From<io::Error> for BaseOpenError {
         Self::Io(error)
     }
 }
-
-/// What LMDB calls its file.
-const DATA_FILE: &str = "data.mdb";
 
 /// Where a new base is made.
 const NEW_DIRECTORY: &str = "base.new";

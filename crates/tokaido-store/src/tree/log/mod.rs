@@ -1,6 +1,7 @@
 //! The log: what was committed since the last checkpoint, on disk. docs/file-format.md has the
 //! byte tables.
 
+mod capture;
 mod frame;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) mod fuzzing;
@@ -9,8 +10,10 @@ mod recovery;
 mod segment;
 mod storage;
 
+pub(super) use capture::{Captured, capture};
 pub(super) use frame::FrameBuilder;
 pub(super) use operation::{Operation, operations};
-pub(super) use recovery::{RecoveryError, recover};
+pub(super) use recovery::{RecoveryError, Tear, count_behind, read_log, recover};
 pub(super) use segment::{AppendError, Segment};
+pub(super) use storage::LOG_DIRECTORY;
 pub use storage::{DirectoryStorage, LogFile, LogStorage};

@@ -25,9 +25,24 @@ pub(in crate::tree) struct Recovered {
 #[derive(Debug)]
 pub(in crate::tree) enum RecoveryError {
     Io(io::Error),
-    /// What is wrong, and where.
-    Damaged(String),
+    Damaged(LogDamage),
     Version(u32),
+}
+
+/// What is wrong with a log, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("log segment {segment}, byte {byte}: {what}")]
+pub(in crate::tree) struct LogDamage {
+    pub segment: u64,
+    pub byte: u64,
+    pub what: String,
+}
+
+/// Where frames end and something else begins, which an interrupted write has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tree) struct Tear {
+    pub segment: u64,
+    pub byte: u64,
 }
 
 impl From<io::Error> for RecoveryError {
@@ -46,46 +61,66 @@ pub(in crate::tree) fn recover(
     storage: &dyn LogStorage,
     store: u64,
     base_sequence: u64,
-    mut apply: impl FnMut(u64, &[u8]) -> Result<(), String>,
+    apply: impl FnMut(u64, &[u8]) -> Result<(), String>,
 ) -> Result<Recovered, RecoveryError> {
+    let (recovered, tear, unsure) = read(storage, store, base_sequence, apply)?;
+    if let Some(Tear { segment, byte }) = tear {
+        let file = storage.open(segment)?;
+        file.truncate(byte)?;
+        file.sync()?;
+    }
+    unsure.write_again(storage)?;
+    Ok(recovered)
+}
+
+/// As [`recover`], but changes nothing: a tear is only told.
+pub(in crate::tree) fn read_log(
+    storage: &dyn LogStorage,
+    store: u64,
+    base_sequence: u64,
+    apply: impl FnMut(u64, &[u8]) -> Result<(), String>,
+) -> Result<(Recovered, Option<Tear>), RecoveryError> {
+    read(storage, store, base_sequence, apply).map(|(recovered, tear, _)| (recovered, tear))
+}
+
+fn read(
+    storage: &dyn LogStorage,
+    store: u64,
+    base_sequence: u64,
+    mut apply: impl FnMut(u64, &[u8]) -> Result<(), String>,
+) -> Result<(Recovered, Option<Tear>, Unsure), RecoveryError> {
     let segments = storage.list()?;
     let mut recovered = Recovered {
         last_sequence: base_sequence,
         next_segment: segments.last().map_or(1, |last| last.saturating_add(1)),
         bytes: 0,
     };
-    let mut tear = None;
+    let mut tear: Option<Tear> = None;
     let mut unsure = Unsure::default();
     for number in segments {
         let bytes = storage.read(number)?;
         match check_header(&bytes, number, store) {
             Head::Valid => {}
             // The header is synced before the first frame is written.
-            Head::Torn if !holds_frame(&bytes) => continue,
+            Head::Torn if !holds_frame(&bytes, HEADER_LEN) => continue,
             Head::Version(found) => return Err(RecoveryError::Version(found)),
             Head::Torn | Head::Foreign => {
                 return Err(damaged(number, 0, "its header is not what it should be"));
             }
         }
         // Each segment was synced before frames were written to the next.
-        if let Some(Tear { segment, at }) = tear
-            && holds_frame(&bytes)
+        if let Some(Tear { segment, byte }) = tear
+            && holds_frame(&bytes, HEADER_LEN)
         {
-            return Err(damaged(segment, at, "synced transactions are lost at this place"));
+            return Err(damaged(segment, byte as usize, LOST));
         }
         let at = read_segment(number, &bytes, &mut recovered, &mut unsure, &mut apply)?;
         if bytes[at..].iter().any(|byte| *byte != 0) {
             check_tear(number, &bytes, at, recovered.last_sequence)?;
-            tear = Some(Tear { segment: number, at });
+            tear = Some(Tear { segment: number, byte: at as u64 });
         }
     }
-    if let Some(Tear { segment, at }) = tear {
-        let file = storage.open(segment)?;
-        file.truncate(at as u64)?;
-        file.sync()?;
-    }
-    unsure.write_again(storage)?;
-    Ok(recovered)
+    Ok((recovered, tear, unsure))
 }
 
 /// The frames at the end of the log of which no later one says that they had been synced.
@@ -122,12 +157,6 @@ impl Unsure {
     }
 }
 
-/// Where frames end and something else begins.
-struct Tear {
-    segment: u64,
-    at: usize,
-}
-
 /// Reads frames until there is none; gives the offset at which they end.
 fn read_segment(
     number: u64,
@@ -161,9 +190,11 @@ fn read_segment(
     Ok(at.min(bytes.len()))
 }
 
-/// Whether a whole frame stands anywhere.
-fn holds_frame(bytes: &[u8]) -> bool {
-    (HEADER_LEN..bytes.len()).step_by(ALIGN).any(|at| Frame::decode(&bytes[at..]).is_some())
+/// Whether a whole frame stands anywhere from `start` on.
+pub(super) fn holds_frame(bytes: &[u8], start: usize) -> bool {
+    (start.max(HEADER_LEN)..bytes.len())
+        .step_by(ALIGN)
+        .any(|at| Frame::decode(&bytes[at..]).is_some())
 }
 
 /// Looks behind a tear for a frame which says that what is torn had been synced.
@@ -172,7 +203,7 @@ fn check_tear(number: u64, bytes: &[u8], end: usize, last: u64) -> Result<(), Re
     while at < bytes.len() {
         match Frame::decode(&bytes[at..]) {
             Some(frame) if frame.durable_sequence > last => {
-                return Err(damaged(number, end, "synced transactions are lost at this place"));
+                return Err(damaged(number, end, LOST));
             }
             Some(frame) => at += frame.len,
             None => at += ALIGN,
@@ -181,6 +212,27 @@ fn check_tear(number: u64, bytes: &[u8], end: usize, last: u64) -> Result<(), Re
     Ok(())
 }
 
-fn damaged(number: u64, at: usize, what: &str) -> RecoveryError {
-    RecoveryError::Damaged(format!("log segment {number}, byte {at}: {what}"))
+/// How many whole transactions after `sequence` stand anywhere in a log that is damaged.
+pub(in crate::tree) fn count_behind(storage: &dyn LogStorage, sequence: u64) -> io::Result<u64> {
+    let mut count = 0;
+    for number in storage.list()? {
+        let bytes = storage.read(number)?;
+        let mut at = HEADER_LEN;
+        while at < bytes.len() {
+            let Some(frame) = Frame::decode(&bytes[at..]) else {
+                at += ALIGN;
+                continue;
+            };
+            let after = frame.transactions().flatten().filter(|(found, _)| *found > sequence);
+            count += after.count() as u64;
+            at += frame.len;
+        }
+    }
+    Ok(count)
+}
+
+const LOST: &str = "synced transactions are lost at this place";
+
+fn damaged(segment: u64, at: usize, what: &str) -> RecoveryError {
+    RecoveryError::Damaged(LogDamage { segment, byte: at as u64, what: what.to_owned() })
 }

@@ -72,7 +72,8 @@ pub struct DirectoryStorage {
     directory: PathBuf,
 }
 
-const LOG_DIRECTORY: &str = "log";
+/// Where the segments are in the directory of a store.
+pub(in crate::tree) const LOG_DIRECTORY: &str = "log";
 
 impl DirectoryStorage {
     /// The log below `directory`, whose folder is made if it is not there.
@@ -85,7 +86,13 @@ impl DirectoryStorage {
         Ok(Self { directory })
     }
 
-    fn path(&self, segment: u64) -> PathBuf {
+    /// The log below `directory`, if it is there, to be read.
+    pub(in crate::tree) fn existing(directory: &Path) -> Self {
+        Self { directory: directory.join(LOG_DIRECTORY) }
+    }
+
+    /// The file of a segment.
+    pub(in crate::tree) fn path(&self, segment: u64) -> PathBuf {
         self.directory.join(format!("{segment:020}"))
     }
 }
@@ -93,7 +100,11 @@ impl DirectoryStorage {
 impl LogStorage for DirectoryStorage {
     fn list(&self) -> io::Result<Vec<u64>> {
         let mut segments = Vec::new();
-        for entry in fs::read_dir(&self.directory)? {
+        let entries = match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(segments),
+            entries => entries?,
+        };
+        for entry in entries {
             let name = entry?.file_name();
             // Other files are not ours to judge.
             segments.extend(name.to_str().and_then(|name| name.parse::<u64>().ok()));

@@ -1,6 +1,12 @@
 //! The environment: one file, its lock file, and its map.
 
-use std::{ffi::CString, os::unix::ffi::OsStrExt, path::Path, ptr};
+use std::{
+    ffi::CString,
+    fs::File,
+    os::{fd::AsRawFd, unix::ffi::OsStrExt},
+    path::Path,
+    ptr,
+};
 
 use lmdb_master_sys as ffi;
 
@@ -35,10 +41,7 @@ impl Environment {
         options: &EnvironmentOptions,
     ) -> Result<Self, LmdbError> {
         let environment = Self::open_as(directory, options, 0)?;
-        // A process that was killed leaves its reader slots behind; they would pin old pages.
-        let mut dead = 0;
-        // SAFETY: the handle is open.
-        check(unsafe { ffi::mdb_reader_check(environment.raw, &raw mut dead) })?;
+        environment.forget_dead_readers()?;
         Ok(environment)
     }
 
@@ -78,6 +81,40 @@ impl Environment {
             check(ffi::mdb_env_open(raw, path.as_ptr(), ffi::MDB_NOTLS | flags, 0o640))?;
         }
         Ok(environment)
+    }
+
+    /// Opens the environment for reading alone, beside a process that may be writing to it, which
+    /// it keeps from reusing the pages of its read transactions. No process may open the
+    /// same environment with locks twice.
+    pub(in crate::tree::base) fn open_beside(
+        directory: &Path,
+        readers_max: u32,
+    ) -> Result<Self, LmdbError> {
+        // Whoever comes first says how many readers there can be, for all who come later. The
+        // size of the map is that of the file.
+        let options = EnvironmentOptions { map_size: 0, readers_max, databases_max: 0 };
+        Self::open_as(directory, &options, ffi::MDB_RDONLY)
+    }
+
+    /// Opens the environment for reading alone, without its lock file: nobody may write to it
+    /// meanwhile.
+    pub(in crate::tree::base) fn open_still(directory: &Path) -> Result<Self, LmdbError> {
+        let options = EnvironmentOptions { map_size: 0, readers_max: 1, databases_max: 0 };
+        Self::open_as(directory, &options, ffi::MDB_RDONLY | ffi::MDB_NOLOCK)
+    }
+
+    /// A process that was killed leaves its reader slots behind; they would pin old pages.
+    pub(in crate::tree::base) fn forget_dead_readers(&self) -> Result<(), LmdbError> {
+        let mut dead = 0;
+        // SAFETY: the handle is open.
+        check(unsafe { ffi::mdb_reader_check(self.raw, &raw mut dead) })
+    }
+
+    /// Writes what is committed now to `file`, without the pages that are free. It holds a read
+    /// transaction meanwhile, and stops nobody. The file is not synced.
+    pub(in crate::tree::base) fn copy(&self, file: &File) -> Result<(), LmdbError> {
+        // SAFETY: the handle is open, and the file as long as the call takes.
+        check(unsafe { ffi::mdb_env_copyfd2(self.raw, file.as_raw_fd(), ffi::MDB_CP_COMPACT) })
     }
 
     /// Begins a read transaction of what is committed now.

@@ -1,0 +1,106 @@
+//! What opening a large store costs: `cargo bench -p tokaido-store --bench open`.
+//!
+//! The store is filled, closed, dropped from the page cache, and opened; the time is that until the
+//! first record is there. Once with nothing in the log, and once with as much as the log ever
+//! holds. `TOKAIDO_OPEN_MB` says how large the store is, `TOKAIDO_OPEN_DIR` where it stands.
+//! Figures: docs/performance.md.
+
+use std::{
+    fs::{self, File},
+    os::fd::AsRawFd,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use tokaido_store::{
+    NewRecord, Store, transact,
+    tree::{self, MEMTABLE_BYTES_DEFAULT, SyncMode},
+};
+
+const SIZE_MB_DEFAULT: u64 = 200;
+const VALUE_LEN: usize = 1000;
+const BATCH: u64 = 5_000;
+const ROUNDS: usize = 5;
+
+fn main() {
+    let variable = |name| std::env::var(name).ok();
+    let size_mb = variable("TOKAIDO_OPEN_MB").map_or(SIZE_MB_DEFAULT, |mb| mb.parse().unwrap());
+    let parent = variable("TOKAIDO_OPEN_DIR").unwrap_or_else(|| ".".to_owned());
+    let directory = tempfile::tempdir_in(parent).unwrap();
+    let path = directory.path();
+    let records = size_mb * 1_000_000 / (16 + VALUE_LEN as u64);
+    let began = Instant::now();
+    fill(path, 0, records);
+    tree::open(path, options()).unwrap().checkpoint().unwrap();
+    println!(
+        "{records} records of 16 + {VALUE_LEN} bytes, data.mdb of {} MB, filled in {:.0?}",
+        fs::metadata(path.join("data.mdb")).unwrap().len() / 1_000_000,
+        began.elapsed()
+    );
+    measure("with an empty log", path, records);
+    // A memtable holds more than the log does: nodes and towers beside the records.
+    fill(path, records, MEMTABLE_BYTES_DEFAULT as u64 * 9 / 10 / (VALUE_LEN as u64 + 150));
+    measure("with a full log", path, records);
+}
+
+fn options() -> tree::Options {
+    tree::Options { sync: SyncMode::Os, ..tree::Options::default() }
+}
+
+fn key(n: u64) -> String {
+    format!("{n:016}")
+}
+
+fn fill(path: &Path, first: u64, count: u64) {
+    let store = tree::open(path, options()).unwrap();
+    let main = store.database("main").unwrap();
+    let mut writer = store.writer().unwrap();
+    for begin in (first..first + count).step_by(BATCH as usize) {
+        transact(&mut *writer, |tx| {
+            let end = (begin + BATCH).min(first + count);
+            let mut keys = (begin..end).map(key);
+            keys.try_for_each(|key| tx.put(main, key.as_bytes(), NewRecord::of(&[b'v'; VALUE_LEN])))
+        })
+        .unwrap();
+    }
+}
+
+fn measure(what: &str, path: &Path, records: u64) {
+    let log_bytes: u64 = fs::read_dir(path.join("log"))
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().len())
+        .sum();
+    let mut times: Vec<(Duration, Duration)> = (0..ROUNDS as u64)
+        .map(|round| {
+            forget(&path.join("data.mdb"));
+            fs::read_dir(path.join("log"))
+                .unwrap()
+                .for_each(|entry| forget(&entry.unwrap().path()));
+            let began = Instant::now();
+            let store = tree::open(path, options()).unwrap();
+            let opened = began.elapsed();
+            let main = store.database("main").unwrap();
+            let mut snapshot = store.snapshot().unwrap();
+            let key = key(records * (round + 1) / (ROUNDS as u64 + 1));
+            assert!(snapshot.get(main, key.as_bytes()).unwrap().is_some());
+            (began.elapsed(), opened)
+        })
+        .collect();
+    times.sort();
+    let (median, opened) = times[ROUNDS / 2];
+    println!(
+        "{what} ({:.1} MB): opened in {opened:.1?}, first record after {median:.1?}; from {:.1?} to {:.1?}",
+        log_bytes as f64 / 1e6,
+        times[0].0,
+        times[ROUNDS - 1].0
+    );
+}
+
+/// Drops a file from the page cache, so that it must be read from the disk.
+fn forget(path: &Path) {
+    let file = File::open(path).unwrap();
+    file.sync_all().unwrap();
+    // SAFETY: the file is open; the call takes numbers only.
+    let code = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    assert_eq!(code, 0, "the page cache cannot be dropped");
+}

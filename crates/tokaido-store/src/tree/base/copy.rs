@@ -1,0 +1,34 @@
+//! Copies of the base, as of one checkpoint.
+//!
+//! LMDB writes them page by page in the order of the trees, without free pages, from a read
+//! transaction of its own. So a copy is as small as it can be, and whoever writes goes on; what is
+//! written meanwhile needs new pages, since the old ones are still being read.
+
+use std::{fs::File, path::Path};
+
+use super::{
+    lmdb::{Environment, LmdbError},
+    open::Base,
+};
+
+impl Base {
+    /// Writes what is committed now to `file`, without syncing it.
+    pub(in crate::tree) fn copy(&self, file: &File) -> Result<(), LmdbError> {
+        self.environment.copy(file)
+    }
+}
+
+/// As [`Base::copy`], of the store in `directory`, which another process may have open, but not
+/// this one.
+pub(in crate::tree) fn copy_beside(
+    directory: &Path,
+    file: &File,
+    readers_max: u32,
+) -> Result<(), LmdbError> {
+    Environment::open_beside(directory, readers_max)?.copy(file)
+}
+
+/// As [`Base::copy`], of the store in `directory`, which nobody has open.
+pub(in crate::tree) fn copy_still(directory: &Path, file: &File) -> Result<(), LmdbError> {
+    Environment::open_still(directory)?.copy(file)
+}

@@ -1,0 +1,205 @@
+//! What a check has found.
+
+use std::fmt;
+
+use crate::{DatabaseStatistics, OpenError};
+
+/// Most findings that a report lists; the others are counted.
+pub const FINDINGS_MAX: usize = 100;
+
+/// What is wrong with a store, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Finding {
+    /// The log cannot be read beyond this place.
+    Log {
+        /// The number of the segment, which is the name of its file.
+        segment: u64,
+        /// The byte at which reading ended.
+        byte: u64,
+        /// What is wrong there.
+        what: String,
+    },
+    /// A page of the base is damaged, or tells something else than the others.
+    Page {
+        /// The number of the page. It begins at that many times the length of a page.
+        page: u64,
+        /// Whose it is.
+        tree: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The directory of the base, or the catalog of databases, contradicts itself or the rest.
+    Directory {
+        /// What is wrong.
+        what: String,
+    },
+    /// A record cannot be read, or is not what it should be.
+    Record {
+        /// Whose it is.
+        tree: String,
+        /// Its key.
+        key: Vec<u8>,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The base has other records than its statistics say.
+    Statistics {
+        /// Whose they are.
+        tree: String,
+        /// What the statistics say.
+        recorded: DatabaseStatistics,
+        /// What was counted.
+        counted: DatabaseStatistics,
+    },
+    /// A record has an expiry, but no entry in the index of expiries: nobody will see it then, but
+    /// nothing will remove it.
+    ExpiryEntry {
+        /// The database.
+        tree: String,
+        /// The record's key.
+        key: Vec<u8>,
+        /// Its expiry.
+        expires_at_ms: u64,
+    },
+    /// Pages that no tree has, and that are not free either; or that are both.
+    Pages {
+        /// What is wrong, and with how many.
+        what: String,
+    },
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Log { segment, byte, what } => {
+                write!(f, "log segment {segment}, byte {byte}: {what}")
+            }
+            Self::Page { page, tree, what } => write!(f, "data.mdb, page {page}, {tree}: {what}"),
+            Self::Directory { what } => write!(f, "data.mdb: {what}"),
+            Self::Pages { what } => write!(f, "data.mdb: {what}"),
+            Self::Record { tree, key, what } => write!(f, "{tree}, key {}: {what}", shown(key)),
+            Self::Statistics { tree, recorded, counted } => {
+                let (DatabaseStatistics { records: r, key_bytes: k, value_bytes: v }, c) =
+                    (recorded, counted);
+                write!(
+                    f,
+                    "{tree}: its statistics say {r} records, {k} bytes of keys and {v} of values, \
+                     but there are {}, {} and {}",
+                    c.records, c.key_bytes, c.value_bytes
+                )
+            }
+            Self::ExpiryEntry { tree, key, expires_at_ms } => write!(
+                f,
+                "{tree}, key {}: it expires at {expires_at_ms}, but is not in the expiry index",
+                shown(key)
+            ),
+        }
+    }
+}
+
+/// A key as text: quoted, with escapes, and not at its full length if it is long.
+fn shown(key: &[u8]) -> String {
+    const LEN_MAX: usize = 64;
+    match key.len() {
+        0..=LEN_MAX => format!("\"{}\"", key.escape_ascii()),
+        len => format!("\"{}…\" ({len} bytes)", key[..LEN_MAX].escape_ascii()),
+    }
+}
+
+/// What a check has found, sound or not.
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    /// What is wrong; at most [`FINDINGS_MAX`].
+    pub findings: Vec<Finding>,
+    /// How many findings there were beyond those.
+    pub findings_more: u64,
+    /// What LMDB's file holds.
+    pub base: BaseReport,
+    /// What the log holds.
+    pub log: LogReport,
+    /// What the two of them come to, by database, in the order of their indexes. Of a damaged
+    /// store, what could be read.
+    pub databases: Vec<DatabaseReport>,
+    /// Entries of the expiry index that no record has any more. They are no damage: they go when
+    /// they are due.
+    pub expiry_entries_stale: u64,
+}
+
+/// What LMDB's file holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BaseReport {
+    /// The last transaction in it.
+    pub sequence: u64,
+    /// Pages in use, and pages that are free.
+    pub pages: u64,
+    /// Pages that the next checkpoints may use again.
+    pub pages_free: u64,
+    /// Bytes of a page.
+    pub page_len: u64,
+}
+
+/// What the log holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogReport {
+    /// Its segments.
+    pub segments: u64,
+    /// Transactions that are not in the base, up to the first damage.
+    pub transactions: u64,
+    /// Bytes of frames, up to the first damage.
+    pub bytes: u64,
+    /// Segment and byte at which an interrupted write begins. That is no damage: nobody was told
+    /// that it happened, and opening the store cuts it off.
+    pub torn_at: Option<(u64, u64)>,
+    /// Transactions behind the first damage that are whole. They cannot be applied, since those
+    /// before them are missing.
+    pub transactions_behind: u64,
+}
+
+/// What a database holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseReport {
+    /// Its name.
+    pub name: String,
+    /// Its records, expired ones included.
+    pub statistics: DatabaseStatistics,
+    /// How many of its records have an expiry.
+    pub expiring: u64,
+}
+
+impl CheckReport {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    pub(in crate::tree) fn add(&mut self, finding: Finding) {
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(finding);
+        } else {
+            self.findings_more += 1;
+        }
+    }
+}
+
+/// A store could not be checked, so nothing is known of it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// There is nothing to check.
+    #[error("there is no store in {}", directory.display())]
+    NoStore {
+        /// The directory.
+        directory: std::path::PathBuf,
+    },
+    /// A process writes to the store.
+    #[error("{} is in use by another tokaido process; stop that one, or take a backup with `tokaido backup` and check that", directory.display())]
+    Held {
+        /// The store's directory.
+        directory: std::path::PathBuf,
+    },
+    /// It cannot be read, or is of another version.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}

@@ -1,0 +1,110 @@
+//! The check from end to end.
+
+use std::{fs::File, io, path::Path};
+
+use crate::{
+    OpenError,
+    tree::{
+        base::{
+            FORMAT_VERSION,
+            pages::{PageFile, PageFileError, PageSet},
+        },
+        lock::{self, LockError},
+    },
+};
+
+use super::{
+    base::{self, UnknownVersion},
+    examination::{Examination, Parts, Visitor},
+    overlay,
+    report::{CheckError, CheckReport, Finding},
+};
+
+/// Looks at everything in the store of `directory`, and changes nothing. It reads all of the base,
+/// and takes about as much memory as the log is long.
+///
+/// # Errors
+/// Only if the store cannot be looked at; what is wrong with it is in the report.
+pub fn check(directory: &Path) -> Result<CheckReport, CheckError> {
+    examine(directory, &mut |_, _, _| {})
+}
+
+/// As [`check`], and gives every record that can be read to `visitor`.
+pub(in crate::tree) fn examine(
+    directory: &Path,
+    visitor: &mut Visitor<'_>,
+) -> Result<CheckReport, CheckError> {
+    let _still = keep_still(directory)?;
+    look(directory, visitor)
+}
+
+/// As [`check`]; the store stands still as long as the lock that is given is kept.
+pub(in crate::tree) fn check_held(
+    directory: &Path,
+) -> Result<(CheckReport, Option<File>), CheckError> {
+    let still = keep_still(directory)?;
+    Ok((look(directory, &mut |_, _, _| {})?, still))
+}
+
+/// Number of the store and last transaction of the base in a file, if its directory is sound.
+pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<(u64, u64), String> {
+    let file = PageFile::open(data_file).map_err(|error| match error {
+        PageFileError::Damaged(what) => what.to_owned(),
+        PageFileError::Io(error) => error.to_string(),
+    })?;
+    let mut report = CheckReport::default();
+    let survey = base::survey(&file, &mut PageSet::of(&file), &mut report)
+        .map_err(|UnknownVersion(version)| format!("it has the unknown version {version}"))?;
+    match (report.findings.first(), survey.store) {
+        (None, Some(store)) => Ok((store, survey.sequence)),
+        (Some(finding), _) => Err(finding.to_string()),
+        (None, None) => Err("it does not say which store it belongs to".to_owned()),
+    }
+}
+
+fn look(directory: &Path, visitor: &mut Visitor<'_>) -> Result<CheckReport, CheckError> {
+    let mut report = CheckReport::default();
+    let file = match PageFile::open(&base::data_file(directory)) {
+        Ok(file) => Some(file),
+        Err(PageFileError::Damaged(what)) => {
+            report.add(Finding::Directory { what: what.to_owned() });
+            None
+        }
+        Err(PageFileError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+            report.add(Finding::Directory { what: "the file is not there".to_owned() });
+            None
+        }
+        Err(PageFileError::Io(source)) => {
+            return Err(OpenError::Io { directory: directory.to_owned(), source }.into());
+        }
+    };
+    let Some(file) = file else { return Ok(report) };
+    let mut pages = PageSet::of(&file);
+    let survey =
+        base::survey(&file, &mut pages, &mut report).map_err(|UnknownVersion(found)| {
+            OpenError::Version { directory: directory.to_owned(), found, known: FORMAT_VERSION }
+        })?;
+    report.base.sequence = survey.sequence;
+    let overlay = overlay::read(directory, survey.store, survey.sequence, &mut report)?;
+    let parts = Parts { file, survey, overlay };
+    let mut examination = Examination { parts: &parts, pages, report };
+    examination.run(visitor);
+    Ok(examination.report)
+}
+
+fn keep_still(directory: &Path) -> Result<Option<File>, CheckError> {
+    match lock::keep_still(directory) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(LockError::Held) => Err(CheckError::Held { directory: directory.to_owned() }),
+        // Whoever opens a store makes the file of its lock; so nobody has this one.
+        Err(LockError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+            match base::data_file(directory).is_file() {
+                true => Ok(None),
+                false => Err(CheckError::NoStore { directory: directory.to_owned() }),
+            }
+        }
+        Err(LockError::Io(source)) => {
+            Err(OpenError::Io { directory: directory.to_owned(), source }.into())
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Stores whose trees are sound, each for itself, but contradict each other: made by writing to the
+//! base past everything that keeps them together.
+
+use std::{path::Path, sync::Arc};
+
+use tempfile::TempDir;
+
+use crate::{
+    DatabaseId, NewRecord, Store,
+    record::Header,
+    transact,
+    tree::{
+        self, CheckReport, Finding, Options,
+        base::{Base, BaseOptions, Layer},
+        catalog::{CATALOG_TREE, EXPIRY_TREE, FIRST_TREE, catalog_key, catalog_value},
+        expiry,
+    },
+};
+
+/// A store with two records that expire, in one database, all of it in the base.
+fn store() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let store = tree::open(directory.path(), Options::default()).unwrap();
+    let main = store.database("main").unwrap();
+    transact(&mut *store.writer().unwrap(), |tx| {
+        tx.put(main, b"a", NewRecord::of(b"1").expiring(Some(1 << 50)))?;
+        tx.put(main, &[b'z'; 600], NewRecord::of(b"2").expiring(Some(1 << 51)))
+    })
+    .unwrap();
+    store.checkpoint().unwrap();
+    directory
+}
+
+/// Tree, key, and the stored record or that there shall be none.
+type Change<'c> = (u32, &'c [u8], Option<&'c [u8]>);
+
+/// Changes the base, as a checkpoint would.
+fn change(directory: &Path, changes: &[Change<'_>]) {
+    let options = BaseOptions { size_max: 1 << 30, views_max: 10 };
+    let Ok((base, contents)) = Base::open(directory, &options, 0) else { panic!("it opens") };
+    let mut layer = Layer::begin(&Arc::new(base)).unwrap();
+    for (tree, key, stored) in changes {
+        layer.apply(*tree, key, *stored).unwrap();
+    }
+    layer.commit(contents.sequence).unwrap();
+}
+
+fn stored(value: &[u8], version: u64) -> Vec<u8> {
+    [Header::new(&NewRecord::of(value), version).as_bytes(), value].concat()
+}
+
+/// The findings after the base was changed so, as text.
+fn findings(changes: &[Change<'_>]) -> Vec<String> {
+    let directory = store();
+    change(directory.path(), changes);
+    let report: CheckReport = tree::check(directory.path()).unwrap();
+    report.findings.iter().map(Finding::to_string).collect()
+}
+
+#[test]
+fn a_store_that_was_not_changed_is_sound() {
+    assert_eq!(findings(&[]), [""; 0]);
+}
+
+#[test]
+fn a_record_without_its_entry_in_the_expiry_index_is_found() {
+    let main = DatabaseId::from_index(0);
+    let short = expiry::key(1 << 50, main, b"a");
+    let long = expiry::key(1 << 51, main, &[b'z'; 600]);
+    let found = findings(&[(EXPIRY_TREE, &short, None), (EXPIRY_TREE, &long, None)]);
+    assert_eq!(
+        found[0],
+        "database main, key \"a\": it expires at 1125899906842624, but is not in the expiry index"
+    );
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn an_entry_without_a_record_is_stale_and_no_damage() {
+    let directory = store();
+    let entry = expiry::key(7, DatabaseId::from_index(0), b"gone");
+    change(directory.path(), &[(EXPIRY_TREE, &entry, Some(&stored(b"", 1)))]);
+    let report = tree::check(directory.path()).unwrap();
+    assert!(report.is_sound(), "{:?}", report.findings);
+    assert_eq!(report.expiry_entries_stale, 1);
+    assert_eq!(report.databases[0].expiring, 2);
+}
+
+#[test]
+fn what_is_no_entry_of_an_expiry_index_is_found() {
+    let found = findings(&[(EXPIRY_TREE, b"short", Some(&stored(b"", 1)))]);
+    assert_eq!(found, ["the expiry index, key \"short\": it is no entry of an expiry index"]);
+}
+
+#[test]
+fn a_tree_that_no_database_has_is_found() {
+    let found = findings(&[(99, b"k", Some(&stored(b"v", 1)))]);
+    assert_eq!(found, ["data.mdb: tree 99 belongs to no database"]);
+}
+
+#[test]
+fn a_catalog_that_contradicts_itself_is_found() {
+    let entry = |tree, name| stored(&catalog_value(tree, name), 1);
+    let (twice, bad) = (entry(FIRST_TREE, "main"), entry(EXPIRY_TREE, "a b"));
+    let (third, fourth) = (catalog_key(3), catalog_key(4));
+    let mut found = findings(&[
+        (CATALOG_TREE, &third, Some(&twice)),
+        (CATALOG_TREE, &fourth, Some(&bad)),
+        (CATALOG_TREE, b"long key", Some(&bad)),
+    ]);
+    found.retain(|finding| !finding.starts_with("database"));
+    assert_eq!(
+        found[..5],
+        [
+            "the catalog, key \"long key\": it is no entry of a catalog",
+            "data.mdb: databases 0 and 3 are both called main",
+            "data.mdb: databases main and main have the same tree",
+            "data.mdb: database 4 has the impossible name \"a b\"",
+            "data.mdb: database a b has a tree of the store itself",
+        ]
+    );
+}
+
+#[test]
+fn a_record_from_the_future_or_of_an_unknown_kind_is_found() {
+    let found = findings(&[(FIRST_TREE, b"late", Some(&stored(b"v", 900)))]);
+    assert_eq!(
+        found,
+        ["database main, key \"late\": transaction 900 wrote it, but the base has only 1"]
+    );
+}

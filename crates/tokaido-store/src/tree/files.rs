@@ -1,0 +1,97 @@
+//! Making directories and files that are there as a whole or not at all.
+
+use std::{
+    ffi::CString,
+    fs::{self, File},
+    io,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+/// Bytes that a user may still write to the file system of `path`.
+pub(super) fn room(path: &Path) -> io::Result<u64> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: `statvfs` is plain data, for which all zeros is a value.
+    let mut room: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the path is a C string and `room` a place for the answer.
+    match unsafe { libc::statvfs(path.as_ptr(), &raw mut room) } {
+        0 => Ok(room.f_bavail * room.f_frsize),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Makes creations, renamings and removals in a directory durable.
+pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// The directory in which `path` is.
+pub(super) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A directory under a temporary name beside the one that it is to become. Dropped before that, it
+/// is removed with all that is in it.
+pub(super) struct DirectoryInMaking {
+    path: PathBuf,
+    is_done: bool,
+}
+
+impl DirectoryInMaking {
+    /// Makes `TARGET.making`, so that a user who finds one, after a kill, knows whose it is.
+    pub(super) fn beside(target: &Path) -> io::Result<Self> {
+        let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut name = name.to_owned();
+        name.push(format!(".{}.making", std::process::id()));
+        let path = target.with_file_name(name);
+        fs::create_dir(&path)?;
+        Ok(Self { path, is_done: false })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives it its name, durably. `target` is absent, or an empty directory. What is in it must
+    /// have been synced.
+    pub(super) fn become_target(mut self, target: &Path) -> io::Result<()> {
+        sync_directory(&self.path)?;
+        fs::rename(&self.path, target)?;
+        self.is_done = true;
+        sync_directory(parent(target))
+    }
+}
+
+impl Drop for DirectoryInMaking {
+    fn drop(&mut self) {
+        if !self.is_done
+            && let Err(error) = fs::remove_dir_all(&self.path)
+        {
+            tracing::warn!(%error, path = %self.path.display(), "an unfinished copy remains");
+        }
+    }
+}
+
+/// Whether nothing stands in the way of a new directory: there is none, or an empty one.
+pub(super) fn is_vacant(path: &Path) -> io::Result<bool> {
+    match fs::read_dir(path) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(!path.is_symlink()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Bytes of all files in a directory and those below it.
+pub(super) fn bytes_below(path: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { bytes_below(&entry.path())? } else { metadata.len() };
+    }
+    Ok(bytes)
+}

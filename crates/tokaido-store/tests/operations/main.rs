@@ -1,0 +1,9 @@
+//! What is done to a store as a whole: check, salvage, backup, restore, compaction; and the files
+//! of earlier versions.
+
+mod backup;
+mod check;
+mod compact;
+mod fixtures;
+mod salvage;
+mod support;

@@ -1,0 +1,62 @@
+//! What can be read of a damaged store becomes a new one.
+
+use std::fs;
+
+use tokaido_store::tree::{self, CheckError, SalvageError};
+
+use crate::support::{Filled, contents_of, damage, files};
+
+#[test]
+fn of_a_sound_store_everything_is_salvaged() {
+    let filled = Filled::new();
+    let expected = contents_of(&filled.path());
+    let before = files(&filled.path());
+    let saved = filled.beside("saved");
+    let report = tree::salvage(&filled.path(), &saved).unwrap();
+    assert_eq!((report.check.is_sound(), report.records), (true, expected.len() as u64));
+    assert!(contents_of(&saved) == expected);
+    assert!(files(&filled.path()) == before, "the store is as it was");
+    assert!(tree::check(&saved).unwrap().is_sound());
+}
+
+#[test]
+fn of_a_damaged_log_what_comes_before_the_damage_is_salvaged() {
+    let filled = Filled::new();
+    // The first of 21 frames: only the base is left.
+    damage(&filled.segment(), 48 + 41);
+    let saved = filled.beside("saved");
+    let report = tree::salvage(&filled.path(), &saved).unwrap();
+    assert!(!report.check.is_sound());
+    assert_eq!(report.records, 211 + 200 + 200);
+    let found = contents_of(&saved);
+    assert_eq!(found[&("main".to_owned(), b"key:0000".to_vec())].0, b"value 0");
+}
+
+#[test]
+fn of_a_damaged_base_what_stands_on_other_pages_is_salvaged() {
+    let filled = Filled::new();
+    let expected = contents_of(&filled.path());
+    let data = filled.path().join("data.mdb");
+    let whole = fs::read(&data).unwrap();
+    let mut partly = 0;
+    for page in 2..whole.len() / 4096 {
+        fs::write(&data, &whole).unwrap();
+        damage(&data, page * 4096 + 10);
+        let saved = filled.beside(&format!("saved {page}"));
+        let report = tree::salvage(&filled.path(), &saved).unwrap();
+        assert!(report.records <= expected.len() as u64 + 40);
+        let found = contents_of(&saved);
+        partly += usize::from(found.len() > 200 && found.len() < expected.len());
+    }
+    assert!(partly > 3, "{partly} pages were lost alone");
+}
+
+#[test]
+fn nothing_is_salvaged_over_something_or_from_nothing() {
+    let filled = Filled::new();
+    let over = tree::salvage(&filled.path(), &filled.path());
+    assert!(matches!(over, Err(SalvageError::Exists { .. })));
+    let none = tree::salvage(&filled.beside("none"), &filled.beside("saved"));
+    assert!(matches!(none, Err(SalvageError::Check(CheckError::NoStore { .. }))));
+    assert_eq!(filled.neighbours(), ["store"]);
+}

@@ -1,0 +1,186 @@
+//! Stores to operate on, and what they hold.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tempfile::TempDir;
+use tokaido_store::{
+    Clock, DatabaseId, NewRecord, ScanRange, Scanner, Store, WriteError, transact,
+    tree::{self, TreeStore},
+};
+
+/// A clock that stands still, in November 2023.
+pub(crate) const NOW_MS: u64 = 1_700_000_000_000;
+
+struct StoppedClock;
+
+impl Clock for StoppedClock {
+    fn now_ms(&self) -> u64 {
+        NOW_MS
+    }
+}
+
+pub(crate) fn options() -> tree::Options {
+    tree::Options { clock: Arc::new(StoppedClock), size_max: 1 << 30, ..tree::Options::default() }
+}
+
+pub(crate) fn open(directory: &Path) -> TreeStore {
+    tree::open(directory, options()).unwrap()
+}
+
+pub(crate) fn directory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// A key that is longer than LMDB takes, and shares its first 500 bytes with its like.
+pub(crate) fn long_key(n: usize) -> Vec<u8> {
+    [&vec![b'k'; 600][..], format!("{n:04}").as_bytes()].concat()
+}
+
+pub(crate) fn put(store: &TreeStore, id: DatabaseId, key: &[u8], record: NewRecord<'_>) {
+    let mut writer = store.writer().unwrap();
+    transact(&mut *writer, |tx| tx.put(id, key, record)).unwrap();
+}
+
+/// Fills a new store: every kind of record in the base, and changes to them in the log.
+pub(crate) fn fill(directory: &Path) {
+    let store = open(directory);
+    let ids = ["main", "people", "cleared"].map(|name| store.database(name).unwrap());
+    let [main, people, cleared] = ids;
+    {
+        let mut writer = store.writer().unwrap();
+        transact(&mut *writer, |tx| {
+            for n in 0..200u32 {
+                let key = format!("key:{n:04}");
+                tx.put(main, key.as_bytes(), NewRecord::of(format!("value {n}").as_bytes()))?;
+                let expires = NOW_MS + u64::from(n) * 1000 + 1;
+                let record = NewRecord { value: b"p", flags: n, expires_at_ms: Some(expires) };
+                tx.put(people, key.as_bytes(), record)?;
+                tx.put(cleared, key.as_bytes(), NewRecord::of(b"gone"))?;
+            }
+            for n in 0..10 {
+                tx.put(main, &long_key(n), NewRecord::of(&[b'v'; 20]).expiring(Some(NOW_MS + 9)))?;
+            }
+            tx.put(main, b"large", NewRecord::of(&vec![b'x'; 20_000]))
+        })
+        .unwrap();
+    }
+    store.checkpoint().unwrap();
+    let mut writer = store.writer().unwrap();
+    for n in 0..20u32 {
+        transact(&mut *writer, |tx| {
+            tx.put(main, format!("key:{n:04}").as_bytes(), NewRecord::of(b"newer"))?;
+            tx.delete(main, format!("key:{:04}", n + 100).as_bytes())?;
+            tx.put(people, format!("late:{n}").as_bytes(), NewRecord::of(b"l"))
+        })
+        .unwrap();
+    }
+    transact(&mut *writer, |tx| {
+        tx.clear(cleared)?;
+        tx.put(cleared, b"again", NewRecord::of(b"1").expiring(Some(NOW_MS + 77)))?;
+        tx.delete(main, &long_key(3)).map(drop)
+    })
+    .unwrap();
+}
+
+/// A filled store.
+pub(crate) struct Filled {
+    directory: TempDir,
+}
+
+impl Filled {
+    pub(crate) fn new() -> Self {
+        let directory = self::directory();
+        fill(&directory.path().join("store"));
+        Self { directory }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.directory.path().join("store")
+    }
+
+    /// A path beside the store.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// What stands beside the store, by name.
+    pub(crate) fn neighbours(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.directory.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    /// The last segment of the log.
+    pub(crate) fn segment(&self) -> PathBuf {
+        let entries = fs::read_dir(self.path().join("log")).unwrap();
+        entries.map(|entry| entry.unwrap().path()).max().unwrap()
+    }
+}
+
+/// Database and key → value, flags, expiry.
+pub(crate) type Contents = BTreeMap<(String, Vec<u8>), (Vec<u8>, u32, Option<u64>)>;
+
+pub(crate) fn contents(store: &dyn Store) -> Contents {
+    let mut contents = Contents::new();
+    let mut snapshot = store.snapshot().unwrap();
+    for (id, name) in store.databases() {
+        let mut scanner = Scanner::new(id, ScanRange::all(), usize::MAX);
+        while let Some(entry) = scanner.next(&mut *snapshot).unwrap() {
+            let record = entry.record;
+            let found = (record.value.to_vec(), record.flags, record.expires_at_ms);
+            contents.insert((name.clone(), entry.key.to_vec()), found);
+        }
+    }
+    contents
+}
+
+/// What the store in a directory holds. Opening it may change its files.
+pub(crate) fn contents_of(directory: &Path) -> Contents {
+    contents(&open(directory))
+}
+
+/// Every file below a directory, with its bytes.
+pub(crate) fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(self::files(&path)),
+            false => drop(files.insert(path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+    files
+}
+
+pub(crate) fn copy(from: &Path, to: &Path) {
+    for (path, bytes) in files(from) {
+        let target = to.join(path.strip_prefix(from).unwrap());
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::write(target, bytes).unwrap();
+    }
+}
+
+/// Changes a byte of a file.
+pub(crate) fn damage(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 0x55;
+    fs::write(path, bytes).unwrap();
+}
+
+/// Moves `amount` between accounts of two databases, whose sum stays.
+pub(crate) fn transfer(
+    tx: &mut dyn tokaido_store::WriteTransaction,
+    ids: [DatabaseId; 2],
+    amount: i64,
+) -> Result<(), WriteError> {
+    use tokaido_store::WriteOperations;
+    for (id, change) in ids.into_iter().zip([amount, -amount]) {
+        tx.increment(id, b"balance", change)
+            .map_err(|error| WriteError::Engine { message: error.to_string() })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! `tokaido backup` and `tokaido restore`: a store copied while it is used, and brought back.
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use tokaido_store::tree;
+
+use crate::{error::Error, progress::thousands};
+
+/// Copy a store, also while a server uses it
+///
+/// The backup is a store of its own: it holds every write that was answered before the command was
+/// given, and of those that were made meanwhile all up to some moment. It appears under its name
+/// when it is complete and on disk, and not before; what a kill leaves is DEST.PID.making, which may
+/// be removed. The server goes on meanwhile and needs not be told. Run it as the user that runs the
+/// server, on the same machine.
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Example:
+  tokaido backup data backups/monday && tokaido check backups/monday
+
+Exit status: 0 if the backup was made, 1 on failure (then there is none), 2 for a wrong command
+line."
+)]
+pub(crate) struct BackupArgs {
+    /// Directory of the store
+    #[arg(value_name = "DATA")]
+    data: PathBuf,
+    /// Directory to make; it must not be there, and the one that it is in must
+    #[arg(value_name = "DEST")]
+    destination: PathBuf,
+}
+
+pub(crate) fn backup(args: &BackupArgs) -> Result<ExitCode, Error> {
+    let report = tree::backup(&args.data, &args.destination)?;
+    say(format_args!(
+        "backed up {} up to transaction {}: {} bytes in {}",
+        args.data.display(),
+        thousands(report.sequence),
+        thousands(report.bytes),
+        args.destination.display()
+    ))
+}
+
+/// Make a store of a backup
+///
+/// The backup is checked first, and left as it is.
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Example:
+  tokaido restore backups/monday data && tokaido serve --dir data
+
+Exit status: 0 if the store was made, 1 on failure (then nothing has changed), 2 if the backup
+cannot be checked, and for a wrong command line."
+)]
+pub(crate) struct RestoreArgs {
+    /// Directory of the backup
+    #[arg(value_name = "BACKUP")]
+    backup: PathBuf,
+    /// Directory of the new store; it must be empty or not be there
+    #[arg(value_name = "DATA")]
+    data: PathBuf,
+}
+
+pub(crate) fn restore(args: &RestoreArgs) -> Result<ExitCode, Error> {
+    let report = tree::restore(&args.backup, &args.data)?;
+    let records = report.databases.iter().map(|database| database.statistics.records).sum();
+    say(format_args!(
+        "restored {} to {}: {} records in {} databases",
+        args.backup.display(),
+        args.data.display(),
+        thousands(records),
+        report.databases.len()
+    ))
+}
+
+/// Prints a line.
+pub(super) fn say(line: std::fmt::Arguments<'_>) -> Result<ExitCode, Error> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::Stdout)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,176 @@
+//! `tokaido check`: what is wrong with a store, and what can be saved of it.
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use serde_json::{Value, json};
+use tokaido_store::tree::{self, CheckReport, Finding};
+
+use crate::{
+    error::{EXIT_FAILED, Error},
+    progress::thousands,
+};
+
+/// Verify a store without changing it
+///
+/// Reads every page of the base and every frame of the log, and says what is damaged, where, and
+/// what can be saved. Not a byte is changed, and the store cannot be opened meanwhile. One that a
+/// server has open is checked by taking a backup of it and checking that.
+///
+/// With --salvage, everything that can be read goes into a new store: of the base, all records on
+/// sound pages; of the log, all transactions before the first damage.
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Examples:
+  tokaido check data
+  tokaido check data --salvage saved && mv data damaged && mv saved data
+
+Exit status: 0 if the store is sound, 1 if it is damaged, 2 if it cannot be checked, because there is
+none or it is in use, and for a wrong command line."
+)]
+pub(crate) struct CheckArgs {
+    /// Directory of the store
+    #[arg(value_name = "DATA", default_value = "tokaido-data")]
+    data: PathBuf,
+    /// Print the findings as one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Make a new store in DEST of what can be read
+    #[arg(long, value_name = "DEST")]
+    salvage: Option<PathBuf>,
+}
+
+pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, Error> {
+    let (report, salvaged) = match &args.salvage {
+        None => (tree::check(&args.data)?, None),
+        Some(destination) => {
+            let salvage = tree::salvage(&args.data, destination)?;
+            (salvage.check, Some(salvage.records))
+        }
+    };
+    let mut text = match args.json {
+        true => format!("{}\n", as_json(&report, salvaged)),
+        false => as_text(&report),
+    };
+    if let (Some(records), Some(destination), false) = (salvaged, &args.salvage, args.json) {
+        let records = thousands(records);
+        text.push_str(&format!("salvaged  {records} records, in {}\n", destination.display()));
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Stdout)?;
+    Ok(if report.is_sound() { ExitCode::SUCCESS } else { EXIT_FAILED.into() })
+}
+
+fn as_text(report: &CheckReport) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| text.push_str(&format!("{name:<9} {value}\n"));
+    let (base, log) = (&report.base, &report.log);
+    line(
+        "base",
+        &format!(
+            "{} pages of {} bytes in use, {} free; up to transaction {}",
+            thousands(base.pages),
+            thousands(base.page_len),
+            thousands(base.pages_free),
+            thousands(base.sequence)
+        ),
+    );
+    line(
+        "log",
+        &format!(
+            "{} segments, {} transactions after that",
+            thousands(log.segments),
+            thousands(log.transactions)
+        ),
+    );
+    if let Some((segment, byte)) = log.torn_at {
+        let place = format!("segment {segment}, byte {byte}");
+        line("", &format!("an interrupted write at {place}, which opening cuts off: no damage"));
+    }
+    for database in &report.databases {
+        let records = thousands(database.statistics.records);
+        let expiring = thousands(database.expiring);
+        line("database", &format!("{}: {records} records, {expiring} expire", database.name));
+    }
+    for finding in &report.findings {
+        line("damaged", &finding.to_string());
+    }
+    if report.findings_more > 0 {
+        line("", &format!("and {} more", thousands(report.findings_more)));
+    }
+    if report.is_sound() {
+        line("sound", "nothing is wrong");
+        return text;
+    }
+    let records = report.databases.iter().map(|database| database.statistics.records).sum();
+    line("readable", &format!("{} records, which --salvage DEST saves", thousands(records)));
+    if log.transactions_behind > 0 {
+        let behind = thousands(log.transactions_behind);
+        line(
+            "lost",
+            &format!("{behind} transactions behind the damage in the log, at least one more"),
+        );
+    }
+    text
+}
+
+fn as_json(report: &CheckReport, salvaged: Option<u64>) -> Value {
+    let databases = report.databases.iter().map(|database| {
+        json!({
+            "name": database.name,
+            "records": database.statistics.records,
+            "key_bytes": database.statistics.key_bytes,
+            "value_bytes": database.statistics.value_bytes,
+            "expiring": database.expiring,
+        })
+    });
+    let torn_at = report.log.torn_at;
+    json!({
+        "sound": report.is_sound(),
+        "findings": report.findings.iter().map(finding_as_json).collect::<Vec<_>>(),
+        "findings_more": report.findings_more,
+        "base": {
+            "sequence": report.base.sequence,
+            "pages": report.base.pages,
+            "pages_free": report.base.pages_free,
+            "page_len": report.base.page_len,
+        },
+        "log": {
+            "segments": report.log.segments,
+            "transactions": report.log.transactions,
+            "transactions_behind_damage": report.log.transactions_behind,
+            "torn_at": torn_at.map(|(segment, byte)| json!({ "segment": segment, "byte": byte })),
+        },
+        "databases": databases.collect::<Vec<_>>(),
+        "expiry_entries_stale": report.expiry_entries_stale,
+        "salvaged_records": salvaged,
+    })
+}
+
+/// What kind it is, its place where it has one, and the message. Keys are shown with escapes.
+fn finding_as_json(finding: &Finding) -> Value {
+    let mut object = match finding {
+        Finding::Log { segment, byte, .. } => {
+            json!({ "kind": "log", "segment": segment, "byte": byte })
+        }
+        Finding::Page { page, tree, .. } => json!({ "kind": "page", "page": page, "tree": tree }),
+        Finding::Record { tree, key, .. } => {
+            json!({ "kind": "record", "tree": tree, "key": key.escape_ascii().to_string() })
+        }
+        Finding::Statistics { tree, .. } => json!({ "kind": "statistics", "tree": tree }),
+        Finding::ExpiryEntry { tree, key, .. } => {
+            json!({ "kind": "expiry", "tree": tree, "key": key.escape_ascii().to_string() })
+        }
+        Finding::Pages { .. } => json!({ "kind": "pages" }),
+        Finding::Directory { .. } => json!({ "kind": "directory" }),
+        // Of a kind that the store has come to know; the message tells.
+        _ => json!({ "kind": "other" }),
+    };
+    object["message"] = json!(finding.to_string());
+    object
+}

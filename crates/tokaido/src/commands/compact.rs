@@ -1,0 +1,40 @@
+//! `tokaido compact`: gives back to the file system what deleted records took.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use tokaido_store::tree;
+
+use crate::{error::Error, progress::thousands};
+
+use super::backup::say;
+
+/// Make the file of a store as small as its records
+///
+/// Space of deleted records is used again by later ones, so a store that is in use rarely needs
+/// this: it is for one that was much larger once. No server may have the store open. The disk needs
+/// room for a copy of what is in use. Whenever it is interrupted, the store is as it was.
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Example:
+  tokaido compact data
+
+Exit status: 0 if it is done, 1 on failure (then the store is as it was), 2 if the store cannot be
+checked, and for a wrong command line."
+)]
+pub(crate) struct CompactArgs {
+    /// Directory of the store
+    #[arg(value_name = "DATA")]
+    data: PathBuf,
+}
+
+pub(crate) fn compact(args: &CompactArgs) -> Result<ExitCode, Error> {
+    let report = tree::compact(&args.data, tree::Options::default())?;
+    say(format_args!(
+        "compacted {}: {} bytes before, {} bytes now",
+        args.data.display(),
+        thousands(report.bytes_before),
+        thousands(report.bytes_after)
+    ))
+}
