@@ -28,6 +28,25 @@ static void companies_write(const struct kind *kind, int passes)
     }
 }
 
+/* One opening: each pass puts all rows, from the second on in place of the same. */
+static void companies_rewrite(const struct kind *kind)
+{
+    void *store = kind->open(1);
+    for (int pass = 0; pass < PASSES; pass++)
+        for (unsigned i = 0; i < row_count; i++)
+            kind->put(store, &rows[i]);
+    kind->close(store);
+}
+
+/* One opening: each pass reads all rows. */
+static void companies_reread(const struct kind *kind)
+{
+    void *store = kind->open(0);
+    for (int pass = 0; pass < PASSES; pass++)
+        kind->read_all(store);
+    kind->close(store);
+}
+
 static void companies_read(const struct kind *kind)
 {
     for (int pass = 0; pass < PASSES; pass++) {
@@ -62,6 +81,12 @@ static int companies_run(const struct kind *kinds, size_t count, const char *wor
         peer_start();
         if (strncmp(task, "write", 5) == 0) {
             companies_write(kind, PASSES);
+            peer_stop(PASSES);
+        } else if (strncmp(task, "put", 3) == 0) {
+            companies_rewrite(kind);
+            peer_stop(PASSES);
+        } else if (strncmp(task, "scan", 4) == 0) {
+            companies_reread(kind);
             peer_stop(PASSES);
         } else if (strncmp(task, "read", 4) == 0) {
             companies_read(kind);

@@ -2,11 +2,13 @@
 
 use std::{
     fs,
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
 use tokaido_store::{
-    NewRecord, ScanRange, Scanner, Store, WriteError, cdb, transact,
+    DatabaseId, NewRecord, ScanRange, Scanner, Snapshot, Store, WriteError, WriteTransaction, cdb,
+    transact,
     tree::{self, Options, SyncMode, TreeStore},
 };
 
@@ -112,11 +114,52 @@ fn open_tree(directory: &Path) -> Outcome<TreeStore> {
 fn write_tree(directory: &Path, rows: &Rows) -> Outcome {
     let store = open_tree(directory)?;
     let main = store.database("main")?;
-    transact(&mut *store.writer()?, |transaction| {
+    Ok(transact(&mut *store.writer()?, |transaction| {
         transaction.clear(main)?;
-        rows.iter().try_for_each(|(key, value)| transaction.put(main, key, NewRecord::of(value)))
+        put_all(transaction, main, rows)
+    })?)
+}
+
+fn put_all(
+    transaction: &mut dyn WriteTransaction,
+    main: DatabaseId,
+    rows: &Rows,
+) -> Result<(), WriteError> {
+    rows.iter().try_for_each(|(key, value)| transaction.put(main, key, NewRecord::of(value)))
+}
+
+/// Reads all records in order.
+fn read_all(snapshot: &mut dyn Snapshot, main: DatabaseId) -> Outcome<u64> {
+    let mut sum = 0;
+    Scanner::new(main, ScanRange::all(), usize::MAX).visit(snapshot, |entry| {
+        sum += entry.key.len() as u64 + digest(entry.record.value);
+        ControlFlow::Continue(())
+    })?;
+    Ok(sum)
+}
+
+/// One opening, and a transaction for each pass.
+pub(crate) fn tree_put(place: &Place) -> Outcome<Took> {
+    let (directory, rows) = tree_directory(place)?;
+    Took::timed(PASSES, || {
+        let store = open_tree(&directory)?;
+        let main = store.database("main")?;
+        let mut writer = store.writer()?;
+        for _ in 0..PASSES {
+            transact(&mut *writer, |transaction| put_all(transaction, main, &rows))?;
+        }
+        Ok(0)
     })
-    .map_err(|error: tokaido_store::TransactError<WriteError>| error.into())
+}
+
+/// One opening, and a snapshot for each pass.
+pub(crate) fn tree_scan(place: &Place) -> Outcome<Took> {
+    let (directory, _) = tree_directory(place)?;
+    Took::timed(PASSES, || {
+        let store = open_tree(&directory)?;
+        let main = store.database("main")?;
+        (0..PASSES).try_fold(0, |sum, _| Ok(sum + read_all(&mut *store.snapshot()?, main)?))
+    })
 }
 
 /// A store that was written once, and the rows in it.
@@ -138,11 +181,7 @@ pub(crate) fn tree_read(place: &Place) -> Outcome<Took> {
         for _ in 0..PASSES {
             let store = open_tree(&directory)?;
             let main = store.database("main")?;
-            let mut snapshot = store.snapshot()?;
-            let mut scanner = Scanner::new(main, ScanRange::all(), usize::MAX);
-            while let Some(entry) = scanner.next(&mut *snapshot)? {
-                sum += entry.key.len() as u64 + digest(entry.record.value);
-            }
+            sum += read_all(&mut *store.snapshot()?, main)?;
         }
         Ok(sum)
     })

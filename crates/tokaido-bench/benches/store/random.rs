@@ -1,6 +1,6 @@
 //! A million records with random keys: written in small transactions, got, and scanned.
 
-use std::{fs, path::Path};
+use std::{fs, ops::ControlFlow, path::Path};
 
 use tokaido_store::{
     DatabaseId, NewRecord, ScanRange, Scanner, Store, WriteError, transact,
@@ -121,9 +121,10 @@ pub(crate) fn scan(place: &Place) -> Outcome<Took> {
     let mut scanner = Scanner::new(main, ScanRange::all(), usize::MAX);
     Took::timed(KEYS, || {
         let mut sum = 0;
-        while let Some(entry) = scanner.next(&mut *snapshot)? {
+        scanner.visit(&mut *snapshot, |entry| {
             sum += (entry.key.len() + entry.record.value.len()) as u64;
-        }
+            ControlFlow::Continue(())
+        })?;
         Ok(sum)
     })
 }

@@ -84,6 +84,8 @@ fn run(place: &Place, workload: &str) -> Outcome<Took> {
         "cdb-read" => companies::cdb_read(place),
         "cdb-get" => companies::cdb_get(place),
         "cdb-open" => companies::cdb_open(place),
+        "companies-put" => companies::tree_put(place),
+        "companies-scan" => companies::tree_scan(place),
         "companies-write" => companies::tree_write(place),
         "companies-read" => companies::tree_read(place),
         "companies-open" => companies::tree_open(place),

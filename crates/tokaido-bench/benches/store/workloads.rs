@@ -139,6 +139,32 @@ const WORKLOADS: &[Workload] = &[
         sides: &[ours("cdb-open"), tinycdb("cdb-open")],
     },
     Workload {
+        title: "companies: all put into an open store",
+        goal: "all but LMDB",
+        sides: &[
+            ours("companies-put"),
+            side(Peer::Kyoto, "Kyoto Cabinet hash", "companies-put-kyoto-hash"),
+            side(Peer::Kyoto, "Kyoto Cabinet tree", "companies-put-kyoto-tree"),
+            side(Peer::Tokyo, "Tokyo Cabinet hash", "companies-put-tokyo-hash"),
+            side(Peer::Tokyo, "Tokyo Cabinet B+tree", "companies-put-tokyo-tree"),
+            side(Peer::Qdbm, "QDBM Depot", "companies-put-qdbm"),
+            lmdb("companies-put-lmdb"),
+        ],
+    },
+    Workload {
+        title: "companies: an open store read in order",
+        goal: "all but LMDB",
+        sides: &[
+            ours("companies-scan"),
+            side(Peer::Kyoto, "Kyoto Cabinet hash", "companies-scan-kyoto-hash"),
+            side(Peer::Kyoto, "Kyoto Cabinet tree", "companies-scan-kyoto-tree"),
+            side(Peer::Tokyo, "Tokyo Cabinet hash", "companies-scan-tokyo-hash"),
+            side(Peer::Tokyo, "Tokyo Cabinet B+tree", "companies-scan-tokyo-tree"),
+            side(Peer::Qdbm, "QDBM Depot", "companies-scan-qdbm"),
+            lmdb("companies-scan-lmdb"),
+        ],
+    },
+    Workload {
         title: "companies: a store opened, emptied, written, closed",
         goal: "all but LMDB",
         sides: &[

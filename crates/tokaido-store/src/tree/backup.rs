@@ -64,8 +64,10 @@ pub enum BackupError {
         what: String,
     },
     /// Reading the store, or writing the copy, failed.
-    #[error("cannot back up to {}: {source}", destination.display())]
+    #[error("cannot back {} up to {}: {source}", directory.display(), destination.display())]
     Io {
+        /// The store's directory.
+        directory: PathBuf,
         /// The destination.
         destination: PathBuf,
         /// What the system said.
@@ -124,7 +126,7 @@ pub fn backup(directory: &Path, destination: &Path) -> Result<BackupReport, Back
     if !directory.join(DATA_FILE).is_file() {
         return Err(BackupError::NoStore { directory: owned() });
     }
-    let making = Making::begin(destination)?;
+    let making = Making::begin(directory, destination)?;
     let _open = OpenHere::take(directory).map_err(|error| match error {
         LockError::Held => BackupError::OpenHere { directory: owned() },
         LockError::Io(source) => making.io(source),
@@ -144,29 +146,31 @@ impl TreeStore {
     /// See [`BackupError`].
     pub fn backup(&self, destination: &Path) -> Result<BackupReport, BackupError> {
         let shared: &Shared = self.shared();
-        Making::begin(destination)?.copy(&*shared.storage, |file| shared.base.copy(file))
+        let making = Making::begin(&shared.directory, destination)?;
+        making.copy(&*shared.storage, |file| shared.base.copy(file))
     }
 }
 
 struct Making<'d> {
+    source: &'d Path,
     destination: &'d Path,
     directory: DirectoryInMaking,
 }
 
 impl<'d> Making<'d> {
-    fn begin(destination: &'d Path) -> Result<Self, BackupError> {
-        let io = |source| BackupError::Io { destination: destination.to_owned(), source };
+    fn begin(source: &'d Path, destination: &'d Path) -> Result<Self, BackupError> {
         match fs::symlink_metadata(destination) {
             Ok(_) => return Err(BackupError::Exists { destination: destination.to_owned() }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(io(error)),
+            Err(error) => return Err(io_error(source, destination, error)),
         }
-        let directory = DirectoryInMaking::beside(destination).map_err(io)?;
-        Ok(Self { destination, directory })
+        let directory = DirectoryInMaking::beside(destination)
+            .map_err(|error| io_error(source, destination, error))?;
+        Ok(Self { source, destination, directory })
     }
 
-    fn io(&self, source: io::Error) -> BackupError {
-        BackupError::Io { destination: self.destination.to_owned(), source }
+    fn io(&self, error: io::Error) -> BackupError {
+        io_error(self.source, self.destination, error)
     }
 
     fn copy(
@@ -177,15 +181,13 @@ impl<'d> Making<'d> {
         let path = self.directory.path();
         let segments = self.copy_log(storage).map_err(|error| self.io(error))?;
         let data = path.join(DATA_FILE);
-        let file = File::create_new(&data).map_err(|error| self.io(error))?;
-        copy_base(&file).map_err(|error| match error.system() {
-            Some(code) => self.io(io::Error::from_raw_os_error(code)),
-            None => BackupError::Damaged { what: error.to_string() },
-        })?;
+        let file = files::create_new(&data).map_err(|error| self.io(error))?;
+        copy_base(&file).map_err(|error| self.io(error.into()))?;
         file.sync_all().map_err(|error| self.io(error))?;
         let sequence = self.verify()?;
-        self.finish(&segments, sequence)
-            .map_err(|(destination, source)| BackupError::Io { destination, source })
+        let (source, destination) = (self.source, self.destination);
+        let finished = self.finish(&segments, sequence);
+        finished.map_err(|error| io_error(source, destination, error))
     }
 
     /// Copies the segments that are there. Gives each with its last transaction.
@@ -227,25 +229,26 @@ impl<'d> Making<'d> {
         self,
         segments: &[(u64, Option<u64>)],
         (base_sequence, sequence): (u64, u64),
-    ) -> Result<BackupReport, (PathBuf, io::Error)> {
-        let destination = self.destination;
-        let finish = || {
-            let path = self.directory.path();
-            let copies = DirectoryStorage::existing(path);
-            // What the base holds as well need not be read at every opening.
-            for (segment, last) in segments {
-                if last.is_none_or(|last| last <= base_sequence) {
-                    copies.remove(*segment)?;
-                }
+    ) -> io::Result<BackupReport> {
+        let path = self.directory.path();
+        let copies = DirectoryStorage::existing(path);
+        // What the base holds as well need not be read at every opening.
+        for (segment, last) in segments {
+            if last.is_none_or(|last| last <= base_sequence) {
+                copies.remove(*segment)?;
             }
-            write_synced(&path.join(LOCK_FILE), &[])?;
-            copies.sync_directory()?;
-            let bytes = files::bytes_below(path)?;
-            self.directory.become_target(destination)?;
-            Ok(BackupReport { sequence, bytes })
-        };
-        finish().map_err(|error| (destination.to_owned(), error))
+        }
+        write_synced(&path.join(LOCK_FILE), &[])?;
+        copies.sync_directory()?;
+        let bytes = files::bytes_below(path)?;
+        self.directory.become_target(self.destination)?;
+        Ok(BackupReport { sequence, bytes })
     }
+}
+
+fn io_error(directory: &Path, destination: &Path, source: io::Error) -> BackupError {
+    let (directory, destination) = (directory.to_owned(), destination.to_owned());
+    BackupError::Io { directory, destination, source }
 }
 
 /// Copies every segment, or none: gives "not found" if one is gone before it was read.
@@ -266,7 +269,7 @@ fn copy_segments(
 
 /// Writes a new file, and syncs it.
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
+    let mut file = files::create_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -306,7 +309,7 @@ fn copy_store(from: &Path, to: &Path) -> io::Result<()> {
 
 fn copy_synced(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = File::open(from)?;
-    let mut file = File::create_new(to)?;
+    let mut file = files::create_new(to)?;
     io::copy(&mut source, &mut file)?;
     file.sync_all()
 }

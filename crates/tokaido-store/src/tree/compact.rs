@@ -15,7 +15,7 @@ use crate::{OpenError, WriteError};
 
 use super::{
     Options,
-    base::{DATA_FILE, LmdbError, copy_still},
+    base::{DATA_FILE, copy_still},
     check::{CheckError, CheckReport, check, survey_base},
     files,
     lock::{self, LockError, StoreLock},
@@ -163,8 +163,8 @@ impl<'d> Compaction<'d> {
     fn copy(&self) -> Result<(), CompactError> {
         let path = self.directory.join(COPY_FILE);
         let write = || -> Result<(), CompactError> {
-            let file = File::create_new(&path).map_err(|error| self.io(error))?;
-            copy_still(self.directory, &file).map_err(|error| self.lmdb(error))?;
+            let file = files::create_new(&path).map_err(|error| self.io(error))?;
+            copy_still(self.directory, &file).map_err(|error| self.io(error.into()))?;
             file.sync_all().map_err(|error| self.io(error))?;
             // A copy that tells another store, or another checkpoint, shall not take the place.
             if survey_base(&path) != survey_base(&self.directory.join(DATA_FILE)) {
@@ -176,13 +176,6 @@ impl<'d> Compaction<'d> {
         write().inspect_err(|_| {
             // If this fails as well, the next opening removes it.
             let _ = fs::remove_file(&path);
-        })
-    }
-
-    fn lmdb(&self, error: LmdbError) -> CompactError {
-        self.io(match error.system() {
-            Some(code) => io::Error::from_raw_os_error(code),
-            None => io::Error::other(error.to_string()),
         })
     }
 

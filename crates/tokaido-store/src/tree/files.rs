@@ -4,7 +4,7 @@ use std::{
     ffi::CString,
     fs::{self, File},
     io,
-    os::unix::ffi::OsStrExt,
+    os::unix::{ffi::OsStrExt, fs::OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -18,6 +18,14 @@ pub(super) fn room(path: &Path) -> io::Result<u64> {
         0 => Ok(room.f_bavail * room.f_frsize),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// What a file of a store may be used for by whom: as LMDB makes its own, it is nobody else's.
+pub(super) const FILE_MODE: u32 = 0o640;
+
+/// Makes a file that is not there yet.
+pub(super) fn create_new(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
 }
 
 /// Makes creations, renamings and removals in a directory durable.

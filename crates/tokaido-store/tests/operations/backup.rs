@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    os::unix::fs::PermissionsExt,
     path::Path,
     sync::{
         Arc,
@@ -73,6 +74,22 @@ fn a_damaged_store_has_no_backup() {
     let error = tree::backup(&filled.path(), &filled.beside("copy")).unwrap_err();
     assert!(matches!(error, BackupError::Damaged { .. }), "{error}");
     assert_eq!(filled.neighbours(), ["store"]);
+}
+
+#[test]
+fn what_others_may_not_read_of_a_store_they_may_not_read_of_its_copies() {
+    let filled = Filled::new();
+    tree::backup(&filled.path(), &filled.beside("copy")).unwrap();
+    tree::restore(&filled.beside("copy"), &filled.beside("restored")).unwrap();
+    tree::compact(&filled.path(), options()).unwrap();
+    for name in ["store", "copy", "restored"] {
+        for path in
+            files(&filled.beside(name)).keys().filter(|path| !path.ends_with("tokaido.lock"))
+        {
+            let mode = fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o007, 0, "{}", path.display());
+        }
+    }
 }
 
 /// Backups beside a writer that moves amounts between two databases, and counts.

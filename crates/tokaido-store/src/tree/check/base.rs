@@ -22,7 +22,9 @@ pub(super) struct BaseTree {
 }
 
 /// What is where in the base.
+#[derive(Default)]
 pub(super) struct BaseSurvey {
+    has_version: bool,
     /// `None` if the directory does not say.
     pub(super) store: Option<u64>,
     pub(super) sequence: u64,
@@ -71,7 +73,7 @@ pub(super) fn survey(
         report.add(page_finding(damage.clone(), "the head of the file"));
     }
     let mut roots = roots(file, pages, report);
-    let mut survey = BaseSurvey { store: None, sequence: 0, trees: BTreeMap::new() };
+    let mut survey = BaseSurvey::default();
     let Some(directory) = roots.remove(format::BASE) else {
         directory_finding(report, "it has no directory, so it is not a store's or it is damaged");
         return Ok(survey);
@@ -79,6 +81,9 @@ pub(super) fn survey(
     let mut slots = BTreeMap::new();
     for entry in entries(file, directory, "the directory", pages, report) {
         directory_entry(&entry, &mut survey, &mut slots, report)?;
+    }
+    if !survey.has_version {
+        directory_finding(report, "its directory does not say which version it has");
     }
     if survey.store.is_none() {
         directory_finding(report, "its directory does not say which store it belongs to");
@@ -135,9 +140,9 @@ fn directory_entry(
     match &entry.key[..] {
         format::FORMAT_KEY => {
             match entry.value[..].try_into().map(u32::from_le_bytes) {
-                Ok(FORMAT_VERSION) => {}
+                Ok(FORMAT_VERSION) => survey.has_version = true,
                 Ok(version) => return Err(UnknownVersion(version)),
-                Err(_) => directory_finding(report, "its version is no number"),
+                Err(_) => {}
             }
             return Ok(());
         }
@@ -179,7 +184,7 @@ pub(super) fn check_free_pages(
         }
     }
     // LMDB counts the two pages at the head of the file among all.
-    let all = file.pages() - 2;
+    let all = file.pages().saturating_sub(2);
     let missing = all.saturating_sub(pages.count());
     report.base.pages = used + 2;
     report.base.pages_free = pages.count() - used;

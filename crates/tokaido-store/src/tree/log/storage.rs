@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::tree::files;
+
 /// The segments of a log, by number.
 pub trait LogStorage: Send + Sync {
     /// The numbers of all segments, in order.
@@ -114,9 +116,7 @@ impl LogStorage for DirectoryStorage {
     }
 
     fn create(&self, segment: u64) -> io::Result<Box<dyn LogFile>> {
-        let mut options = File::options();
-        let file = options.read(true).write(true).create_new(true).open(self.path(segment))?;
-        Ok(Box::new(file))
+        Ok(Box::new(files::create_new(&self.path(segment))?))
     }
 
     fn open(&self, segment: u64) -> io::Result<Box<dyn LogFile>> {

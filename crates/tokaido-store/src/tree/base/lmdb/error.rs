@@ -40,6 +40,15 @@ impl fmt::Display for LmdbError {
 
 impl std::error::Error for LmdbError {}
 
+impl From<LmdbError> for std::io::Error {
+    fn from(error: LmdbError) -> Self {
+        match error.system() {
+            Some(code) => Self::from_raw_os_error(code),
+            None => Self::other(error),
+        }
+    }
+}
+
 /// Turns a return code into a result.
 pub(super) fn check(code: libc::c_int) -> Result<(), LmdbError> {
     if code == ffi::MDB_SUCCESS { Ok(()) } else { Err(LmdbError(code)) }
