@@ -5,6 +5,7 @@ mod dependencies;
 mod docs;
 mod failure;
 mod files;
+mod interleavings;
 mod markdown;
 mod process;
 mod server;
@@ -17,9 +18,9 @@ use std::process::ExitCode;
 use failure::{Failure, Outcome};
 
 const HELP: &str = "\
-cargo xtask test [SUITE…]    all tests, or those of: rust tidy dependencies docs python node go
-                             (sets up by itself what they need: Debian packages, a Python
-                             environment in .venv, node_modules, Go modules)
+cargo xtask test [SUITE…]    all tests, or those of: rust shuttle miri tidy dependencies docs python
+                             node go (sets up by itself what they need: Debian packages, a Python
+                             environment in .venv, node_modules, Go modules, a nightly toolchain)
 cargo xtask ci               what continuous integration runs: .ci/run
 cargo xtask bench [KIND…]    benchmarks, or those of: store script server
 cargo xtask docs [--check]   writes the generated pages, or says which are stale;

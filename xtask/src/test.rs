@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::{
     dependencies, docs,
     failure::{Failure, Outcome},
-    files,
+    files, interleavings,
     process::Command,
     server::{self, Server},
     setup::{self, Ready},
@@ -21,10 +21,12 @@ const GO: &str = "tests/clients/go";
 /// A suite sets up what it needs and runs, unless that is not to be had.
 type Suite = fn() -> Outcome<Ready>;
 
-const SUITES: [(&str, Suite); 7] = [
+const SUITES: [(&str, Suite); 9] = [
     ("tidy", || tidy::check().map(|()| Ready::Yes)),
     ("dependencies", || dependencies::check().map(|()| Ready::Yes)),
     ("rust", rust),
+    ("shuttle", interleavings::shuttle),
+    ("miri", interleavings::miri),
     ("docs", documents),
     ("python", python),
     ("node", node),

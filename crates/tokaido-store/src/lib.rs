@@ -72,6 +72,9 @@ pub mod composite;
 mod database;
 mod embedded;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod limits;
 mod operations;
 mod record;

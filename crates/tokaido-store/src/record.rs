@@ -77,6 +77,9 @@ const VERSION_LEN_SHIFT: u8 = 2;
 const VERSION_LEN_MASK: u8 = 0b111;
 const KIND_SHIFT: u8 = 5;
 
+/// Most that a version has room for.
+pub(crate) const COMMIT_NUMBER_MAX: CommitNumber = (1 << 56) - 1;
+
 /// Longest header: tag, flags, expiry, version.
 pub(crate) const HEADER_LEN_MAX: usize = 1 + 4 + 8 + 7;
 
@@ -98,8 +101,8 @@ impl Header {
             tag |= HAS_EXPIRY;
             header.push(&at.to_le_bytes());
         }
+        assert!(version <= COMMIT_NUMBER_MAX, "commit number {version} is over 2^56");
         let version_len = (64 - version.leading_zeros()).div_ceil(8) as usize;
-        assert!(version_len <= 7, "commit number {version} is over 2^56");
         header.push(&version.to_le_bytes()[..version_len]);
         header.bytes[0] = tag | (version_len as u8) << VERSION_LEN_SHIFT;
         header

@@ -46,6 +46,8 @@ pub(super) fn read_catalog(view: &View) -> Result<Vec<CatalogEntry>, ReadError> 
         view.seek(CATALOG_TREE, from, Direction::Forward, |_| Ok(true))?
     {
         let entry = parse(key, record::decode(stored)?.value);
+        // The trees before are the store's own, and the last number leaves none for the next.
+        let entry = entry.filter(|entry| (FIRST_TREE..u32::MAX).contains(&entry.tree));
         entries.push(entry.ok_or_else(|| ReadError::Damaged { what: "the catalog".to_owned() })?);
         from = Bound::Excluded(key);
     }

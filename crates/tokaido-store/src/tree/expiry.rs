@@ -13,9 +13,12 @@ use crate::{DatabaseId, Direction, WriteError, limits};
 
 use super::{catalog::EXPIRY_TREE, transaction::TreeTransaction};
 
+/// Bytes before the record's key.
+pub(super) const ENTRY_HEAD_LEN: usize = 8 + 2;
+
 /// The entry of a record.
 pub(super) fn key(at_ms: u64, database: DatabaseId, key: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(8 + 2 + key.len());
+    let mut out = Vec::with_capacity(ENTRY_HEAD_LEN + key.len());
     out.extend_from_slice(&at_ms.to_be_bytes());
     out.extend_from_slice(&(database.index() as u16).to_be_bytes());
     out.extend_from_slice(key);

@@ -18,6 +18,8 @@ mod checkpoint;
 mod compact;
 mod expiry;
 mod files;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod lock;
 mod log;
 mod memtable;

@@ -8,14 +8,14 @@ use std::{
     sync::Arc,
 };
 
-use crate::{OpenError, ReadError, WriteError};
+use crate::{OpenError, ReadError, WriteError, limits, record};
 
 use super::{
     DirectoryStorage, LogStorage, Options, TreeStore,
     accounts::{Accounts, Changes},
     base::{Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION, LmdbError},
     catalog::{self, FIRST_TREE, Names, read_catalog},
-    checkpoint, compact,
+    checkpoint, compact, expiry,
     lock::{LOCK_FILE, LockError, StoreLock},
     log::{Operation, RecoveryError, operations, recover},
     memtable::Memtable,
@@ -194,9 +194,27 @@ impl Replay {
 
     fn operation(&mut self, sequence: u64, operation: &Operation<'_>) -> Result<(), WriteError> {
         let Operation { tree, key, record } = *operation;
+        check(operation)?;
         self.next_tree = self.next_tree.max(tree + 1);
         let parts = record.map(|record| [&[][..], record]);
         self.changes.write(&mut self.memtable, tree, key, parts, sequence)?;
         Ok(())
     }
+}
+
+/// Whether an operation can be carried out at all, and what it writes be read: a log whose sums are
+/// right may still come from somebody else.
+fn check(operation: &Operation<'_>) -> Result<(), WriteError> {
+    // Entries of the expiry index have the longest keys.
+    const KEY_LEN_MAX: usize = expiry::ENTRY_HEAD_LEN + limits::KEY_LEN_MAX;
+    let Operation { tree, key, record } = *operation;
+    if !(1..=KEY_LEN_MAX).contains(&key.len()) {
+        return Err(ReadError::KeyLength { len: key.len() }.into());
+    }
+    if tree == u32::MAX {
+        let what = "a tree has a number that none can have".to_owned();
+        return Err(ReadError::Damaged { what }.into());
+    }
+    record.map_or(Ok(()), |record| record::decode(record).map(drop))?;
+    Ok(())
 }

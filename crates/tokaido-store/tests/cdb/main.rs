@@ -4,6 +4,7 @@
 mod checks;
 mod damage;
 mod files;
+mod fuzzing;
 mod limits;
 mod model;
 mod support;

@@ -5,6 +5,8 @@
 
 mod copy;
 pub(super) mod format;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing;
 mod layer;
 mod lmdb;
 pub(super) mod long_key;

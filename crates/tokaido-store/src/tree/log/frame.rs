@@ -18,7 +18,7 @@
 use super::Operation;
 
 const MAGIC: [u8; 4] = *b"TKdF";
-const HEADER_LEN: usize = 40;
+pub(super) const HEADER_LEN: usize = 40;
 pub(super) const ALIGN: usize = 16;
 
 /// Builds the frame of a group, transaction by transaction.
@@ -88,6 +88,16 @@ pub(super) struct Frame<'l> {
     pub(super) len: usize,
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+impl Frame<'_> {
+    /// Makes a frame without padding pass for whole, whatever it holds.
+    pub(super) fn sign(bytes: &mut [u8]) {
+        let crc = crc32c::crc32c(&bytes[8..]);
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
 impl<'l> Frame<'l> {
     /// The frame at the front of `bytes`, if a whole one stands there.
     pub(super) fn decode(bytes: &'l [u8]) -> Option<Self> {
@@ -120,7 +130,8 @@ impl<'l> Frame<'l> {
     /// The transactions, with their sequence; `None` where the payload is none.
     pub(super) fn transactions(&self) -> impl Iterator<Item = Option<(u64, &'l [u8])>> {
         let mut rest = self.payload;
-        (self.first_sequence..).take(self.transactions as usize).map(move |sequence| {
+        (0..self.transactions).map(move |nth| {
+            let sequence = self.first_sequence.checked_add(u64::from(nth))?;
             let (len, tail) = rest.split_first_chunk::<4>()?;
             let (operations, tail) = tail.split_at_checked(u32::from_le_bytes(*len) as usize)?;
             rest = tail;

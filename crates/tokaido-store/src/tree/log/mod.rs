@@ -3,6 +3,8 @@
 
 mod capture;
 mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing;
 mod operation;
 mod recovery;
 mod segment;

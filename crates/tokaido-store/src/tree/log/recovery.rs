@@ -2,6 +2,8 @@
 
 use std::{collections::VecDeque, io};
 
+use crate::record::COMMIT_NUMBER_MAX;
+
 use super::{
     LogStorage,
     frame::{ALIGN, Frame},
@@ -90,7 +92,7 @@ fn read(
     let segments = storage.list()?;
     let mut recovered = Recovered {
         last_sequence: base_sequence,
-        next_segment: segments.last().map_or(1, |last| last + 1),
+        next_segment: segments.last().map_or(1, |last| last.saturating_add(1)),
         bytes: 0,
     };
     let mut tear: Option<Tear> = None;
@@ -169,6 +171,9 @@ fn read_segment(
             let Some((sequence, operations)) = transaction else {
                 return Err(damaged(number, at, "a frame does not hold what it says"));
             };
+            if sequence > COMMIT_NUMBER_MAX {
+                return Err(damaged(number, at, "a transaction has a number that none can have"));
+            }
             if sequence <= recovered.last_sequence {
                 continue;
             }

@@ -110,7 +110,7 @@ impl Segment {
     }
 }
 
-fn header(number: u64, store: u64) -> [u8; HEADER_LEN] {
+pub(super) fn header(number: u64, store: u64) -> [u8; HEADER_LEN] {
     let mut header = [0; HEADER_LEN];
     header[..8].copy_from_slice(&MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());

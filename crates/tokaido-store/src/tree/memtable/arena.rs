@@ -1,21 +1,34 @@
 //! Memory that is handed out piece by piece and freed all at once.
 
-use std::{
-    mem::MaybeUninit,
-    ptr::NonNull,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{mem::MaybeUninit, ptr::NonNull};
+
+use super::sync::{AtomicUsize, Mutex, Ordering, PoisonError};
 
 /// Bytes of an ordinary chunk; a larger piece gets a chunk of its own.
-const CHUNK_LEN: usize = 1 << 20;
+const CHUNK_LEN: usize = if cfg!(miri) { 1 << 12 } else { 1 << 20 };
 
 /// Pieces are aligned to this many bytes, and their lengths rounded up to it.
 pub(super) const ALIGN: usize = align_of::<u64>();
 
-type Chunk = Box<[MaybeUninit<u64>]>;
+/// A chunk. It owns its memory as a box does, which could not be moved while others point into it.
+struct Chunk(NonNull<[MaybeUninit<u64>]>);
+
+impl Chunk {
+    fn new(bytes: usize) -> Self {
+        Self(NonNull::from(Box::leak(Box::new_uninit_slice(bytes / ALIGN))))
+    }
+
+    fn start(&self) -> NonNull<u8> {
+        self.0.cast()
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        // SAFETY: it was leaked by `new`, and whoever points into it is gone with the arena.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
 
 /// The chunks. They belong to the memtable, which readers share.
 #[derive(Default)]
@@ -60,10 +73,9 @@ impl Arena {
     fn allocate_chunk(&self, cursor: &mut Cursor, len: usize) -> NonNull<u8> {
         let is_large = len > CHUNK_LEN / 4;
         let chunk_len = if is_large { len } else { CHUNK_LEN };
-        let mut chunk: Chunk = Box::new_uninit_slice(chunk_len / ALIGN);
-        let start = NonNull::from(&mut *chunk).cast::<u8>();
+        let chunk = Chunk::new(chunk_len);
+        let start = chunk.start();
         self.bytes.fetch_add(chunk_len, Ordering::Relaxed);
-        // The boxes move within the vector, what they own stays in place.
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
         if !is_large {
             // SAFETY: the chunk has `CHUNK_LEN` bytes, of which `len` are given away.

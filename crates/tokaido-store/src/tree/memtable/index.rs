@@ -4,33 +4,34 @@
 //! full, publishes one of twice the size; old ones stay for readers that are still in them. A slot
 //! holds the node's address and, in the 16 bits that addresses leave free, a part of the hash.
 
-use std::{
-    ptr::{self, NonNull},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering},
-    },
-};
+use std::ptr::{self, NonNull};
 
 use crate::tree::prefetch::{LINE_LEN, prefetch};
 
-use super::node::{Node, Place};
+use super::{
+    node::{Node, Place},
+    sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, PoisonError},
+};
 
-const SLOTS_MIN: usize = 1 << 10;
+/// Slots of a new table; few where a test is to see it grow and each step is dear.
+const SLOTS_MIN: usize = if cfg!(any(miri, feature = "shuttle")) { 1 << 2 } else { 1 << 10 };
 const TAG_SHIFT: u32 = 48;
-const ADDRESS_MASK: u64 = (1 << TAG_SHIFT) - 1;
+const ADDRESS_MASK: usize = (1 << TAG_SHIFT) - 1;
 
 /// How many slots ahead of the one that moves to a larger table nodes are fetched from memory. At
 /// most half of the slots are full.
 const PREFETCH_DISTANCE: usize = 16;
 
+/// What a slot holds: a node and a part of its hash, as one pointer; null if it is empty.
+type Entry = *mut Node;
+
 /// The node of a slot; null for an empty one.
-fn node_of(entry: u64) -> *const Node {
-    ptr::with_exposed_provenance((entry & ADDRESS_MASK) as usize)
+fn node_of(entry: Entry) -> *const Node {
+    entry.map_addr(|address| address & ADDRESS_MASK)
 }
 
 struct Slots {
-    slots: Box<[AtomicU64]>,
+    slots: Box<[AtomicPtr<Node>]>,
 }
 
 pub(super) struct Index {
@@ -45,24 +46,24 @@ pub(super) struct Index {
 
 impl Slots {
     fn new(len: usize) -> Box<Self> {
-        let slots = (0..len).map(|_| AtomicU64::new(0)).collect();
+        let slots = (0..len).map(|_| AtomicPtr::new(ptr::null_mut())).collect();
         Box::new(Self { slots })
     }
 
     fn bytes(&self) -> usize {
-        self.slots.len() * size_of::<AtomicU64>()
+        self.slots.len() * size_of::<AtomicPtr<Node>>()
     }
 
     /// The slots in the order of probing.
     #[inline]
-    fn probe(&self, hash: u64) -> impl Iterator<Item = &AtomicU64> {
+    fn probe(&self, hash: u64) -> impl Iterator<Item = &AtomicPtr<Node>> {
         let mask = self.slots.len() - 1;
         let start = hash as usize & mask;
         (0..self.slots.len()).map(move |i| &self.slots[(start + i) & mask])
     }
 
-    fn insert(&self, hash: u64, entry: u64) {
-        let empty = self.probe(hash).find(|slot| slot.load(Ordering::Relaxed) == 0);
+    fn insert(&self, hash: u64, entry: Entry) {
+        let empty = self.probe(hash).find(|slot| slot.load(Ordering::Relaxed).is_null());
         // Release: a reader that finds the entry finds the node written.
         empty.expect("the table is at most half full").store(entry, Ordering::Release);
     }
@@ -84,13 +85,13 @@ impl Index {
 
     #[inline]
     pub(super) fn find(&self, hash: u64, place: &Place<'_>) -> Option<&Node> {
-        let tag = hash >> TAG_SHIFT;
+        let tag = (hash >> TAG_SHIFT) as usize;
         for slot in self.current().probe(hash) {
             let entry = slot.load(Ordering::Acquire);
-            if entry == 0 {
+            if entry.is_null() {
                 return None;
             }
-            if entry >> TAG_SHIFT == tag {
+            if entry.addr() >> TAG_SHIFT == tag {
                 // SAFETY: `insert` put the address of a node there; nodes live as long as the
                 // memtable, of which this index is a part.
                 let node = unsafe { &*node_of(entry) };
@@ -116,9 +117,10 @@ impl Index {
         if len * 2 >= self.current().slots.len() {
             self.grow(hash_of);
         }
-        let address = node.as_ptr().expose_provenance() as u64;
-        assert!(address <= ADDRESS_MASK, "an address of more than 48 bits");
-        self.current().insert(hash, hash >> TAG_SHIFT << TAG_SHIFT | address);
+        let node = node.as_ptr();
+        assert!(node.addr() <= ADDRESS_MASK, "an address of more than 48 bits");
+        let tag = (hash >> TAG_SHIFT << TAG_SHIFT) as usize;
+        self.current().insert(hash, node.map_addr(|address| address | tag));
     }
 
     #[cold]
@@ -130,7 +132,7 @@ impl Index {
                 prefetch(node_of(ahead.load(Ordering::Relaxed)));
             }
             let entry = slot.load(Ordering::Relaxed);
-            if entry != 0 {
+            if !entry.is_null() {
                 // SAFETY: as in `find`.
                 let node = unsafe { &*node_of(entry) };
                 new.insert(hash_of(node), entry);

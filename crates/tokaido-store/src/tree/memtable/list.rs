@@ -8,15 +8,14 @@
 use std::{
     cmp::Ordering as Order,
     ptr::{self, NonNull},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicPtr, AtomicUsize, Ordering},
-    },
 };
 
 use crate::tree::prefetch::prefetch;
 
-use super::node::{HEIGHT_MAX, Node, Place};
+use super::{
+    node::{HEIGHT_MAX, Node, Place},
+    sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, PoisonError},
+};
 
 /// How many nodes ahead of the one that is linked are fetched from memory.
 const PREFETCH_DISTANCE: usize = 8;

@@ -9,7 +9,11 @@ mod arena;
 mod index;
 mod list;
 mod node;
+mod sync;
 mod table;
+
+#[cfg(test)]
+mod tests;
 
 pub(super) use node::{Node, Seen};
 pub(super) use table::{Memtable, MemtableWriter, Written};

@@ -4,10 +4,11 @@ use std::{
     cmp::Ordering as Order,
     ptr::{self, NonNull},
     slice,
-    sync::atomic::{AtomicBool, AtomicPtr, Ordering},
 };
 
 use crate::tree::prefetch::{LINE_LEN, prefetch};
+
+use super::sync::{AtomicBool, AtomicPtr, Ordering};
 
 /// Most levels of the skip list: enough for 4^12 keys.
 pub(super) const HEIGHT_MAX: usize = 12;

@@ -1,0 +1,49 @@
+//! What must hold of the store's files for any bytes whatever. Each check panics if it does not.
+//!
+//! This is for tests and for the fuzz targets in `fuzz/`, and no part of the crate otherwise.
+
+use crate::record::{self, Header};
+use crate::{NewRecord, Record};
+
+pub use crate::tree::fuzzing::{check_base, check_log, check_store, valid_sums};
+
+/// Any bytes as a stored record.
+pub fn check_record(stored: &[u8]) {
+    let Ok(found) = record::decode(stored) else { return };
+    assert!(found.value.len() < stored.len(), "a value and no header");
+    let Record { value, flags, expires_at_ms, version } = found;
+    let header = Header::new(&NewRecord { value, flags, expires_at_ms }, version);
+    assert!(header.as_bytes().len() + value.len() <= stored.len(), "it has become longer");
+    let again = [header.as_bytes(), value].concat();
+    assert_eq!(record::decode(&again).expect("it was just encoded"), found);
+}
+
+#[cfg(test)]
+#[path = "../tests/checks/mutate.rs"]
+mod mutate;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_bytes_as_a_record_do_no_harm() {
+        mutate::smoke("store_record", 20_000, check_record);
+    }
+
+    #[test]
+    fn any_bytes_as_a_log_do_no_harm() {
+        mutate::smoke("store_log", 20_000, check_log);
+    }
+
+    #[test]
+    fn any_bytes_in_the_base_do_no_harm() {
+        mutate::smoke("store_base", 20_000, check_base);
+    }
+
+    /// Each of these opens a store three times, so they are fewer.
+    #[test]
+    fn a_store_with_any_bytes_as_its_log_can_be_used_or_is_refused() {
+        mutate::smoke("store_log", 1000, check_store);
+    }
+}

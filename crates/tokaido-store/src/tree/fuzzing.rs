@@ -1,0 +1,108 @@
+//! What must hold of a store for any bytes whatever in its files.
+
+use std::{fs, ops::Bound, path::Path, sync::Arc, sync::OnceLock};
+
+use tempfile::TempDir;
+
+use crate::{Direction, NewRecord, OpenError, Store};
+
+use super::{Options, TreeStore, log::fuzzing::Memory, open};
+
+pub use super::{
+    base::fuzzing::check_base,
+    log::fuzzing::{check_log, valid_sums},
+};
+
+/// The file of an empty base, and the header of its first segment.
+struct Empty {
+    base: Vec<u8>,
+    header: Vec<u8>,
+}
+
+const DATA_FILE: &str = "data.mdb";
+const SEGMENT_HEADER_LEN: usize = 48;
+
+fn directory() -> TempDir {
+    let made = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    made.expect("a place for files")
+}
+
+fn open_with(
+    directory: &Path,
+    log: &Memory,
+    memtable_bytes: usize,
+) -> Result<TreeStore, OpenError> {
+    let log = Some(Arc::new(log.clone()) as _);
+    open(directory, Options { log, memtable_bytes, size_max: 1 << 28, ..Options::default() })
+}
+
+fn empty() -> &'static Empty {
+    static EMPTY: OnceLock<Empty> = OnceLock::new();
+    EMPTY.get_or_init(|| {
+        let (directory, log) = (directory(), Memory::default());
+        let store = open_with(directory.path(), &log, usize::MAX).expect("a new store");
+        write(&store);
+        drop(store);
+        let base = fs::read(directory.path().join(DATA_FILE)).expect("a base");
+        let segment = super::LogStorage::read(&log, 1).expect("a segment");
+        Empty { base, header: segment[..SEGMENT_HEADER_LEN].to_vec() }
+    })
+}
+
+/// Any bytes as the frames of the first segment: the store is refused, or can be used.
+pub fn check_store(bytes: &[u8]) {
+    let Empty { base, header } = empty();
+    let directory = directory();
+    fs::write(directory.path().join(DATA_FILE), base).expect("room for a base");
+    let log = Memory::of([(1, [header, &valid_sums(bytes)[..]].concat())]);
+    let store = match open_with(directory.path(), &log, usize::MAX) {
+        Ok(store) => store,
+        Err(OpenError::Damaged { .. }) => return,
+        Err(error) => panic!("{error}"),
+    };
+    read(&store);
+    write(&store);
+    drop(store);
+    // With a checkpoint for each group, so that all of it goes into the base.
+    let store = open_with(directory.path(), &log, 0).expect("it was just written");
+    read(&store);
+    for _ in 0..3 {
+        write(&store);
+    }
+    drop(store);
+    let store = open_with(directory.path(), &log, usize::MAX).expect("it was just written");
+    read(&store);
+    let main = store.database("main").expect("there is room");
+    let mut snapshot = store.snapshot().expect("there is room");
+    let found = snapshot.get(main, b"key").expect("it was written");
+    assert_eq!(found.map(|record| record.value.to_vec()), Some(b"value".to_vec()));
+}
+
+/// Reads all records of all databases. Their count is that of the statistics.
+fn read(store: &TreeStore) {
+    let mut snapshot = store.snapshot().expect("there is room");
+    for (database, _) in store.databases() {
+        let statistics = snapshot.statistics(database).expect("records that can be read");
+        let (mut count, mut from) = (0, Bound::Unbounded);
+        while let Some(entry) = snapshot
+            .seek(database, from.as_ref().map(Vec::as_slice), Direction::Forward)
+            .expect("records that can be read")
+        {
+            count += 1;
+            from = Bound::Excluded(entry.key.to_vec());
+        }
+        // Those that have expired are counted until they are removed.
+        assert!(count <= statistics.records, "more records than are counted");
+    }
+}
+
+fn write(store: &TreeStore) {
+    // All names may be taken, though hardly by chance.
+    let main = store.database("main").expect("there is room");
+    let mut writer = store.writer().expect("there is none yet");
+    writer.remove_expired(1000).expect("an index that can be read");
+    let transaction = writer.begin().expect("nothing has failed");
+    transaction.put(main, b"key", NewRecord::of(b"value")).expect("a small record");
+    writer.commit().expect("a small transaction");
+    writer.flush().expect("memory does not fail");
+}

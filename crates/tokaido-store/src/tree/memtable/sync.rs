@@ -1,0 +1,13 @@
+//! What the memtable's threads share: the system's atomics and locks, or shuttle's where the tests
+//! choose every interleaving.
+
+#[cfg(feature = "shuttle")]
+pub(super) use shuttle::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering},
+};
+#[cfg(not(feature = "shuttle"))]
+pub(super) use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering},
+};

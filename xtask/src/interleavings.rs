@@ -1,0 +1,71 @@
+//! Tests of what threads share: in many orders under shuttle, and under Miri, which knows undefined
+//! behaviour when it sees it and has every effect of weak memory.
+
+use crate::{
+    failure::Outcome,
+    process::{self, Command},
+    setup::Ready,
+};
+
+const STORE: [&str; 3] = ["test", "-p", "tokaido-store"];
+
+/// Miri's rules of aliasing are those of tree borrows: a node of the memtable is reached by
+/// a reference to its head, which stacked borrows end where the head ends.
+const RULES: &str = "-Zmiri-disable-isolation -Zmiri-tree-borrows -Zmiri-strict-provenance";
+
+/// The parts of the store, beside the memtable, that need neither LMDB nor a map of a file, and
+/// whose tests are short enough for Miri, which is some hundred times slower.
+const PARTS: [&str; 5] = [
+    "log::operation::tests::garbage",
+    "log::frame::",
+    "base::format::",
+    "base::long_key::tests::a_damaged",
+    "record::tests",
+];
+
+/// The locks and atomics of the store are swapped for shuttle's, which works for these tests only.
+pub(crate) fn shuttle() -> Outcome<Ready> {
+    for tests in [["--lib", "memtable::"], ["--test", "cache"]] {
+        let command = Command::cargo(STORE).arguments(&["--locked", "--quiet"]);
+        command.arguments(&["--features", "shuttle"]).arguments(&tests).run()?;
+    }
+    Ok(Ready::Yes)
+}
+
+pub(crate) fn miri() -> Outcome<Ready> {
+    if let missing @ Ready::No(_) = nightly() {
+        return Ok(missing);
+    }
+    // Each seed is another order of the threads.
+    let seeds = format!("{RULES} -Zmiri-many-seeds=0..4");
+    under_miri(&seeds, &["memtable::"])?;
+    under_miri(RULES, &PARTS)?;
+    Ok(Ready::Yes)
+}
+
+fn under_miri(flags: &str, tests: &[&str]) -> Outcome {
+    Command::new("rustup", ["run", "nightly", "cargo", "miri"])
+        .arguments(&STORE)
+        .arguments(&["--locked", "--quiet", "--lib", "--target-dir", "target/miri", "--"])
+        .arguments(tests)
+        .variable("MIRIFLAGS", flags)
+        .variable("PROPTEST_CASES", "2")
+        .run()
+}
+
+/// Makes sure of a nightly toolchain that has Miri.
+fn nightly() -> Ready {
+    let miri = Command::new("rustup", ["run", "nightly", "cargo", "miri", "--version"]);
+    if !process::is_installed("rustup") {
+        return Ready::No("needs rustup, for a nightly toolchain with Miri".to_owned());
+    }
+    if miri.output().is_ok() {
+        return Ready::Yes;
+    }
+    let install = ["toolchain", "install", "nightly", "--profile", "minimal", "--component"];
+    let installed = Command::new("rustup", install).arguments(&["miri", "rust-src"]).run();
+    match installed.and_then(|()| miri.output()) {
+        Ok(_) => Ready::Yes,
+        Err(failure) => Ready::No(format!("no nightly toolchain with Miri: {failure}")),
+    }
+}
