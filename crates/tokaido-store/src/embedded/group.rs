@@ -10,6 +10,7 @@
 //! any more, and with the outcome of the flush that covers its transaction.
 
 use std::{
+    collections::VecDeque,
     mem,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
@@ -36,8 +37,25 @@ pub(super) struct Group {
 
 #[derive(Default)]
 struct Queue {
-    jobs: Vec<Job>,
+    /// Those that will be run together; all but the last are full.
+    batches: VecDeque<Batch>,
     is_led: bool,
+}
+
+/// Transactions for one flush. The thread of the first one leads when its turn comes.
+#[derive(Default)]
+struct Batch {
+    jobs: Vec<Job>,
+    gate: Arc<Gate>,
+}
+
+/// Where the threads of a batch wait. All but the first are woken by one call to the system: to
+/// wake them one by one takes longer than the flush.
+#[derive(Default)]
+struct Gate {
+    lock: Mutex<()>,
+    first_called: Condvar,
+    rest_called: Condvar,
 }
 
 /// One thread's transaction, for the leader to run.
@@ -65,11 +83,10 @@ enum Fate {
     Lost(CommitError),
 }
 
-/// Where a thread waits for its transaction.
+/// What a thread is told once its transaction was run, or its turn has come to lead.
 #[derive(Default)]
 struct Ticket {
     call: Mutex<Option<Call>>,
-    called: Condvar,
 }
 
 /// What a waiting thread is told.
@@ -81,19 +98,33 @@ enum Call {
 }
 
 impl Ticket {
+    /// To be followed by waking the thread.
     fn call(&self, call: Call) {
         *lock(&self.call) = Some(call);
-        self.called.notify_one();
+    }
+}
+
+impl Gate {
+    fn wait(&self, ticket: &Ticket, is_first: bool) -> Call {
+        let called = if is_first { &self.first_called } else { &self.rest_called };
+        let mut held = lock(&self.lock);
+        loop {
+            if let Some(call) = lock(&ticket.call).take() {
+                return call;
+            }
+            held = called.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
-    fn wait(&self) -> Call {
-        let mut call = lock(&self.call);
-        loop {
-            match call.take() {
-                Some(call) => return call,
-                None => call = self.called.wait(call).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
+    fn wake_first(&self) {
+        // Whoever has not seen its call yet waits when this has the lock.
+        drop(lock(&self.lock));
+        self.first_called.notify_one();
+    }
+
+    fn wake_all(&self) {
+        self.wake_first();
+        self.rest_called.notify_all();
     }
 }
 
@@ -174,18 +205,20 @@ impl Group {
         // this function does not return, nor unwind, before that.
         let run = Lent(unsafe { mem::transmute::<*mut _, *mut _>(run) });
         let ticket = Arc::new(Ticket::default());
-        let must_lead = {
+        let (gate, is_first, must_lead) = {
             let mut queue = lock(&self.queue);
-            queue.jobs.push(Job { run, ticket: Arc::clone(&ticket) });
-            !mem::replace(&mut queue.is_led, true)
+            let batch = queue.open_batch();
+            let (gate, is_first) = (Arc::clone(&batch.gate), batch.jobs.is_empty());
+            batch.jobs.push(Job { run, ticket: Arc::clone(&ticket) });
+            (gate, is_first, !mem::replace(&mut queue.is_led, true))
         };
-        let call = if must_lead { Call::Lead } else { ticket.wait() };
+        let call = if must_lead { Call::Lead } else { gate.wait(&ticket, is_first) };
         match call {
             Call::Done(outcome) => outcome,
             Call::Lead => {
                 self.leader.store(mark, Ordering::Relaxed);
                 self.lead(store);
-                match ticket.wait() {
+                match gate.wait(&ticket, is_first) {
                     Call::Done(outcome) => outcome,
                     Call::Lead => unreachable!("its job is not in the queue any more"),
                 }
@@ -193,19 +226,19 @@ impl Group {
         }
     }
 
-    /// Runs the jobs that wait, of which the caller's is the first, and lets the next one lead.
+    /// Runs the batch that is next, of which the caller's job is the first, and lets the first of
+    /// the one after it lead.
     fn lead(&self, store: &dyn Store) {
-        let jobs = {
-            let mut queue = lock(&self.queue);
-            let count = queue.jobs.len().min(GROUP_MAX);
-            queue.jobs.drain(..count).collect::<Vec<_>>()
-        };
-        let led = catch_unwind(AssertUnwindSafe(|| run_group(store, jobs)));
+        let batch = lock(&self.queue).batches.pop_front().unwrap_or_default();
+        let led = catch_unwind(AssertUnwindSafe(|| run_group(store, batch)));
         self.leader.store(0, Ordering::Relaxed);
         {
             let mut queue = lock(&self.queue);
-            match queue.jobs.first() {
-                Some(next) => next.ticket.call(Call::Lead),
+            match queue.batches.front().and_then(|next| Some((next.jobs.first()?, &next.gate))) {
+                Some((first, gate)) => {
+                    first.ticket.call(Call::Lead);
+                    gate.wake_first();
+                }
                 None => queue.is_led = false,
             }
         }
@@ -215,12 +248,28 @@ impl Group {
     }
 }
 
-/// The threads of one group. Should the leader panic, they are told.
-struct Members(Vec<Arc<Ticket>>);
+impl Queue {
+    /// The batch that has room for one more.
+    fn open_batch(&mut self) -> &mut Batch {
+        if self.batches.back().is_none_or(|batch| batch.jobs.len() >= GROUP_MAX) {
+            self.batches.push_back(Batch::default());
+        }
+        self.batches.back_mut().expect("there is one now")
+    }
+}
+
+/// Threads of one batch. Should the leader panic, they are told.
+struct Members {
+    tickets: Vec<Arc<Ticket>>,
+    gate: Arc<Gate>,
+}
 
 impl Members {
     fn tell(&mut self, outcome: &Result<(), CommitError>) {
-        self.0.drain(..).for_each(|member| member.call(Call::Done(outcome.clone())));
+        if !self.tickets.is_empty() {
+            self.tickets.drain(..).for_each(|member| member.call(Call::Done(outcome.clone())));
+            self.gate.wake_all();
+        }
     }
 }
 
@@ -232,10 +281,12 @@ impl Drop for Members {
 }
 
 /// Runs jobs, flushes once, and tells their threads.
-fn run_group(store: &dyn Store, jobs: Vec<Job>) {
+fn run_group(store: &dyn Store, batch: Batch) {
+    let Batch { jobs, gate } = batch;
     // A job's ticket goes from those that wait to those that ran.
-    let mut waiting = Members(jobs.iter().rev().map(|job| Arc::clone(&job.ticket)).collect());
-    let mut ran = Members(Vec::with_capacity(jobs.len()));
+    let tickets = jobs.iter().rev().map(|job| Arc::clone(&job.ticket)).collect();
+    let mut waiting = Members { tickets, gate: Arc::clone(&gate) };
+    let mut ran = Members { tickets: Vec::with_capacity(jobs.len()), gate };
     let mut writer: Option<Box<dyn Writer>> = None;
     for Job { run, .. } in jobs {
         let given = match writer.take() {
@@ -256,7 +307,7 @@ fn run_group(store: &dyn Store, jobs: Vec<Job>) {
             writer = None;
             ran.tell(&Err(error));
         }
-        ran.0.extend(waiting.0.pop());
+        ran.tickets.extend(waiting.tickets.pop());
     }
     let outcome = writer.as_mut().map_or(Ok(()), |writer| writer.flush());
     // Given back, so that a store at rest is pinned by nobody.
