@@ -134,6 +134,7 @@ impl Opening<'_> {
             next_segment: recovered.next_segment,
             sequence: recovered.last_sequence,
             next_tree,
+            trees: None,
         };
         let accounts = Accounts::new(contents, active, changes);
         let names = Names::new(&entries);

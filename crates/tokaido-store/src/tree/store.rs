@@ -33,15 +33,19 @@ impl TreeStore {
 
     fn tree_writer(&self) -> Result<TreeWriter, WriteError> {
         self.shared.check_poison()?;
-        let seat = self.shared.take_seat().ok_or(WriteError::WriterBusy)?;
+        let mut seat = self.shared.take_seat().ok_or(WriteError::WriterBusy)?;
         let tables_version = self.shared.tables_version();
-        let view = self.shared.view(u64::MAX);
-        match view.and_then(|view| Ok((TreeMap::read(&view)?, view))) {
+        let trees = seat.trees.take();
+        let look = || {
+            let view = self.shared.view(u64::MAX)?;
+            Ok((trees.map_or_else(|| TreeMap::read(&view), Ok)?, view))
+        };
+        match look() {
             Ok((trees, view)) => {
                 let shared = Arc::clone(&self.shared);
                 Ok(TreeWriter::new(shared, seat, tables_version, view, trees))
             }
-            Err(error) => {
+            Err::<_, ReadError>(error) => {
                 self.shared.give_seat_back(seat);
                 Err(error.into())
             }

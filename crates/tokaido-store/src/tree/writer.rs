@@ -29,6 +29,8 @@ pub(super) struct Seat {
     /// The last transaction that was committed.
     pub(super) sequence: CommitNumber,
     pub(super) next_tree: u32,
+    /// The trees of the databases, if the writer before knew them.
+    pub(super) trees: Option<TreeMap>,
 }
 
 pub(super) struct TreeWriter {
@@ -58,7 +60,7 @@ impl TreeWriter {
         view: View,
         trees: TreeMap,
     ) -> Self {
-        let Seat { memtable, segment, next_segment, sequence, next_tree } = seat;
+        let Seat { memtable, segment, next_segment, sequence, next_tree, trees: _ } = seat;
         let transaction =
             TreeTransaction::new(Arc::clone(&shared), view, memtable, trees, next_tree);
         Self {
@@ -302,11 +304,12 @@ impl Drop for TreeWriter {
     fn drop(&mut self) {
         let Some(mut transaction) = self.transaction.take() else { return };
         let taken_back = transaction.undo().and_then(|()| transaction.undo_group());
+        let are_trees_known = taken_back.is_ok();
         if let Err(error) = taken_back {
-            // The versions are gone; only the map of trees, which goes now, could not be read.
+            // The versions are gone; only the map of trees could not be read.
             tracing::warn!(%error, "reading the catalog failed while the writer was dropped");
         }
-        let TreeTransaction { memtable, next_tree, view, .. } = transaction;
+        let TreeTransaction { memtable, next_tree, trees, view, .. } = transaction;
         drop(view);
         self.shared.give_seat_back(Seat {
             memtable,
@@ -314,6 +317,7 @@ impl Drop for TreeWriter {
             next_segment: self.next_segment,
             sequence: self.flushed,
             next_tree,
+            trees: are_trees_known.then_some(trees),
         });
     }
 }

@@ -7,6 +7,7 @@ use super::{
     index::Index,
     list::{Heights, List},
     node::{HEIGHT_MAX, Node, Place, Seen, TOMBSTONE, Version},
+    sync::{AtomicUsize, Ordering},
 };
 
 /// Every write since the last checkpoint; readers share it.
@@ -14,6 +15,7 @@ pub(in crate::tree) struct Memtable {
     arena: Arena,
     index: Index,
     list: List,
+    trees: Trees,
     hasher: foldhash::fast::RandomState,
 }
 
@@ -24,6 +26,31 @@ pub(in crate::tree) struct Memtable {
 unsafe impl Send for Memtable {}
 // SAFETY: as above.
 unsafe impl Sync for Memtable {}
+
+/// Which trees may have nodes, a bit for many of them. A sweep of the expiry index, or a look at
+/// the catalog, of which there is seldom anything in a memtable, need not ask for an order.
+#[derive(Default)]
+struct Trees {
+    bits: AtomicUsize,
+}
+
+impl Trees {
+    fn bit(tree: u32) -> usize {
+        1 << (tree % usize::BITS)
+    }
+
+    /// Only the writer calls this, before anybody may see what it writes.
+    fn add(&self, tree: u32) {
+        let bits = self.bits.load(Ordering::Relaxed);
+        if bits & Self::bit(tree) == 0 {
+            self.bits.store(bits | Self::bit(tree), Ordering::Release);
+        }
+    }
+
+    fn lacks(&self, tree: u32) -> bool {
+        self.bits.load(Ordering::Acquire) & Self::bit(tree) == 0
+    }
+}
 
 /// The right to write to a memtable.
 pub(in crate::tree) struct MemtableWriter {
@@ -55,7 +82,8 @@ impl Memtable {
         unsafe { head.as_ref() }.make_head();
         let list = List::new(head);
         let hasher = foldhash::fast::RandomState::default();
-        let table = Self { arena, index: Index::for_len(len), list, hasher };
+        let table =
+            Self { arena, index: Index::for_len(len), list, trees: Trees::default(), hasher };
         MemtableWriter { table: Arc::new(table), cursor, heights: Heights::new() }
     }
 
@@ -72,6 +100,9 @@ impl Memtable {
 
     /// The first node of the tree whose key is at least `key`, or above it.
     pub(in crate::tree) fn after(&self, tree: u32, key: &[u8], is_included: bool) -> Option<&Node> {
+        if self.trees.lacks(tree) {
+            return None;
+        }
         let node = match self.find_linked(tree, key) {
             Some(node) if is_included => Some(node),
             Some(node) => node.next(),
@@ -87,6 +118,9 @@ impl Memtable {
         key: &[u8],
         is_included: bool,
     ) -> Option<&Node> {
+        if self.trees.lacks(tree) {
+            return None;
+        }
         let node = match self.find_linked(tree, key) {
             Some(node) if is_included => Some(node),
             Some(node) => node.back(),
@@ -104,6 +138,9 @@ impl Memtable {
 
     /// The last node of the tree.
     pub(in crate::tree) fn last(&self, tree: u32) -> Option<&Node> {
+        if self.trees.lacks(tree) {
+            return None;
+        }
         let behind = Place::new(tree + 1, &[]);
         self.list.last_before(&behind).filter(|node| node.tree() == tree)
     }
@@ -178,6 +215,7 @@ impl MemtableWriter {
 
     fn insert(&mut self, hash: u64, place: &Place<'_>) -> NonNull<Node> {
         let table = &*self.table;
+        table.trees.add(place.tree);
         let height = self.heights.next();
         let size = Node::size(height, place.key.len());
         let piece = table.arena.allocate(&mut self.cursor, size);
