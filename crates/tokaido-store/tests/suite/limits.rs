@@ -168,5 +168,11 @@ fn a_long_snapshot_holds_two_memtables_at_most() {
     drop(writer);
     store.checkpoint().unwrap();
     snapshot.renew().unwrap();
-    assert_eq!(store.usage().held_bytes, 0);
+    // The thread that ran the checkpoint may hold its table for a moment longer.
+    let mut waits = 0;
+    while store.usage().held_bytes > 0 {
+        waits += 1;
+        assert!(waits < 1000, "{:?}", store.usage());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }
