@@ -40,23 +40,40 @@ pub(super) struct CatalogEntry {
 
 /// All entries, in the order of their indexes.
 pub(super) fn read_catalog(view: &View) -> Result<Vec<CatalogEntry>, ReadError> {
-    let mut entries = Vec::new();
+    let damaged = || ReadError::Damaged { what: "the catalog".to_owned() };
+    // A scan would have the whole memtable put into order first, which costs more than all else
+    // that opening a store with a short log does. So its keys, of which few are possible, are
+    // looked up.
+    let mut is_there = [false; limits::DATABASES_MAX];
     let mut from = Bound::Unbounded;
-    while let Some((key, stored)) =
-        view.seek(CATALOG_TREE, from, Direction::Forward, |_| Ok(true))?
-    {
-        let entry = parse(key, record::decode(stored)?.value);
+    while let Some((key, _)) = view.base.seek(CATALOG_TREE, from, Direction::Forward)? {
+        *parse_key(key).and_then(|index| is_there.get_mut(index)).ok_or_else(damaged)? = true;
+        from = Bound::Excluded(key);
+    }
+    for table in view.tables.each() {
+        for (index, is_there) in is_there.iter_mut().enumerate() {
+            *is_there |= table.find(CATALOG_TREE, &catalog_key(index)).is_some();
+        }
+    }
+    let mut entries = Vec::new();
+    for index in (0..is_there.len()).filter(|index| is_there[*index]) {
+        let key = catalog_key(index);
+        let Some(stored) = view.find(CATALOG_TREE, &key)? else { continue };
+        let entry = parse(&key, record::decode(stored)?.value);
         // The trees before are the store's own, and the last number leaves none for the next.
         let entry = entry.filter(|entry| (FIRST_TREE..u32::MAX).contains(&entry.tree));
-        entries.push(entry.ok_or_else(|| ReadError::Damaged { what: "the catalog".to_owned() })?);
-        from = Bound::Excluded(key);
+        entries.push(entry.ok_or_else(damaged)?);
     }
     Ok(entries)
 }
 
+fn parse_key(key: &[u8]) -> Option<usize> {
+    Some(u16::from_be_bytes(key.try_into().ok()?) as usize)
+}
+
 /// Reads an entry.
 pub(super) fn parse(key: &[u8], value: &[u8]) -> Option<CatalogEntry> {
-    let index = u16::from_be_bytes(key.try_into().ok()?) as usize;
+    let index = parse_key(key)?;
     let (tree, name) = value.split_first_chunk::<4>()?;
     let name = std::str::from_utf8(name).ok()?.to_owned();
     let tree = u32::from_le_bytes(*tree);

@@ -4,16 +4,21 @@
 //! where the store was opened for that. Readers and the writer go on meanwhile.
 
 use std::{
+    io,
     panic::{self, AssertUnwindSafe},
+    path::Path,
     sync::{Arc, Condvar, Mutex, PoisonError, atomic::Ordering},
+    thread,
     time::Duration,
 };
 
 use crate::WriteError;
 
 use super::{
+    LogStorage,
     base::{Layer, LayerError},
     catalog::TreeMap,
+    files,
     memtable::{Memtable, Node},
     options::SyncMode,
     shared::{Shared, Tables, lock},
@@ -72,7 +77,7 @@ impl Signal {
         Ok(())
     }
 
-    pub(super) fn stop(&self) {
+    fn stop(&self) {
         lock(&self.state).is_stopping = true;
         self.changed.notify_all();
     }
@@ -119,8 +124,28 @@ impl Signal {
     }
 }
 
+/// Starts the keeper, unless it runs. Many lives of a store are too short to need one.
+pub(super) fn start_keeper(shared: &Arc<Shared>) -> io::Result<()> {
+    let mut keeper = lock(&shared.keeper);
+    if keeper.is_none() {
+        let shared = Arc::clone(shared);
+        let thread = thread::Builder::new().name("tokaido-keeper".to_owned());
+        *keeper = Some(thread.spawn(move || keep(&shared))?);
+    }
+    Ok(())
+}
+
+/// Ends the keeper, if it runs, after what it is doing.
+pub(super) fn stop_keeper(shared: &Shared) {
+    shared.signal.stop();
+    let keeper = lock(&shared.keeper).take();
+    if keeper.is_some_and(|keeper| keeper.join().is_err()) {
+        tracing::error!("the thread that runs checkpoints has panicked");
+    }
+}
+
 /// The keeper's thread.
-pub(super) fn keep(shared: &Shared) {
+fn keep(shared: &Shared) {
     let interval = match shared.options.sync {
         SyncMode::Interval(interval) => Some(interval),
         SyncMode::Always | SyncMode::Os => None,
@@ -158,8 +183,9 @@ fn sync_in_background(shared: &Shared) {
     if shared.check_poison().is_err() {
         return;
     }
-    let Some(file) = lock(&shared.unsynced).take() else { return };
+    // In this order: a group's file stands there before the group is published.
     let published = shared.published();
+    let Some(file) = lock(&shared.unsynced).take() else { return };
     match file.sync() {
         Ok(()) => {
             shared.durable.fetch_max(published, Ordering::SeqCst);
@@ -183,16 +209,20 @@ fn checkpoint(shared: &Shared, job: &Job) -> Result<(), LayerError> {
         let active = Arc::clone(&shared.tables().active);
         shared.set_tables(Tables { active, frozen: None });
     }
-    remove_segments(shared, job.keep_from);
+    remove_segments(&shared.directory, &*shared.storage, job.keep_from);
     Ok(())
 }
 
 /// Removes the segments that the base has made needless. What cannot be removed now is removed
 /// after the next checkpoint, or when the store is opened.
-pub(super) fn remove_segments(shared: &Shared, keep_from: u64) {
-    let removed = shared.storage.list().and_then(|segments| {
+///
+/// The base must be found under its name after a power failure: a compaction that was killed may
+/// have given it that name, and not have synced it.
+pub(super) fn remove_segments(directory: &Path, storage: &dyn LogStorage, keep_from: u64) {
+    let listed = files::sync_directory(directory).and_then(|()| storage.list());
+    let removed = listed.and_then(|segments| {
         for segment in segments.into_iter().filter(|segment| *segment < keep_from) {
-            shared.storage.remove(segment)?;
+            storage.remove(segment)?;
         }
         Ok(())
     });

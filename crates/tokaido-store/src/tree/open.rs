@@ -1,23 +1,17 @@
 //! Opening a store: the lock, the base, the log, the databases.
 
-use std::{
-    fs::{self, File},
-    hash::BuildHasher,
-    io,
-    path::Path,
-    sync::Arc,
-};
+use std::{fs, hash::BuildHasher, io, path::Path, sync::Arc};
 
 use crate::{OpenError, ReadError, WriteError, limits, record};
 
 use super::{
-    DirectoryStorage, LogStorage, Options, TreeStore,
+    DirectoryStorage, LogStorage, Options, SyncMode, TreeStore,
     accounts::{Accounts, Changes},
     base::{Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION, LmdbError},
     catalog::{self, FIRST_TREE, Names, read_catalog},
     checkpoint, compact, expiry,
     lock::{LOCK_FILE, LockError, StoreLock},
-    log::{Operation, RecoveryError, operations, recover},
+    log::{LogEnd, LogPlace, Operation, Recovered, RecoveryError, operations, recover},
     memtable::Memtable,
     shared::{Parts, Shared, Tables},
     view::View,
@@ -33,7 +27,8 @@ pub fn exists(directory: &Path) -> bool {
 /// Opens the store in `directory`, and makes both if they are not there.
 ///
 /// The time it takes does not depend on what the store holds, but on the log since the last
-/// checkpoint, which [`Options::memtable_bytes`] bounds.
+/// checkpoint, which [`Options::memtable_bytes`] bounds. Closing the store, which is dropping it,
+/// leaves little of it.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -47,17 +42,13 @@ pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> 
         Some(storage) => Arc::clone(storage),
         None => Arc::new(DirectoryStorage::new(directory).map_err(|error| opening.io(error))?),
     };
-    // The files may be new: they must be found after a power failure.
-    let synced = File::open(directory).and_then(|handle| handle.sync_all());
-    synced.and_then(|()| storage.sync_directory()).map_err(|error| opening.io(error))?;
     let base = Arc::new(base);
     let shared = opening.recover(base, contents, storage, options, lock)?;
     let shared = Arc::new(shared);
-    let keeper = std::thread::Builder::new().name("tokaido-keeper".to_owned()).spawn({
-        let shared = Arc::clone(&shared);
-        move || checkpoint::keep(&shared)
-    });
-    Ok(TreeStore::new(shared, keeper.map_err(|error| opening.io(error))?))
+    if let SyncMode::Interval(_) = shared.options.sync {
+        checkpoint::start_keeper(&shared).map_err(|error| opening.io(error))?;
+    }
+    Ok(TreeStore::new(shared))
 }
 
 struct Opening<'d> {
@@ -125,21 +116,15 @@ impl Opening<'_> {
         let Replay { memtable, changes, next_tree } = replay;
         let active = Arc::clone(memtable.table());
         let tables = Arc::new(Tables { active: Arc::clone(&active), frozen: None });
-        let is_log_needed = recovered.last_sequence > contents.sequence;
+        let (log, durable) = self.settle(&base, &contents, &*storage, &options, &recovered)?;
         let entries = self.catalog(&base, &tables)?;
         let next_tree = entries.iter().map(|entry| entry.tree + 1).fold(next_tree, u32::max);
-        let seat = Seat {
-            memtable,
-            segment: None,
-            next_segment: recovered.next_segment,
-            sequence: recovered.last_sequence,
-            next_tree,
-            trees: None,
-        };
+        let sequence = recovered.last_sequence;
+        let seat = Seat { memtable, log, sequence, next_tree, trees: None };
         let accounts = Accounts::new(contents, active, changes);
         let names = Names::new(&entries);
         let directory = self.directory.to_owned();
-        let shared = Shared::new(Parts {
+        Ok(Shared::new(Parts {
             base,
             options,
             names,
@@ -147,15 +132,40 @@ impl Opening<'_> {
             tables,
             accounts,
             seat,
+            durable,
             directory,
             lock,
-        });
-        if !is_log_needed && recovered.next_segment > 1 {
-            let settled = shared.base.make_durable(recovered.last_sequence);
-            settled.map_err(|error| self.lmdb(error))?;
-            checkpoint::remove_segments(&shared, recovered.next_segment);
+        }))
+    }
+
+    /// Makes sure that what was found stays, since readers see it from now on, and later writes
+    /// count on it. Where that is sure already it writes and syncs nothing. Gives the end of
+    /// the log, and the last transaction that is known to be synced.
+    fn settle(
+        &self,
+        base: &Base,
+        contents: &BaseContents,
+        storage: &dyn LogStorage,
+        options: &Options,
+        recovered: &Recovered,
+    ) -> Result<(LogEnd, u64), OpenError> {
+        let place = LogPlace { directory: self.directory, storage, store: base.store() };
+        let mut log = LogEnd::of(recovered);
+        let last = recovered.last_sequence;
+        if last == contents.sequence && recovered.bytes > 0 {
+            // A checkpoint was interrupted before it removed the log. The power may bring back
+            // what is removed now, so it has to be sound.
+            log.settle(place).map_err(|error| self.io(error.into()))?;
+            base.make_durable(last).map_err(|error| self.lmdb(error))?;
+            checkpoint::remove_segments(self.directory, storage, recovered.next_segment);
+            return Ok((log.without_segments(), last));
         }
-        Ok(shared)
+        if options.sync == SyncMode::Os {
+            // Nobody was promised more than the system keeps; a checkpoint makes it durable.
+            return Ok((log, recovered.durable_sequence));
+        }
+        log.settle_found(place, last).map_err(|error| self.io(error))?;
+        Ok((log, last))
     }
 
     fn catalog(
@@ -216,6 +226,10 @@ fn check(operation: &Operation<'_>) -> Result<(), WriteError> {
         let what = "a tree has a number that none can have".to_owned();
         return Err(ReadError::Damaged { what }.into());
     }
-    record.map_or(Ok(()), |record| record::decode(record).map(drop))?;
+    let value = record.map(record::decode).transpose()?.map(|record| record.value);
+    let is_entry = |value| catalog::parse(key, value).is_some();
+    if tree == catalog::CATALOG_TREE && !value.is_none_or(is_entry) {
+        return Err(ReadError::Damaged { what: "the catalog".to_owned() }.into());
+    }
     Ok(())
 }

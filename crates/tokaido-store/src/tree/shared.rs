@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
+    thread::JoinHandle,
 };
 
 use crate::{Clock, ReadError, WriteError};
@@ -18,6 +19,7 @@ use super::{
     checkpoint::Signal,
     files,
     lock::StoreLock,
+    log::LogPlace,
     memtable::Memtable,
     options::Options,
     usage::Memtables,
@@ -65,6 +67,8 @@ pub(super) struct Shared {
     /// The last transaction that was synced.
     pub(super) durable: AtomicU64,
     pub(super) signal: Signal,
+    /// The thread that runs checkpoints, once there was one to run.
+    pub(super) keeper: Mutex<Option<JoinHandle<()>>>,
     /// Given to the writer while there is one.
     seat: Mutex<Option<Seat>>,
     /// The failure after which it is unknown what is on disk.
@@ -83,6 +87,8 @@ pub(super) struct Parts {
     pub(super) tables: Arc<Tables>,
     pub(super) accounts: Accounts,
     pub(super) seat: Seat,
+    /// The last transaction that is known to be synced.
+    pub(super) durable: u64,
     pub(super) directory: PathBuf,
     pub(super) lock: StoreLock,
 }
@@ -111,8 +117,9 @@ impl Shared {
             catalog_changed: AtomicU64::new(sequence),
             accounts: Mutex::new(parts.accounts),
             unsynced: Mutex::new(None),
-            durable: AtomicU64::new(sequence),
+            durable: AtomicU64::new(parts.durable),
             signal: Signal::default(),
+            keeper: Mutex::new(None),
             seat: Mutex::new(Some(parts.seat)),
             poison: Mutex::new(None),
             directory: parts.directory,
@@ -198,8 +205,32 @@ impl Shared {
         lock(&self.seat).take()
     }
 
+    /// Bytes of the log that an opening would read. Nothing while there is a writer.
+    pub(super) fn log_bytes(&self) -> u64 {
+        lock(&self.seat).as_ref().map_or(0, |seat| seat.log.bytes())
+    }
+
     pub(super) fn give_seat_back(&self, seat: Seat) {
         *lock(&self.seat) = Some(seat);
+    }
+
+    pub(super) fn log_place(&self) -> LogPlace<'_> {
+        LogPlace { directory: &self.directory, storage: &*self.storage, store: self.base.store() }
+    }
+
+    /// Leaves the log as the next opening has the least to do with it, unless a writer is left,
+    /// or it is unknown what is on disk.
+    pub(super) fn close_log(&self) {
+        if self.check_poison().is_err() {
+            return;
+        }
+        let mut seat = lock(&self.seat);
+        let Some(seat) = &mut *seat else { return };
+        let is_durable = self.durable.load(Ordering::SeqCst) >= seat.sequence;
+        let closed = seat.log.close(self.log_place(), is_durable.then_some(seat.sequence));
+        if let Err(error) = closed {
+            tracing::warn!(%error, "the log could not be closed; opening it will take longer");
+        }
     }
 
     pub(super) fn is_disk_full(&self) -> bool {

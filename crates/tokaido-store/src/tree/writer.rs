@@ -9,9 +9,9 @@ use crate::{CommitError, CommitNumber, ReadError, WriteError, WriteTransaction, 
 
 use super::{
     catalog::TreeMap,
-    checkpoint::Job,
+    checkpoint::{self, Job},
     expiry,
-    log::{AppendError, Segment},
+    log::{AppendError, LogEnd, SettleError},
     memtable::{Memtable, MemtableWriter},
     options::SyncMode,
     shared::{Shared, Tables, lock},
@@ -22,10 +22,7 @@ use super::{
 /// What the writer has, and leaves to the next one.
 pub(super) struct Seat {
     pub(super) memtable: MemtableWriter,
-    /// The segment that is written to; made with the first write.
-    pub(super) segment: Option<Segment>,
-    /// The number for the next segment.
-    pub(super) next_segment: u64,
+    pub(super) log: LogEnd,
     /// The last transaction that was committed.
     pub(super) sequence: CommitNumber,
     pub(super) next_tree: u32,
@@ -37,8 +34,7 @@ pub(super) struct TreeWriter {
     /// Before `shared`.
     transaction: Option<TreeTransaction>,
     is_open: bool,
-    segment: Option<Segment>,
-    next_segment: u64,
+    log: LogEnd,
     /// The last transaction that was flushed, and the last that the group has kept.
     flushed: CommitNumber,
     kept: CommitNumber,
@@ -60,14 +56,13 @@ impl TreeWriter {
         view: View,
         trees: TreeMap,
     ) -> Self {
-        let Seat { memtable, segment, next_segment, sequence, next_tree, trees: _ } = seat;
+        let Seat { memtable, log, sequence, next_tree, trees: _ } = seat;
         let transaction =
             TreeTransaction::new(Arc::clone(&shared), view, memtable, trees, next_tree);
         Self {
             transaction: Some(transaction),
             is_open: false,
-            segment,
-            next_segment,
+            log,
             flushed: sequence,
             kept: sequence,
             tables_version,
@@ -103,8 +98,9 @@ impl TreeWriter {
         }
     }
 
-    /// Takes everything that was flushed into the base, and waits until that is done.
-    pub(super) fn checkpoint(&mut self) -> Result<(), WriteError> {
+    /// Takes everything that was flushed into the base, if it takes at least `log_bytes_min` of
+    /// the log, and waits until that, or a checkpoint that is under way, is done.
+    pub(super) fn checkpoint(&mut self, log_bytes_min: u64) -> Result<(), WriteError> {
         self.shared.check_poison()?;
         loop {
             self.tables_version = self.shared.tables_version();
@@ -112,7 +108,7 @@ impl TreeWriter {
             let view = &self.open_transaction().view;
             if view.tables.frozen.is_some() {
                 self.shared.signal.wait_for_checkpoint()?;
-            } else if view.base.sequence() < self.flushed {
+            } else if view.base.sequence() < self.flushed && self.log.bytes() >= log_bytes_min {
                 self.freeze()?;
             } else {
                 return Ok(());
@@ -123,22 +119,22 @@ impl TreeWriter {
     /// Begins a checkpoint: the memtable is frozen, and a new one takes its place, with a new
     /// segment of the log.
     fn freeze(&mut self) -> Result<(), WriteError> {
-        // Frames of the next segment must not be durable before those of this one.
-        if let Some(segment) = &self.segment
-            && self.shared.options.sync != SyncMode::Always
-        {
-            let synced = segment.sync();
-            synced.map_err(|error| self.poison(&error))?;
-            self.shared.durable.store(self.flushed, Ordering::SeqCst);
-        }
-        let segment = self.create_segment().map_err(|error| WriteError::Engine {
+        checkpoint::start_keeper(&self.shared).map_err(|error| WriteError::Engine {
+            message: format!("no thread could be started for a checkpoint ({error}); try again"),
+        })?;
+        let untried = |error: io::Error| WriteError::Engine {
             message: format!(
                 "no new segment of the log could be made ({error}); free some space, or see to the \
                  disk, and try again"
             ),
+        };
+        // Frames of the next segment must not be durable before those of this one.
+        self.log.settle(self.shared.log_place()).map_err(|error| match error {
+            SettleError::Untried(error) => untried(error),
+            SettleError::Failed(error) => self.poison(&error),
         })?;
-        let keep_from = segment.number();
-        self.segment = Some(segment);
+        self.shared.durable.store(self.flushed, Ordering::SeqCst);
+        let keep_from = self.log.begin_segment(self.shared.log_place()).map_err(untried)?;
         // The next one will hold about as much.
         let len = self.open_transaction().memtable.table().len();
         let memtable = Memtable::create(len);
@@ -157,13 +153,6 @@ impl TreeWriter {
         Ok(())
     }
 
-    fn create_segment(&mut self) -> io::Result<Segment> {
-        let number = self.next_segment;
-        // What is left of one that could not be made may be in the way of its number.
-        self.next_segment += 1;
-        Segment::create(&*self.shared.storage, number, self.shared.base.store())
-    }
-
     fn poison(&self, error: &io::Error) -> WriteError {
         let why = error.to_string();
         self.shared.poison(&why);
@@ -172,22 +161,18 @@ impl TreeWriter {
 
     /// Writes the group to the log, as durably as the store was opened for.
     fn log_group(&mut self) -> Result<(), CommitError> {
-        if self.segment.is_none() {
-            let segment = self.create_segment().map_err(|error| self.failure(&error))?;
-            self.segment = Some(segment);
-        }
+        self.log.open(self.shared.log_place()).map_err(|error| self.failure(&error))?;
         let durable = self.shared.durable.load(Ordering::SeqCst);
         let transaction = self.transaction.as_mut().expect("it is given up only on drop");
-        let segment = self.segment.as_mut().expect("it was just made");
-        match segment.append(&mut transaction.group.frame, durable) {
+        match self.log.append(&mut transaction.group.frame, durable) {
             Ok(()) => {}
             Err(AppendError::TakenBack(error)) => return Err(self.failure(&error)),
             Err(AppendError::Stuck(error)) => return Err(self.undetermined(&error)),
         }
         let synced = match self.shared.options.sync {
-            SyncMode::Always => segment.sync(),
+            SyncMode::Always => self.log.sync(),
             SyncMode::Interval(_) => {
-                *lock(&self.shared.unsynced) = Some(segment.file());
+                *lock(&self.shared.unsynced) = Some(self.log.file());
                 return Ok(());
             }
             SyncMode::Os => return Ok(()),
@@ -313,8 +298,7 @@ impl Drop for TreeWriter {
         drop(view);
         self.shared.give_seat_back(Seat {
             memtable,
-            segment: self.segment.take(),
-            next_segment: self.next_segment,
+            log: std::mem::take(&mut self.log),
             sequence: self.flushed,
             next_tree,
             trees: are_trees_known.then_some(trees),

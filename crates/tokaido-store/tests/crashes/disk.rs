@@ -80,6 +80,15 @@ impl Disk {
         Moment { files: self.lock().files.clone(), acknowledged }
     }
 
+    /// The disk as the process that comes next finds it, if this one is killed now: what was
+    /// written is there, synced or not.
+    pub(crate) fn after_a_kill(&self) -> Self {
+        let disk = Self::default();
+        disk.lock().files = self.lock().files.clone();
+        disk.acknowledged.store(self.now().acknowledged, std::sync::atomic::Ordering::SeqCst);
+        disk
+    }
+
     /// Makes the `nth` call from now on, counted from zero, and those after it, fail.
     pub(crate) fn fail(&self, nth: usize, failure: Failure) {
         let mut state = self.lock();

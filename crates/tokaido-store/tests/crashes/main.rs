@@ -6,6 +6,7 @@ mod fate;
 mod faults;
 mod journal;
 mod ledger;
+mod lives;
 mod power_loss;
 mod preload;
 mod random;

@@ -26,7 +26,7 @@ use crate::{
 
 const IMAGES: usize = 2400;
 
-fn options(disk: &Disk, sync: SyncMode) -> tree::Options {
+pub(crate) fn options(disk: &Disk, sync: SyncMode) -> tree::Options {
     tree::Options {
         sync,
         size_max: 1 << 30,
@@ -42,7 +42,7 @@ fn run(store: &dyn Store, disk: &Disk, ledger: &mut Ledger, random: &mut Random,
     });
 }
 
-fn copy_base(from: &Path, to: &Path) {
+pub(crate) fn copy_base(from: &Path, to: &Path) {
     std::fs::copy(from.join("data.mdb"), to.join("data.mdb")).unwrap();
 }
 
@@ -151,18 +151,23 @@ fn a_damaged_end_of_an_older_segment_is_not_cut_off() {
     let disk = Disk::default();
     let mut random = Random::new(2);
     let mut ledger = Ledger::new(1);
-    for _ in 0..2 {
-        let store = open(directory.path(), &options(&disk, SyncMode::Always)).unwrap();
-        run(&store, &disk, &mut ledger, &mut random, 3);
-    }
-    let moment = disk.take_moments().pop().unwrap();
-    let mut image = moment.image(Fate::Everything, &mut |_| 0);
+    let store = open(directory.path(), &options(&disk, SyncMode::Always)).unwrap();
+    run(&store, &disk, &mut ledger, &mut random, 3);
+    let before = fast_directory();
+    copy_base(directory.path(), before.path());
+    let mut image = disk.now().image(Fate::Everything, &mut |_| 0);
+    store.checkpoint().unwrap();
+    run(&store, &disk, &mut ledger, &mut random, 1);
+    drop(store);
+    // As if the checkpoint had not been finished: both segments are there.
+    image.append(&mut disk.now().image(Fate::Everything, &mut |_| 0));
+    assert_eq!(image.keys().copied().collect::<Vec<_>>(), [1, 2]);
     let segment = image.get_mut(&1).unwrap();
     let last = segment.iter().rposition(|byte| *byte != 0).unwrap();
     segment[last] ^= 1;
     let damaged = Disk::of(image);
     for _ in 0..2 {
-        let opened = open(directory.path(), &options(&damaged, SyncMode::Always));
+        let opened = open(before.path(), &options(&damaged, SyncMode::Always));
         match opened.map(drop) {
             Err(OpenError::Damaged { what, .. }) => {
                 assert!(what.contains("log segment 1"), "{what}");

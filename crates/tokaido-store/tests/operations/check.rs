@@ -64,7 +64,7 @@ fn a_store_cannot_be_opened_while_it_is_checked() {
     assert!(matches!(opened, Err(OpenError::Locked { .. })));
 }
 
-/// Where the frames of a segment begin.
+/// Where the frames of a segment begin; the last is the mark of a store that was closed.
 fn frames(segment: &Path) -> Vec<usize> {
     let bytes = fs::read(segment).unwrap();
     (48..bytes.len()).step_by(16).filter(|at| bytes[*at..].starts_with(b"TKdF")).collect()
@@ -75,7 +75,7 @@ fn damage_in_the_log_is_placed_and_what_stands_around_it_is_counted() {
     let filled = Filled::new();
     let segment = filled.segment();
     let frames = frames(&segment);
-    assert_eq!(frames.len(), 21);
+    assert_eq!(frames.len(), 21 + 1);
     damage(&segment, frames[5] + 41);
     let report = check(&filled.path());
     let number: u64 = segment.file_name().unwrap().to_str().unwrap().parse().unwrap();
@@ -89,7 +89,9 @@ fn damage_in_the_log_is_placed_and_what_stands_around_it_is_counted() {
 fn an_interrupted_write_is_no_damage() {
     let filled = Filled::new();
     let segment = filled.segment();
-    let last = *frames(&segment).last().unwrap();
+    let [.., last, mark] = frames(&segment)[..] else { panic!("frames and a mark") };
+    // As a process leaves it that is killed before it has synced the last frame.
+    fs::File::options().write(true).open(&segment).unwrap().set_len(mark as u64).unwrap();
     damage(&segment, last + 41);
     let report = check(&filled.path());
     assert!(report.is_sound(), "{:?}", report.findings);

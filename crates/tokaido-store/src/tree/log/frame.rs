@@ -14,6 +14,9 @@
 //! A group is one frame because a power failure may tear it anywhere: then all of it is gone, and
 //! no valid frame follows a torn one, unless its durable sequence says that the torn one had been
 //! synced. That is how damage is told from an interrupted write.
+//!
+//! A frame of no transaction is a *mark*: it stands behind the last frame when a store was closed,
+//! and says that all before it was synced.
 
 use super::Operation;
 
@@ -78,6 +81,13 @@ impl FrameBuilder {
     }
 }
 
+/// A mark behind transaction `sequence`, which was synced, and all before it.
+pub(super) fn mark(sequence: u64) -> Vec<u8> {
+    let bytes = vec![0; HEADER_LEN];
+    let mut builder = FrameBuilder { bytes, transactions: 0, first_sequence: sequence };
+    builder.finish(sequence).to_vec()
+}
+
 /// A frame that is whole.
 pub(super) struct Frame<'l> {
     pub(super) transactions: u32,
@@ -124,7 +134,12 @@ impl<'l> Frame<'l> {
 
     /// The last sequence in it.
     pub(super) fn last_sequence(&self) -> u64 {
+        // That of a mark is the one of the frame before it.
         self.first_sequence.saturating_add(u64::from(self.transactions.saturating_sub(1)))
+    }
+
+    pub(super) fn is_mark(&self) -> bool {
+        self.transactions == 0
     }
 
     /// The transactions, with their sequence; `None` where the payload is none.

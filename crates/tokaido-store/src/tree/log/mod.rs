@@ -2,6 +2,7 @@
 //! byte tables.
 
 mod capture;
+mod end;
 mod frame;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) mod fuzzing;
@@ -11,9 +12,10 @@ mod segment;
 mod storage;
 
 pub(super) use capture::{Captured, capture};
+pub(super) use end::{LogEnd, LogPlace, SettleError};
 pub(super) use frame::FrameBuilder;
 pub(super) use operation::{Operation, operations};
-pub(super) use recovery::{RecoveryError, Tear, count_behind, read_log, recover};
-pub(super) use segment::{AppendError, Segment};
+pub(super) use recovery::{Recovered, RecoveryError, Tear, count_behind, read_log, recover};
+pub(super) use segment::{AppendError, Tail};
 pub(super) use storage::LOG_DIRECTORY;
 pub use storage::{DirectoryStorage, LogFile, LogStorage};

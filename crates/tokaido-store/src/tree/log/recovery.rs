@@ -5,7 +5,7 @@ use std::{collections::VecDeque, io};
 use crate::record::COMMIT_NUMBER_MAX;
 
 use super::{
-    LogStorage,
+    LogStorage, Tail,
     frame::{ALIGN, Frame},
     segment::{HEADER_LEN, Head, check_header},
 };
@@ -19,6 +19,10 @@ pub(in crate::tree) struct Recovered {
     pub next_segment: u64,
     /// Bytes of frames, over all segments.
     pub bytes: u64,
+    /// The last transaction of which the log says that it was synced.
+    pub durable_sequence: u64,
+    /// The end of the last segment, unless its header was never finished.
+    pub tail: Option<Tail>,
 }
 
 /// The log cannot be read.
@@ -54,22 +58,26 @@ impl From<io::Error> for RecoveryError {
 /// Gives every transaction after `base_sequence` to `apply`, in order, with its operations.
 ///
 /// A torn end is cut off the file, so that it is not taken for damage once frames of later
-/// segments say that they came after it. For the same reason, and because readers will see it,
-/// everything that is given to `apply` is durable afterwards: a process that was killed may have left
-/// it unsynced.
+/// segments say that they came after it. Frames that may not be on disk can afterwards be in
+/// the last segment only, where [`Tail::unsure_from`] tells of them.
 pub(in crate::tree) fn recover(
     storage: &dyn LogStorage,
     store: u64,
     base_sequence: u64,
     apply: impl FnMut(u64, &[u8]) -> Result<(), String>,
 ) -> Result<Recovered, RecoveryError> {
-    let (recovered, tear, unsure) = read(storage, store, base_sequence, apply)?;
+    let (mut recovered, tear, unsure) = read(storage, store, base_sequence, apply)?;
     if let Some(Tear { segment, byte }) = tear {
         let file = storage.open(segment)?;
         file.truncate(byte)?;
         file.sync()?;
     }
-    unsure.write_again(storage)?;
+    match &mut recovered.tail {
+        _ if unsure.segment == NO_SEGMENT => {}
+        Some(tail) if tail.number == unsure.segment => tail.unsure_from = unsure.from(),
+        // Nobody goes on there, so what was written last must not be torn, be it a mark.
+        _ => unsure.write_again(storage)?,
+    }
     Ok(recovered)
 }
 
@@ -94,10 +102,13 @@ fn read(
         last_sequence: base_sequence,
         next_segment: segments.last().map_or(1, |last| last.saturating_add(1)),
         bytes: 0,
+        durable_sequence: base_sequence,
+        tail: None,
     };
     let mut tear: Option<Tear> = None;
     let mut unsure = Unsure::default();
     for number in segments {
+        recovered.tail = None;
         let bytes = storage.read(number)?;
         match check_header(&bytes, number, store) {
             Head::Valid => {}
@@ -115,21 +126,28 @@ fn read(
             return Err(damaged(segment, byte as usize, LOST));
         }
         let at = read_segment(number, &bytes, &mut recovered, &mut unsure, &mut apply)?;
-        if bytes[at..].iter().any(|byte| *byte != 0) {
+        let (end, mut len) = (at as u64, bytes.len() as u64);
+        if !is_zero(&bytes[at..]) {
             check_tear(number, &bytes, at, recovered.last_sequence)?;
-            tear = Some(Tear { segment: number, byte: at as u64 });
+            tear = Some(Tear { segment: number, byte: end });
+            len = end;
         }
+        recovered.tail = Some(Tail { number, end, len, unsure_from: None });
     }
     Ok((recovered, tear, unsure))
 }
 
+/// Segments are counted from one.
+const NO_SEGMENT: u64 = 0;
+
 /// The frames at the end of the log of which no later one says that they had been synced.
 #[derive(Default)]
 struct Unsure {
+    /// The segment of the last frame.
     segment: u64,
     /// The last transaction of each, and where it stands.
     frames: VecDeque<(u64, usize)>,
-    end: usize,
+    end: u64,
 }
 
 impl Unsure {
@@ -141,20 +159,31 @@ impl Unsure {
         while self.frames.front().is_some_and(|(last, _)| *last <= frame.durable_sequence) {
             self.frames.pop_front();
         }
-        self.frames.push_back((frame.last_sequence(), at));
-        self.end = at + frame.len;
+        if !frame.is_mark() {
+            self.frames.push_back((frame.last_sequence(), at));
+        }
+        self.end = (at + frame.len) as u64;
     }
 
-    /// Makes them durable. Syncing would not do: had the last sync failed, the system would have
-    /// forgotten that they are not on disk.
-    fn write_again(&self, storage: &dyn LogStorage) -> io::Result<()> {
-        let Some((_, from)) = self.frames.front() else { return Ok(()) };
-        let bytes = storage.read(self.segment)?;
-        let file = storage.open(self.segment)?;
-        let frames = bytes.get(*from..self.end.min(bytes.len())).unwrap_or_default();
-        file.write_at(frames, *from as u64)?;
-        file.sync()
+    /// Where the first of them stands.
+    fn from(&self) -> Option<u64> {
+        self.frames.front().map(|(_, at)| *at as u64)
     }
+
+    /// Makes them durable, and the mark behind them.
+    fn write_again(&self, storage: &dyn LogStorage) -> io::Result<()> {
+        let tail =
+            Tail { number: self.segment, end: self.end, len: self.end, unsure_from: self.from() };
+        let mut segment = tail.open(storage)?;
+        let unsure = segment.read_unsure(storage)?;
+        segment.settle(&unsure)
+    }
+}
+
+/// Whether there are only zeros, of which there may be a megabyte.
+fn is_zero(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks::<16>();
+    words.iter().all(|word| u128::from_ne_bytes(*word) == 0) && rest.iter().all(|byte| *byte == 0)
 }
 
 /// Reads frames until there is none; gives the offset at which they end.
@@ -183,7 +212,12 @@ fn read_segment(
             apply(sequence, operations).map_err(|what| damaged(number, at, &what))?;
             recovered.last_sequence = sequence;
         }
+        if frame.last_sequence() > recovered.last_sequence {
+            return Err(damaged(number, at, "transactions are missing before this place"));
+        }
         unsure.meet(number, at, &frame);
+        let durable = frame.durable_sequence.min(recovered.last_sequence);
+        recovered.durable_sequence = recovered.durable_sequence.max(durable);
         recovered.bytes += frame.len as u64;
         at += frame.len;
     }

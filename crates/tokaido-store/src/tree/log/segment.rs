@@ -11,11 +11,12 @@
 //! 48  frames, one behind the other, then zeros
 //! ```
 //! The file grows by zeros in large steps, ahead of the frames: a sync then has data to write and
-//! no change of the file's length, which saves the file system's journal a commit.
+//! no change of the file's length, which saves the file system's journal a commit. Closing the
+//! store cuts them off, so that the next opening need not look at them.
 
 use std::{io, sync::Arc};
 
-use super::{FrameBuilder, LogFile, LogStorage};
+use super::{FrameBuilder, LogFile, LogStorage, frame};
 
 const MAGIC: [u8; 8] = *b"TOKAIDOL";
 const VERSION: u32 = 1;
@@ -33,6 +34,39 @@ pub(in crate::tree) struct Segment {
     end: u64,
     /// Where the zeros end.
     len: u64,
+    /// Where those frames begin that are there, and may not be on disk even after a sync: whoever
+    /// left them may have had a sync that failed, after which the system takes them for written.
+    unsure_from: Option<u64>,
+    /// Whether the last frame is a mark, or there is none.
+    is_marked: bool,
+    /// Whether nothing was changed since the last sync.
+    is_synced: bool,
+}
+
+/// The end of a segment that was found, to be written on.
+#[derive(Clone, Debug)]
+pub(in crate::tree) struct Tail {
+    pub number: u64,
+    /// Where the frames end.
+    pub end: u64,
+    /// Where the zeros behind them end.
+    pub len: u64,
+    /// Where those frames begin of which nothing says that they were synced.
+    pub unsure_from: Option<u64>,
+}
+
+impl Tail {
+    pub(super) fn open(&self, storage: &dyn LogStorage) -> io::Result<Segment> {
+        Ok(Segment {
+            file: storage.open(self.number)?.into(),
+            number: self.number,
+            end: self.end,
+            len: self.len,
+            unsure_from: self.unsure_from,
+            is_marked: self.unsure_from.is_none(),
+            is_synced: false,
+        })
+    }
 }
 
 /// A frame was not written.
@@ -58,11 +92,15 @@ impl Segment {
             let _ = storage.remove(number);
             return Err(error);
         }
-        Ok(Self { file: file.into(), number, end: HEADER_LEN as u64, len: HEADER_LEN as u64 })
-    }
-
-    pub(in crate::tree) fn number(&self) -> u64 {
-        self.number
+        Ok(Self {
+            file: file.into(),
+            number,
+            end: HEADER_LEN as u64,
+            len: HEADER_LEN as u64,
+            unsure_from: None,
+            is_marked: true,
+            is_synced: true,
+        })
     }
 
     /// Writes a frame, without syncing it.
@@ -71,6 +109,7 @@ impl Segment {
         frame: &mut FrameBuilder,
         durable_sequence: u64,
     ) -> Result<(), AppendError> {
+        self.is_synced = false;
         let bytes = frame.finish(durable_sequence);
         let end = self.end + bytes.len() as u64;
         let result = self.grow(end).and_then(|()| self.file.write_at(bytes, self.end));
@@ -84,6 +123,7 @@ impl Segment {
             };
         }
         self.end = end;
+        self.is_marked = false;
         Ok(())
     }
 
@@ -104,9 +144,66 @@ impl Segment {
         Arc::clone(&self.file)
     }
 
-    /// Makes the frames durable.
-    pub(in crate::tree) fn sync(&self) -> io::Result<()> {
-        self.file.sync()
+    /// Where the next frame goes.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Makes the frames durable that were written here.
+    pub(in crate::tree) fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()?;
+        self.is_synced = true;
+        Ok(())
+    }
+
+    /// The frames that were found here and may not be on disk.
+    pub(super) fn read_unsure(&self, storage: &dyn LogStorage) -> io::Result<Vec<u8>> {
+        let Some(from) = self.unsure_from else { return Ok(Vec::new()) };
+        let mut bytes = storage.read(self.number)?;
+        bytes.truncate(self.end as usize);
+        Ok(bytes.split_off((from as usize).min(bytes.len())))
+    }
+
+    /// Makes all frames durable; `unsure` are those that were read. They are written again, since
+    /// syncing would not do.
+    pub(super) fn settle(&mut self, unsure: &[u8]) -> io::Result<()> {
+        if let Some(from) = self.unsure_from {
+            self.file.write_at(unsure, from)?;
+            self.is_synced = false;
+        }
+        if !self.is_synced {
+            self.sync()?;
+        }
+        self.unsure_from = None;
+        Ok(())
+    }
+
+    /// Says behind the frames that they were synced, up to transaction `sequence`, the last.
+    ///
+    /// The mark itself is not synced. If the power takes it, the frames are written again at the
+    /// next opening, as they would be without it; if it leaves a part, that is an interrupted
+    /// write, and is cut off. For that it must be in the last segment, and so `settle` comes
+    /// before another is made.
+    pub(super) fn mark(&mut self, sequence: u64) -> io::Result<()> {
+        if self.is_marked {
+            return Ok(());
+        }
+        self.is_synced = false;
+        let mark = frame::mark(sequence);
+        self.file.write_at(&mark, self.end)?;
+        self.end += mark.len() as u64;
+        self.len = self.len.max(self.end);
+        self.is_marked = true;
+        Ok(())
+    }
+
+    /// Cuts off the zeros that were written ahead, and what a mark that failed has left. No sync
+    /// is needed: what stands behind the frames, zeros or nothing, tells nothing.
+    pub(super) fn cut_off_zeros(&mut self) -> io::Result<()> {
+        self.is_synced = false;
+        self.file.truncate(self.end)?;
+        self.len = self.end;
+        Ok(())
     }
 }
 

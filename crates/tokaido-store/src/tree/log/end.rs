@@ -1,0 +1,247 @@
+//! The end of the log, where the writer goes on: in the last segment that is there, or in a new one.
+
+use std::{io, path::Path, sync::Arc};
+
+use crate::tree::files;
+
+use super::{
+    AppendError, FrameBuilder, LogFile, LogStorage, Tail, recovery::Recovered, segment::Segment,
+};
+
+/// The number of a segment before which there was none.
+const FIRST_SEGMENT: u64 = 1;
+
+/// Where a log is.
+#[derive(Clone, Copy)]
+pub(in crate::tree) struct LogPlace<'s> {
+    /// The directory of the store.
+    pub directory: &'s Path,
+    pub storage: &'s dyn LogStorage,
+    /// The number of the store.
+    pub store: u64,
+}
+
+#[derive(Default)]
+pub(in crate::tree) struct LogEnd {
+    /// The segment that is written to.
+    segment: Option<Segment>,
+    /// The one that was found; the first write opens it.
+    tail: Option<Tail>,
+    /// The number for the next one.
+    next_segment: u64,
+    /// Bytes of frames that an opening would read.
+    bytes: u64,
+}
+
+/// Why a log could not be made durable.
+#[derive(Debug)]
+pub(in crate::tree) enum SettleError {
+    /// It was not tried.
+    Untried(io::Error),
+    /// It failed; it is unknown what is on disk.
+    Failed(io::Error),
+}
+
+impl From<SettleError> for io::Error {
+    fn from((SettleError::Untried(error) | SettleError::Failed(error)): SettleError) -> Self {
+        error
+    }
+}
+
+impl LogEnd {
+    pub(in crate::tree) fn of(recovered: &Recovered) -> Self {
+        Self {
+            segment: None,
+            tail: recovered.tail.clone(),
+            next_segment: recovered.next_segment,
+            bytes: recovered.bytes,
+        }
+    }
+
+    /// The same, after all segments were removed.
+    pub(in crate::tree) fn without_segments(self) -> Self {
+        Self { next_segment: self.next_segment, ..Self::default() }
+    }
+
+    /// Bytes of frames that an opening would read.
+    pub(in crate::tree) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The segment to write to, if there is one; opens it.
+    fn present(&mut self, place: LogPlace<'_>) -> io::Result<Option<&mut Segment>> {
+        if let Some(tail) = &self.tail {
+            self.segment = Some(tail.open(place.storage)?);
+            self.tail = None;
+        }
+        Ok(self.segment.as_mut())
+    }
+
+    /// The segment to write to.
+    pub(in crate::tree) fn open(&mut self, place: LogPlace<'_>) -> io::Result<()> {
+        if self.present(place)?.is_none() {
+            self.begin_segment(place)?;
+        }
+        Ok(())
+    }
+
+    /// Begins a segment, durably; gives its number. The one before it must be settled.
+    pub(in crate::tree) fn begin_segment(&mut self, place: LogPlace<'_>) -> io::Result<u64> {
+        if self.next_segment == FIRST_SEGMENT {
+            // The store's files may be new, and must be found after a power failure. Whoever finds
+            // a segment knows that this was done.
+            files::sync_directory(place.directory)?;
+        }
+        let number = self.next_segment;
+        // What is left of one that could not be made may be in the way of its number.
+        self.next_segment += 1;
+        self.segment = Some(Segment::create(place.storage, number, place.store)?);
+        self.bytes = 0;
+        Ok(number)
+    }
+
+    /// Writes a frame to the segment that is open, without syncing it.
+    pub(in crate::tree) fn append(
+        &mut self,
+        frame: &mut FrameBuilder,
+        durable_sequence: u64,
+    ) -> Result<(), AppendError> {
+        let segment = self.written();
+        let begin = segment.end();
+        segment.append(frame, durable_sequence)?;
+        let len = segment.end() - begin;
+        self.bytes += len;
+        Ok(())
+    }
+
+    /// Makes durable what was written since the store was opened.
+    pub(in crate::tree) fn sync(&mut self) -> io::Result<()> {
+        self.written().sync()
+    }
+
+    /// The file that is written to, for syncing it in the background.
+    pub(in crate::tree) fn file(&mut self) -> Arc<dyn LogFile> {
+        self.written().file()
+    }
+
+    fn written(&mut self) -> &mut Segment {
+        self.segment.as_mut().expect("`open` comes first")
+    }
+
+    /// Makes all frames durable, those among them that were found and may not be on disk.
+    pub(in crate::tree) fn settle(&mut self, place: LogPlace<'_>) -> Result<(), SettleError> {
+        let Some(segment) = self.present(place).map_err(SettleError::Untried)? else {
+            return Ok(());
+        };
+        let unsure = segment.read_unsure(place.storage).map_err(SettleError::Untried)?;
+        segment.settle(&unsure).map_err(SettleError::Failed)
+    }
+
+    /// Makes those frames durable that were found and may not be on disk, and says so behind
+    /// them, if that is the end.
+    pub(in crate::tree) fn settle_found(
+        &mut self,
+        place: LogPlace<'_>,
+        sequence: u64,
+    ) -> io::Result<()> {
+        if self.tail.as_ref().is_none_or(|tail| tail.unsure_from.is_none()) {
+            return Ok(());
+        }
+        self.settle(place)?;
+        let segment = self.written();
+        if segment.mark(sequence).is_err() {
+            // A full disk has no room for it. What is there of it must go, since a later segment
+            // would make it damage.
+            segment.cut_off_zeros()?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the log as the next opening has the least to do with it. `durable` is the last
+    /// transaction, if all are durable. Whether this goes well matters to nobody's data.
+    pub(in crate::tree) fn close(
+        &mut self,
+        place: LogPlace<'_>,
+        durable: Option<u64>,
+    ) -> io::Result<()> {
+        if self.tail.as_ref().is_some_and(|tail| tail.len == tail.end) {
+            // Nothing was written.
+            return Ok(());
+        }
+        let Some(segment) = self.present(place)? else { return Ok(()) };
+        let marked = durable.map_or(Ok(()), |sequence| segment.mark(sequence));
+        segment.cut_off_zeros().and(marked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{Operation, RecoveryError, fuzzing::Memory, recover, segment::HEADER_LEN},
+        *,
+    };
+
+    const STORE: u64 = 7;
+
+    fn place(storage: &Memory) -> LogPlace<'_> {
+        LogPlace { directory: Path::new("."), storage, store: STORE }
+    }
+
+    fn found(storage: &Memory) -> Recovered {
+        recover(storage, STORE, 0, |_, _| Ok(())).unwrap()
+    }
+
+    /// A life that writes transaction `sequence`, and is closed.
+    fn life(storage: &Memory, sequence: u64, is_durable: bool) {
+        let mut log = LogEnd::of(&found(storage));
+        let mut frame = FrameBuilder::default();
+        let operation = Operation { tree: 2, key: b"k", record: Some(b"r") };
+        frame.push(sequence, std::iter::once(operation));
+        log.open(place(storage)).unwrap();
+        log.append(&mut frame, sequence - 1).unwrap();
+        log.close(place(storage), is_durable.then_some(sequence)).unwrap();
+    }
+
+    #[test]
+    fn what_was_closed_is_written_on_and_a_mark_tells_that_it_is_durable() {
+        let storage = Memory::default();
+        life(&storage, 1, true);
+        let after_one = found(&storage).tail.unwrap();
+        let len = storage.read(1).unwrap().len() as u64;
+        assert_eq!((after_one.end, after_one.len, after_one.unsure_from), (len, len, None));
+        life(&storage, 2, false);
+        let recovered = found(&storage);
+        assert_eq!((recovered.last_sequence, recovered.durable_sequence), (2, 1));
+        assert_eq!(recovered.tail.unwrap().unsure_from, Some(len));
+        life(&storage, 3, true);
+        let recovered = found(&storage);
+        assert_eq!((recovered.last_sequence, recovered.durable_sequence), (3, 3));
+        assert_eq!(recovered.tail.unwrap().unsure_from, None);
+        assert_eq!(storage.list().unwrap(), [1]);
+    }
+
+    #[test]
+    fn a_mark_is_a_witness_of_the_frame_before_it() {
+        let storage = Memory::default();
+        life(&storage, 1, true);
+        let mut bytes = storage.read(1).unwrap();
+        bytes[HEADER_LEN + 4] ^= 1;
+        storage.open(1).unwrap().write_at(&bytes, 0).unwrap();
+        match recover(&storage, STORE, 0, |_, _| Ok(())) {
+            Err(RecoveryError::Damaged(damage)) => assert_eq!(damage.byte, HEADER_LEN as u64),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_torn_mark_is_cut_off() {
+        let storage = Memory::default();
+        life(&storage, 1, true);
+        let whole = found(&storage).tail.unwrap().end;
+        storage.open(1).unwrap().truncate(whole - 20).unwrap();
+        let recovered = found(&storage);
+        assert_eq!(recovered.last_sequence, 1);
+        assert_eq!(recovered.tail.unwrap().unsure_from, Some(HEADER_LEN as u64));
+        assert!((storage.read(1).unwrap().len() as u64) < whole - 20);
+    }
+}
