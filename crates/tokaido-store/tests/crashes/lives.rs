@@ -96,7 +96,7 @@ fn many_short_lives_keep_the_log_short() {
 /// transactions do, in order.
 #[test]
 fn a_power_failure_in_any_life_leaves_what_was_promised() {
-    const RUNS: usize = 40;
+    const RUNS: usize = 20;
     const LIVES: usize = 4;
     let mut random = Random::new(seed());
     for _ in 0..RUNS {
