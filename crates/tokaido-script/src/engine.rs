@@ -116,8 +116,6 @@ impl Engine {
         lua.set_memory_limit(memory::wall_bytes(limits.memory_bytes))?;
         // SAFETY: `drop` takes the guard out before the VM is closed.
         let memory = unsafe { MemoryGuard::install(state, limits.memory_bytes) };
-        // SAFETY: the VM is alive.
-        unsafe { ffi::lua_gc(state, ffi::LUA_GCSETPAUSE, memory::GC_PAUSE_PERCENT) };
         let watched = Watched::new(state, limits.time);
         Ok(Self { watched, lua, memory, context, state, references, core })
     }

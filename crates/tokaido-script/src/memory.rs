@@ -16,11 +16,14 @@ use mlua::ffi;
 /// Blocks from this size on are refused where they would pass the limit.
 const LARGE_BLOCK: usize = 1 << 20;
 
-/// A collection begins when a VM has this part of the memory that the last one left. LuaJIT's own
-/// choice is 200: with the small heap of a procedure that touches many keys, collections follow
-/// each other so closely that they take a quarter of the time. The limit bounds what this costs,
-/// since a VM that reaches it collects first.
-pub(crate) const GC_PAUSE_PERCENT: i32 = 400;
+/// A collection begins when a VM has this part, in per cent, of the memory that the last one left.
+/// LuaJIT's own choice is 200. With the small heap of a procedure that touches many keys,
+/// collections then follow each other so closely that they take a quarter of the time.
+const PAUSE_SMALL: i32 = 1000;
+const PAUSE_LARGE: i32 = 300;
+
+/// Up to these bytes, garbage included, a heap is small.
+const SMALL_HEAP_MAX: usize = 8 << 20;
 
 /// Where mlua's own limit stands, for a limit of ours.
 pub(crate) fn wall_bytes(limit_bytes: usize) -> usize {
@@ -34,6 +37,8 @@ pub(crate) struct MemoryGuard {
     state: *mut ffi::lua_State,
     used_bytes: usize,
     limit_bytes: usize,
+    /// When collections begin; see [`PAUSE_SMALL`].
+    pause: i32,
     /// The hook is in place.
     armed: bool,
     /// Memory was refused in this call.
@@ -58,21 +63,30 @@ impl MemoryGuard {
                 state,
                 used_bytes,
                 limit_bytes,
+                pause: PAUSE_SMALL,
                 armed: false,
                 refused: false,
             });
             let data: *mut Self = &raw mut *guard;
             ffi::lua_setallocf(state, allocate, data.cast());
+            ffi::lua_gc(state, ffi::LUA_GCSETPAUSE, guard.pause);
             guard
         }
     }
 
-    /// After a call: takes the hook out, and tells whether memory was refused in the call.
+    /// After a call: takes the hook out, sets when the next collection begins, and tells whether
+    /// memory was refused in the call.
     pub(crate) fn end_call(&mut self) -> bool {
         if self.armed {
             self.armed = false;
             // SAFETY: the VM is alive while its guard is in place, and no Lua code runs.
             unsafe { ffi::lua_sethook(self.state, None, 0, 0) };
+        }
+        let pause = if self.used_bytes <= SMALL_HEAP_MAX { PAUSE_SMALL } else { PAUSE_LARGE };
+        if pause != self.pause {
+            self.pause = pause;
+            // SAFETY: as above.
+            unsafe { ffi::lua_gc(self.state, ffi::LUA_GCSETPAUSE, pause) };
         }
         std::mem::take(&mut self.refused)
     }
