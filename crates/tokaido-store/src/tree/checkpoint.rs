@@ -67,9 +67,7 @@ impl Signal {
         let mut state = lock(&self.state);
         while state.job.is_some() {
             if let Some(why) = &state.failure {
-                let message = format!(
-                    "the memtable is full and the last checkpoint failed: {why}; free some space"
-                );
+                let message = format!("the memtable is full and the last checkpoint failed: {why}");
                 return Err(WriteError::Engine { message });
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -167,7 +165,11 @@ fn try_checkpoint(shared: &Shared, job: &Job) -> Result<(), String> {
     let (why, is_full) = match result {
         Ok(Ok(())) => return Ok(()),
         // LMDB tells a write that was cut short, for want of room, by another error.
-        Ok(Err(error)) => (error.to_string(), error.is_full() || shared.is_disk_full()),
+        Ok(Err(error)) => {
+            let is_full = error.is_full() || shared.is_disk_full();
+            let remedy = if is_full { error.remedy() } else { "see to the disk" };
+            (format!("{error}; {remedy}"), is_full)
+        }
         Err(_) => ("it panicked; please report this as a bug".to_owned(), true),
     };
     if is_full && !shared.base.is_given_up() {

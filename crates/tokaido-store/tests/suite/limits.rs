@@ -176,3 +176,31 @@ fn a_long_snapshot_holds_two_memtables_at_most() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
+
+#[test]
+fn a_base_that_may_not_grow_says_what_to_raise() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = |size_max| tree::Options {
+        size_max,
+        memtable_bytes: 1 << 20,
+        sync: tree::SyncMode::Os,
+        ..tree::Options::default()
+    };
+    let store = tree::open(directory.path(), options(4 << 20)).unwrap();
+    let main = store.database("main").unwrap();
+    let mut writer = store.writer().unwrap();
+    let mut put = |n: u64| {
+        transact(&mut *writer, |tx| tx.put(main, &n.to_be_bytes(), NewRecord::of(&[7; 4096])))
+    };
+    let refused = (0..4_000).find_map(|n| Some((n, put(n).err()?)));
+    let (written, error) = refused.expect("16 MB do not go into 4");
+    assert!(error.to_string().contains("raise store_bytes_max"), "{error}");
+    drop(writer);
+    drop(store);
+
+    let store = tree::open(directory.path(), options(1 << 30)).unwrap();
+    let mut snapshot = store.snapshot().unwrap();
+    assert_eq!(snapshot.statistics(main).unwrap().records, written);
+    let mut writer = store.writer().unwrap();
+    transact(&mut *writer, |tx| tx.put(main, b"more", NewRecord::of(b"v"))).unwrap();
+}

@@ -36,6 +36,16 @@ pub(in crate::tree) enum LayerError {
 }
 
 impl LayerError {
+    /// What the user can do so that trying again helps.
+    pub(in crate::tree) fn remedy(&self) -> &'static str {
+        match self {
+            Self::Lmdb(error) if error.is_map_full() => {
+                "raise store_bytes_max (size_max of a Rust program's options) and restart"
+            }
+            _ => "free some space",
+        }
+    }
+
     /// Whether there was no room, so that trying again later may help.
     pub(in crate::tree) fn is_full(&self) -> bool {
         matches!(self, Self::Lmdb(error) if error.is_full())

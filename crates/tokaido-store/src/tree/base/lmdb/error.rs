@@ -19,6 +19,11 @@ impl LmdbError {
         [libc::ENOSPC, libc::EDQUOT, libc::EFBIG, ffi::MDB_MAP_FULL].contains(&self.0)
     }
 
+    /// The map is as large as it may be, however much room the disk has.
+    pub(in crate::tree) fn is_map_full(self) -> bool {
+        self.0 == ffi::MDB_MAP_FULL
+    }
+
     /// The environment refuses every transaction, since a meta page could not be written.
     pub(in crate::tree) fn is_given_up(self) -> bool {
         self.0 == ffi::MDB_PANIC
