@@ -2,13 +2,15 @@
 //!
 //! The store is filled, closed, dropped from the page cache, and opened; the time is that until the
 //! first record is there. Once with nothing in the log, and once with as much as the log ever
-//! holds. `TOKAIDO_OPEN_MB` says how large the store is, `TOKAIDO_OPEN_DIR` where it stands.
+//! holds, which only a kill leaves there: each step is a process that ends without closing.
+//! `TOKAIDO_OPEN_MB` says how large the store is, `TOKAIDO_OPEN_DIR` where it stands.
 //! Figures: docs/performance.md.
 
 use std::{
     fs::{self, File},
     os::fd::AsRawFd,
     path::Path,
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -23,6 +25,25 @@ const BATCH: u64 = 5_000;
 const ROUNDS: usize = 5;
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let number = |i: usize| arguments[i].parse::<u64>().unwrap();
+    match arguments.get(1).map(String::as_str) {
+        Some("fill") => fill_and_die(arguments[2].as_ref(), number(3), number(4)),
+        Some("open") => open_and_die(arguments[2].as_ref(), number(3)),
+        _ => run(),
+    }
+}
+
+/// Runs this program again, for one step, and gives what it says.
+fn step(name: &str, path: &Path, numbers: &[u64]) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.arg(name).arg(path).args(numbers.iter().map(u64::to_string));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn run() {
     let variable = |name| std::env::var(name).ok();
     let size_mb = variable("TOKAIDO_OPEN_MB").map_or(SIZE_MB_DEFAULT, |mb| mb.parse().unwrap());
     let parent = variable("TOKAIDO_OPEN_DIR").unwrap_or_else(|| ".".to_owned());
@@ -30,7 +51,7 @@ fn main() {
     let path = directory.path();
     let records = size_mb * 1_000_000 / (16 + VALUE_LEN as u64);
     let began = Instant::now();
-    fill(path, 0, records);
+    drop(fill(path, 0, records));
     tree::open(path, options()).unwrap().checkpoint().unwrap();
     println!(
         "{records} records of 16 + {VALUE_LEN} bytes, data.mdb of {} MB, filled in {:.0?}",
@@ -39,7 +60,8 @@ fn main() {
     );
     measure("with an empty log", path, records);
     // A memtable holds more than the log does: nodes and towers beside the records.
-    fill(path, records, MEMTABLE_BYTES_DEFAULT as u64 * 9 / 10 / (VALUE_LEN as u64 + 150));
+    let count = MEMTABLE_BYTES_DEFAULT as u64 * 9 / 10 / (VALUE_LEN as u64 + 150);
+    step("fill", path, &[records, count]);
     measure("with a full log", path, records);
 }
 
@@ -51,7 +73,24 @@ fn key(n: u64) -> String {
     format!("{n:016}")
 }
 
-fn fill(path: &Path, first: u64, count: u64) {
+fn fill_and_die(path: &Path, first: u64, count: u64) -> ! {
+    let _store = fill(path, first, count);
+    std::process::exit(0)
+}
+
+/// Says how many nanoseconds it took until the store was open, and until a record was there.
+fn open_and_die(path: &Path, wanted: u64) -> ! {
+    let began = Instant::now();
+    let store = tree::open(path, options()).unwrap();
+    let opened = began.elapsed();
+    let main = store.database("main").unwrap();
+    let mut snapshot = store.snapshot().unwrap();
+    assert!(snapshot.get(main, key(wanted).as_bytes()).unwrap().is_some());
+    println!("{} {}", opened.as_nanos(), began.elapsed().as_nanos());
+    std::process::exit(0)
+}
+
+fn fill(path: &Path, first: u64, count: u64) -> tree::TreeStore {
     let store = tree::open(path, options()).unwrap();
     let main = store.database("main").unwrap();
     let mut writer = store.writer().unwrap();
@@ -63,6 +102,8 @@ fn fill(path: &Path, first: u64, count: u64) {
         })
         .unwrap();
     }
+    drop(writer);
+    store
 }
 
 fn measure(what: &str, path: &Path, records: u64) {
@@ -76,14 +117,11 @@ fn measure(what: &str, path: &Path, records: u64) {
             fs::read_dir(path.join("log"))
                 .unwrap()
                 .for_each(|entry| forget(&entry.unwrap().path()));
-            let began = Instant::now();
-            let store = tree::open(path, options()).unwrap();
-            let opened = began.elapsed();
-            let main = store.database("main").unwrap();
-            let mut snapshot = store.snapshot().unwrap();
-            let key = key(records * (round + 1) / (ROUNDS as u64 + 1));
-            assert!(snapshot.get(main, key.as_bytes()).unwrap().is_some());
-            (began.elapsed(), opened)
+            let said = step("open", path, &[records * (round + 1) / (ROUNDS as u64 + 1)]);
+            let mut times = said.split_whitespace().map(|ns| ns.parse().unwrap());
+            let mut next = || Duration::from_nanos(times.next().unwrap());
+            let opened = next();
+            (next(), opened)
         })
         .collect();
     times.sort();
