@@ -7,9 +7,9 @@
 //! An entry may be stale: its record was overwritten by a put that did not look what it replaced,
 //! or cleared. So whoever follows one looks at the record's own expiry.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
-use crate::{DatabaseId, Direction, WriteError, limits};
+use crate::{DatabaseId, Direction, ReadError, WriteError, limits};
 
 use super::{catalog::EXPIRY_TREE, transaction::TreeTransaction};
 
@@ -39,23 +39,33 @@ pub(super) fn parse(entry: &[u8]) -> Option<(u64, DatabaseId, &[u8])> {
 /// Follows up to `limit` due entries. Gives the number of records removed.
 pub(super) fn sweep(transaction: &mut TreeTransaction, limit: usize) -> Result<usize, WriteError> {
     let mut removed = 0;
-    for _ in 0..limit {
-        // Entries that were removed remain as deletions until the next checkpoint, and must not be
-        // walked over again and again.
-        let from = Bound::Excluded(&transaction.swept[..]);
-        let next = transaction.view.seek(EXPIRY_TREE, from, Direction::Forward, |_| Ok(true))?;
-        let Some((entry, _)) = next else { break };
-        let entry = entry.to_vec();
-        if let Some((at_ms, database, key)) = parse(&entry) {
-            if at_ms > transaction.now_ms {
-                break;
-            }
+    for entry in due(transaction, limit)? {
+        if let Some((_, database, key)) = parse(&entry) {
             removed += usize::from(transaction.remove_if_expired(database, key)?);
         }
         transaction.remove_expiry_entry(&entry)?;
         transaction.swept = entry;
     }
     Ok(removed)
+}
+
+/// Up to `limit` entries whose time has come, or that cannot be read, the first ones first.
+fn due(transaction: &TreeTransaction, limit: usize) -> Result<Vec<Vec<u8>>, ReadError> {
+    let mut due = Vec::new();
+    if limit == 0 {
+        return Ok(due);
+    }
+    // Entries that were removed remain as deletions until the next checkpoint, and must not be
+    // walked over again and again.
+    let from = Bound::Excluded(&transaction.swept[..]);
+    transaction.view.scan(EXPIRY_TREE, from, Direction::Forward, |(entry, _)| {
+        if parse(entry).is_some_and(|(at_ms, ..)| at_ms > transaction.now_ms) {
+            return Ok(ControlFlow::Break(()));
+        }
+        due.push(entry.to_vec());
+        Ok(if due.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })?;
+    Ok(due)
 }
 
 #[cfg(test)]

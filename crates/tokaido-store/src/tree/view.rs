@@ -155,27 +155,6 @@ impl View {
         self.base.find(tree, key)
     }
 
-    /// The nearest entry from `from` on of which `accept` says yes.
-    pub(super) fn seek(
-        &self,
-        tree: u32,
-        from: Bound<&[u8]>,
-        direction: Direction,
-        mut accept: impl FnMut(&[u8]) -> Result<bool, ReadError>,
-    ) -> Result<Option<Stored<'_>>, ReadError> {
-        let mut found = None;
-        self.scan(tree, from, direction, |entry| {
-            Ok(match accept(entry.1)? {
-                true => {
-                    found = Some(entry);
-                    ControlFlow::Break(())
-                }
-                false => ControlFlow::Continue(()),
-            })
-        })?;
-        Ok(found)
-    }
-
     /// Shows `visit` the entries from `from` on, until it breaks off.
     pub(super) fn scan<'v>(
         &'v self,
