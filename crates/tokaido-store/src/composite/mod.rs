@@ -28,12 +28,13 @@
 //! ```
 //!
 //! Where to look: `store` for the whole; `mounts` for what is mounted; `files` for constant
-//! databases and their replacement; `view` for reading what is mounted; `snapshot` and `writer`
-//! join that with the inner store's.
+//! databases and their replacement; `view` for reading what is mounted; `read`, `snapshot` and
+//! `writer` join that with the inner store's.
 
 mod error;
 mod files;
 mod mounts;
+mod read;
 mod snapshot;
 mod store;
 #[cfg(test)]

@@ -1,16 +1,22 @@
 //! A snapshot of the inner store together with what is mounted.
 
-use std::ops::{Bound, ControlFlow};
+use crate::{ReadError, ReadTransaction, Snapshot};
 
-use crate::{
-    DatabaseId, DatabaseStatistics, Direction, Entry, ReadError, ReadTransaction, Record, Snapshot,
+use super::{
+    read::{Composite, Inner},
+    view::MountView,
 };
 
-use super::view::MountView;
+pub(super) type CompositeSnapshot = Composite<Box<dyn Snapshot>>;
 
-pub(super) struct CompositeSnapshot {
-    inner: Box<dyn Snapshot>,
-    mounted: MountView,
+impl Inner for Box<dyn Snapshot> {
+    fn now_ms(&self) -> u64 {
+        (**self).now_ms()
+    }
+
+    fn read(&mut self) -> &mut dyn ReadTransaction {
+        &mut **self
+    }
 }
 
 impl CompositeSnapshot {
@@ -18,95 +24,6 @@ impl CompositeSnapshot {
     pub(super) fn new(inner: Box<dyn Snapshot>, mut mounted: MountView) -> Self {
         mounted.hold();
         Self { inner, mounted }
-    }
-}
-
-impl ReadTransaction for CompositeSnapshot {
-    fn now_ms(&self) -> u64 {
-        self.inner.now_ms()
-    }
-
-    fn get<'t>(
-        &'t mut self,
-        database: DatabaseId,
-        key: &[u8],
-    ) -> Result<Option<Record<'t>>, ReadError> {
-        match database.mount() {
-            None => self.inner.get(database, key),
-            Some(_) => self.mounted.get(database, key),
-        }
-    }
-
-    fn get_many(
-        &mut self,
-        database: DatabaseId,
-        keys: &[&[u8]],
-        visit: &mut dyn FnMut(usize, Option<Record<'_>>),
-    ) -> Result<(), ReadError> {
-        if database.mount().is_none() {
-            return self.inner.get_many(database, keys, visit);
-        }
-        for (i, key) in keys.iter().enumerate() {
-            visit(i, self.mounted.get(database, key)?);
-        }
-        Ok(())
-    }
-
-    fn get_all(
-        &mut self,
-        database: DatabaseId,
-        key: &[u8],
-        visit: &mut dyn FnMut(Record<'_>),
-    ) -> Result<(), ReadError> {
-        match database.mount() {
-            None => self.inner.get_all(database, key, visit),
-            Some(_) => self.mounted.get_all(database, key, visit),
-        }
-    }
-
-    fn seek<'t>(
-        &'t mut self,
-        database: DatabaseId,
-        from: Bound<&[u8]>,
-        direction: Direction,
-    ) -> Result<Option<Entry<'t>>, ReadError> {
-        match database.mount() {
-            None => self.inner.seek(database, from, direction),
-            Some(_) => Err(ReadError::Unordered),
-        }
-    }
-
-    fn scan(
-        &mut self,
-        database: DatabaseId,
-        from: Bound<&[u8]>,
-        direction: Direction,
-        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
-    ) -> Result<(), ReadError> {
-        match database.mount() {
-            None => self.inner.scan(database, from, direction, visit),
-            Some(_) => Err(ReadError::Unordered),
-        }
-    }
-
-    fn page(
-        &mut self,
-        database: DatabaseId,
-        cursor: u64,
-        records: usize,
-        visit: &mut dyn FnMut(Entry<'_>),
-    ) -> Result<Option<u64>, ReadError> {
-        match database.mount() {
-            None => self.inner.page(database, cursor, records, visit),
-            Some(_) => self.mounted.page(database, cursor, records, visit),
-        }
-    }
-
-    fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
-        match database.mount() {
-            None => self.inner.statistics(database),
-            Some(_) => self.mounted.statistics(database),
-        }
     }
 }
 

@@ -1,61 +1,70 @@
 //! The inner store's writer together with what is mounted.
 
-use std::ops::{Bound, ControlFlow};
-
 use crate::{
-    CommitError, CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, NewRecord,
-    ReadError, ReadTransaction, Record, WriteError, WriteTransaction, Writer,
+    CommitError, CommitNumber, DatabaseId, NewRecord, ReadTransaction, WriteError,
+    WriteTransaction, Writer,
 };
 
 use super::{
     mounts::Kind,
+    read::{Composite, Inner},
     view::{MountView, unknown},
 };
 
 /// Most records of each cache that one call of `remove_expired` looks at.
 const CACHE_RECORDS_SWEPT_MAX: usize = 4096;
 
-/// The writer and, while one is open, the transaction.
-pub(super) struct CompositeWriter {
-    inner: Box<dyn Writer>,
-    mounted: MountView,
-    /// Those of the transaction that is open.
+/// The inner writer and, while one is open, what its transaction has told.
+pub(super) struct InnerWriter {
+    writer: Box<dyn Writer>,
     now_ms: u64,
     number: CommitNumber,
 }
 
+pub(super) type CompositeWriter = Composite<InnerWriter>;
+
+impl Inner for InnerWriter {
+    fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
+    fn read(&mut self) -> &mut dyn ReadTransaction {
+        self.writer.transaction()
+    }
+}
+
 impl CompositeWriter {
-    pub(super) fn new(inner: Box<dyn Writer>, mounted: MountView) -> Self {
-        Self { inner, mounted, now_ms: 0, number: 0 }
+    pub(super) fn new(writer: Box<dyn Writer>, mounted: MountView) -> Self {
+        Self { inner: InnerWriter { writer, now_ms: 0, number: 0 }, mounted }
     }
 }
 
 impl Writer for CompositeWriter {
     fn begin(&mut self) -> Result<&mut dyn WriteTransaction, WriteError> {
-        let transaction = self.inner.begin()?;
-        (self.now_ms, self.number) = (transaction.now_ms(), transaction.number());
+        let transaction = self.inner.writer.begin()?;
+        (self.inner.now_ms, self.inner.number) = (transaction.now_ms(), transaction.number());
         self.mounted.hold();
         Ok(self)
     }
 
     fn transaction(&mut self) -> &mut dyn WriteTransaction {
         // Panics without one, as it is to.
-        self.inner.transaction();
+        self.inner.writer.transaction();
         self
     }
 
     fn commit(&mut self) -> Result<CommitNumber, CommitError> {
         self.mounted.release();
-        self.inner.commit()
+        self.inner.writer.commit()
     }
 
     fn rollback(&mut self) -> Result<(), CommitError> {
         self.mounted.release();
-        self.inner.rollback()
+        self.inner.writer.rollback()
     }
 
     fn flush(&mut self) -> Result<(), CommitError> {
-        self.inner.flush()
+        self.inner.writer.flush()
     }
 
     /// Looks after the caches, too. What goes there needs no flush, and is not counted.
@@ -63,102 +72,13 @@ impl Writer for CompositeWriter {
         for cache in self.mounted.mounts.caches() {
             cache.remove_expired(CACHE_RECORDS_SWEPT_MAX);
         }
-        self.inner.remove_expired(limit)
-    }
-}
-
-impl ReadTransaction for CompositeWriter {
-    fn now_ms(&self) -> u64 {
-        self.now_ms
-    }
-
-    fn get<'t>(
-        &'t mut self,
-        database: DatabaseId,
-        key: &[u8],
-    ) -> Result<Option<Record<'t>>, ReadError> {
-        match database.mount() {
-            None => self.inner.transaction().get(database, key),
-            Some(_) => self.mounted.get(database, key),
-        }
-    }
-
-    fn get_many(
-        &mut self,
-        database: DatabaseId,
-        keys: &[&[u8]],
-        visit: &mut dyn FnMut(usize, Option<Record<'_>>),
-    ) -> Result<(), ReadError> {
-        if database.mount().is_none() {
-            return self.inner.transaction().get_many(database, keys, visit);
-        }
-        for (i, key) in keys.iter().enumerate() {
-            visit(i, self.mounted.get(database, key)?);
-        }
-        Ok(())
-    }
-
-    fn get_all(
-        &mut self,
-        database: DatabaseId,
-        key: &[u8],
-        visit: &mut dyn FnMut(Record<'_>),
-    ) -> Result<(), ReadError> {
-        match database.mount() {
-            None => self.inner.transaction().get_all(database, key, visit),
-            Some(_) => self.mounted.get_all(database, key, visit),
-        }
-    }
-
-    fn seek<'t>(
-        &'t mut self,
-        database: DatabaseId,
-        from: Bound<&[u8]>,
-        direction: Direction,
-    ) -> Result<Option<Entry<'t>>, ReadError> {
-        match database.mount() {
-            None => self.inner.transaction().seek(database, from, direction),
-            Some(_) => Err(ReadError::Unordered),
-        }
-    }
-
-    fn scan(
-        &mut self,
-        database: DatabaseId,
-        from: Bound<&[u8]>,
-        direction: Direction,
-        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
-    ) -> Result<(), ReadError> {
-        match database.mount() {
-            None => self.inner.transaction().scan(database, from, direction, visit),
-            Some(_) => Err(ReadError::Unordered),
-        }
-    }
-
-    fn page(
-        &mut self,
-        database: DatabaseId,
-        cursor: u64,
-        records: usize,
-        visit: &mut dyn FnMut(Entry<'_>),
-    ) -> Result<Option<u64>, ReadError> {
-        match database.mount() {
-            None => self.inner.transaction().page(database, cursor, records, visit),
-            Some(_) => self.mounted.page(database, cursor, records, visit),
-        }
-    }
-
-    fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
-        match database.mount() {
-            None => self.inner.transaction().statistics(database),
-            Some(_) => self.mounted.statistics(database),
-        }
+        self.inner.writer.remove_expired(limit)
     }
 }
 
 impl WriteTransaction for CompositeWriter {
     fn number(&self) -> CommitNumber {
-        self.number
+        self.inner.number
     }
 
     fn put(
@@ -168,7 +88,7 @@ impl WriteTransaction for CompositeWriter {
         record: NewRecord<'_>,
     ) -> Result<(), WriteError> {
         if database.mount().is_none() {
-            return self.inner.transaction().put(database, key, record);
+            return self.inner.writer.transaction().put(database, key, record);
         }
         match self.mounted.mounts.get(database) {
             Some(Kind::Cache(cache)) => Ok(cache.set(key, record).map(drop)?),
@@ -179,7 +99,7 @@ impl WriteTransaction for CompositeWriter {
 
     fn delete(&mut self, database: DatabaseId, key: &[u8]) -> Result<bool, WriteError> {
         if database.mount().is_none() {
-            return self.inner.transaction().delete(database, key);
+            return self.inner.writer.transaction().delete(database, key);
         }
         match self.mounted.mounts.get(database) {
             Some(Kind::Cache(cache)) => Ok(cache.delete(key)?),
@@ -190,7 +110,7 @@ impl WriteTransaction for CompositeWriter {
 
     fn clear(&mut self, database: DatabaseId) -> Result<(), WriteError> {
         if database.mount().is_none() {
-            return self.inner.transaction().clear(database);
+            return self.inner.writer.transaction().clear(database);
         }
         match self.mounted.mounts.get(database) {
             Some(Kind::Cache(cache)) => cache.flush_all(0),
