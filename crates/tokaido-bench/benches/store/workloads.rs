@@ -48,6 +48,21 @@ const fn side(peer: Peer, title: &'static str, workload: &'static str) -> Side {
     Side { peer, title, workload }
 }
 
+/// Every store that can be changed.
+macro_rules! stores {
+    ($workload:literal) => {
+        &[
+            ours($workload),
+            side(Peer::Kyoto, "Kyoto Cabinet hash", concat!($workload, "-kyoto-hash")),
+            side(Peer::Kyoto, "Kyoto Cabinet tree", concat!($workload, "-kyoto-tree")),
+            side(Peer::Tokyo, "Tokyo Cabinet hash", concat!($workload, "-tokyo-hash")),
+            side(Peer::Tokyo, "Tokyo Cabinet B+tree", concat!($workload, "-tokyo-tree")),
+            side(Peer::Qdbm, "QDBM Depot", concat!($workload, "-qdbm")),
+            lmdb(concat!($workload, "-lmdb")),
+        ]
+    };
+}
+
 const WORKLOADS: &[Workload] = &[
     Workload {
         title: "P1: 100,000 keys set, got, removed",
@@ -141,67 +156,27 @@ const WORKLOADS: &[Workload] = &[
     Workload {
         title: "companies: all put into an open store",
         goal: "all but LMDB",
-        sides: &[
-            ours("companies-put"),
-            side(Peer::Kyoto, "Kyoto Cabinet hash", "companies-put-kyoto-hash"),
-            side(Peer::Kyoto, "Kyoto Cabinet tree", "companies-put-kyoto-tree"),
-            side(Peer::Tokyo, "Tokyo Cabinet hash", "companies-put-tokyo-hash"),
-            side(Peer::Tokyo, "Tokyo Cabinet B+tree", "companies-put-tokyo-tree"),
-            side(Peer::Qdbm, "QDBM Depot", "companies-put-qdbm"),
-            lmdb("companies-put-lmdb"),
-        ],
+        sides: stores!("companies-put"),
     },
     Workload {
         title: "companies: an open store read in order",
         goal: "all but LMDB",
-        sides: &[
-            ours("companies-scan"),
-            side(Peer::Kyoto, "Kyoto Cabinet hash", "companies-scan-kyoto-hash"),
-            side(Peer::Kyoto, "Kyoto Cabinet tree", "companies-scan-kyoto-tree"),
-            side(Peer::Tokyo, "Tokyo Cabinet hash", "companies-scan-tokyo-hash"),
-            side(Peer::Tokyo, "Tokyo Cabinet B+tree", "companies-scan-tokyo-tree"),
-            side(Peer::Qdbm, "QDBM Depot", "companies-scan-qdbm"),
-            lmdb("companies-scan-lmdb"),
-        ],
+        sides: stores!("companies-scan"),
     },
     Workload {
         title: "companies: a store opened, emptied, written, closed",
         goal: "all but LMDB",
-        sides: &[
-            ours("companies-write"),
-            side(Peer::Kyoto, "Kyoto Cabinet hash", "companies-write-kyoto-hash"),
-            side(Peer::Kyoto, "Kyoto Cabinet tree", "companies-write-kyoto-tree"),
-            side(Peer::Tokyo, "Tokyo Cabinet hash", "companies-write-tokyo-hash"),
-            side(Peer::Tokyo, "Tokyo Cabinet B+tree", "companies-write-tokyo-tree"),
-            side(Peer::Qdbm, "QDBM Depot", "companies-write-qdbm"),
-            lmdb("companies-write-lmdb"),
-        ],
+        sides: stores!("companies-write"),
     },
     Workload {
         title: "companies: a store opened, read in order, closed",
         goal: "all but LMDB",
-        sides: &[
-            ours("companies-read"),
-            side(Peer::Kyoto, "Kyoto Cabinet hash", "companies-read-kyoto-hash"),
-            side(Peer::Kyoto, "Kyoto Cabinet tree", "companies-read-kyoto-tree"),
-            side(Peer::Tokyo, "Tokyo Cabinet hash", "companies-read-tokyo-hash"),
-            side(Peer::Tokyo, "Tokyo Cabinet B+tree", "companies-read-tokyo-tree"),
-            side(Peer::Qdbm, "QDBM Depot", "companies-read-qdbm"),
-            lmdb("companies-read-lmdb"),
-        ],
+        sides: stores!("companies-read"),
     },
     Workload {
         title: "companies: a store opened, one got, closed",
         goal: "all but LMDB",
-        sides: &[
-            ours("companies-open"),
-            side(Peer::Kyoto, "Kyoto Cabinet hash", "companies-open-kyoto-hash"),
-            side(Peer::Kyoto, "Kyoto Cabinet tree", "companies-open-kyoto-tree"),
-            side(Peer::Tokyo, "Tokyo Cabinet hash", "companies-open-tokyo-hash"),
-            side(Peer::Tokyo, "Tokyo Cabinet B+tree", "companies-open-tokyo-tree"),
-            side(Peer::Qdbm, "QDBM Depot", "companies-open-qdbm"),
-            lmdb("companies-open-lmdb"),
-        ],
+        sides: stores!("companies-open"),
     },
     Workload {
         title: "1,000 expired of 100,000 removed, a record",
