@@ -21,13 +21,12 @@
 //! ```
 //!
 //! Where to look: `handle` for the cache and its reads, `write`, `counter` and `scan` for the other
-//! operations, [`flat`] for callers in other languages; below them `shard` (what one lock guards),
+//! operations, `transaction` for those made of several; below them `shard` (what one lock guards),
 //! `index` (hash table), `segment` and `record` (memory), `evict` and `ghost` (who must go).
 
 mod counter;
 mod error;
 mod evict;
-pub mod flat;
 mod ghost;
 mod handle;
 mod index;

@@ -5,7 +5,6 @@ mod eviction;
 #[cfg(not(feature = "shuttle"))]
 mod expiry;
 #[cfg(not(feature = "shuttle"))]
-mod flat;
 #[cfg(feature = "shuttle")]
 mod interleavings;
 #[cfg(not(feature = "shuttle"))]
