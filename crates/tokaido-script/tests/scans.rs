@@ -168,3 +168,23 @@ fn a_scan_goes_on_where_another_ended() {
         until #page == 0";
     assert_eq!(scanned(pages), text("4 2 0"));
 }
+
+/// What was read ahead for a loop is gone when another scan begins, also if that fails.
+#[test]
+fn a_scan_that_fails_within_a_loop_leaves_the_loop_as_it_was() {
+    let mut bed = Bed::one(&write_body(
+        "local db = tx.main
+        local long = ('y'):rep(2^21)
+        db:put('a', 'first') db:put('b', long) db:put('c', 'last')
+        local found = {}
+        for key, value in db:scan() do
+          local failed = not pcall(function()
+            for _ in db:scan{from = ('x'):rep(5000)} do end
+          end)
+          assert(failed)
+          found[#found + 1] = key .. (value == long and 'long' or value)
+        end
+        return table.concat(found, ' ')",
+    ));
+    assert_eq!(bed.run().unwrap(), text("afirst blong clast"));
+}

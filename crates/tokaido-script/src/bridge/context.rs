@@ -278,6 +278,7 @@ impl Context {
     /// fault that forbids to commit it, if there was one.
     pub(crate) fn end(&mut self) -> Option<String> {
         self.running = None;
+        self.reply.outdate_ahead();
         self.poison.take()
     }
 

@@ -48,6 +48,9 @@ pub(super) unsafe extern "C" fn scan_ahead(
                 _ => Bound::Included(bytes(from, from_len)),
             };
             let range = Range { plan, far: bytes(far, far_len) };
+            // First of all, since the buffer moves: what another loop has there is no more, even if
+            // this scan fails.
+            context.reply.outdate_ahead();
             let ahead = &mut context.ahead;
             ahead.clear();
             ahead.shrink_to(2 * AHEAD_BYTES_MAX);
@@ -66,7 +69,6 @@ pub(super) unsafe extern "C" fn scan_ahead(
             })?;
             context.reply.ahead = ahead.as_ptr();
             context.reply.number = found.into();
-            context.reply.outdate_ahead();
             Ok(if found > 0 { YES } else { NO })
         })
     }
