@@ -2,7 +2,7 @@
 //! behaviour when it sees it and has every effect of weak memory.
 
 use crate::{
-    failure::Outcome,
+    failure::{Failure, Outcome},
     process::{self, Command},
     setup::Ready,
 };
@@ -25,10 +25,9 @@ const PARTS: [&str; 5] = [
 
 /// The locks and atomics of the store are swapped for shuttle's, which works for these tests only.
 pub(crate) fn shuttle() -> Outcome<Ready> {
-    for tests in [["--lib", "memtable::"], ["--test", "cache"]] {
-        let command = Command::cargo(STORE).arguments(&["--locked", "--quiet"]);
-        command.arguments(&["--features", "shuttle"]).arguments(&tests).run()?;
-    }
+    let command = || Command::cargo(STORE).arguments(&["--locked", "--features", "shuttle"]);
+    run_all_of(&command().arguments(&["--lib", "memtable::"]), &["memtable::"])?;
+    run_all_of(&command().arguments(&["--test", "cache"]), &["interleavings::"])?;
     Ok(Ready::Yes)
 }
 
@@ -44,13 +43,29 @@ pub(crate) fn miri() -> Outcome<Ready> {
 }
 
 fn under_miri(flags: &str, tests: &[&str]) -> Outcome {
-    Command::new("rustup", ["run", "nightly", "cargo", "miri"])
+    let command = Command::new("rustup", ["run", "nightly", "cargo", "miri"])
         .arguments(&STORE)
-        .arguments(&["--locked", "--quiet", "--lib", "--target-dir", "target/miri", "--"])
+        .arguments(&["--locked", "--lib", "--target-dir", "target/miri", "--"])
         .arguments(tests)
         .variable("MIRIFLAGS", flags)
-        .variable("PROPTEST_CASES", "2")
-        .run()
+        .variable("PROPTEST_CASES", "2");
+    run_all_of(&command, tests)
+}
+
+/// Runs tests, and fails if there is none of one of these names: a test that was renamed, or is
+/// no longer compiled, would pass unseen.
+fn run_all_of(tests: &Command, names: &[&str]) -> Outcome {
+    let said = tests.run_and_read()?;
+    let has_run = |name: &str| said.lines().any(|line| is_of(line, name));
+    match names.iter().find(|name| !has_run(name)) {
+        Some(name) => Err(Failure::new(format!("`{tests}` ran no test of the name {name}"))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a line of the test harness tells of a test under that name.
+fn is_of(line: &str, name: &str) -> bool {
+    line.strip_prefix("test ").is_some_and(|rest| rest.contains(name))
 }
 
 /// Makes sure of a nightly toolchain that has Miri.

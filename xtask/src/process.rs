@@ -80,6 +80,19 @@ impl Command {
         Err(Failure::new(format!("`{self}` failed ({status})")))
     }
 
+    /// As [`run`](Self::run), and gives what it wrote to standard output, which is shown at its end.
+    pub(crate) fn run_and_read(&self) -> Outcome<String> {
+        println!("$ {self}");
+        let output = self.prepare().stderr(Stdio::inherit()).output();
+        let output = output.map_err(Failure::of(format!("cannot run {self}")))?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        print!("{said}");
+        if output.status.success() {
+            return Ok(said);
+        }
+        Err(Failure::new(format!("`{self}` failed ({})", output.status)))
+    }
+
     /// Runs it silently and gives what it wrote to standard output.
     pub(crate) fn output(&self) -> Outcome<String> {
         let output = self.prepare().output().map_err(Failure::of(format!("cannot run {self}")))?;

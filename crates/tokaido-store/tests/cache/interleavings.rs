@@ -9,7 +9,7 @@ use shuttle::{check_random, thread};
 use tokaido_store::{
     DatabaseId, IncrementError, NewRecord, ReadTransaction, WriteError, WriteOperations,
     WriteTransaction,
-    cache::{Cache, CasOutcome, Cursor, Page},
+    cache::{Cache, CacheTransaction, CasOutcome, Cursor, Page},
 };
 
 use crate::support::{TestClock, cache, clocked_cache, get};
@@ -51,12 +51,17 @@ fn read_modify_write_is_one_step() {
 /// What a command reads and then writes, with no lock in between.
 #[test]
 fn commands_that_read_and_then_write_lose_nothing() {
+    const INCREMENTS: usize = 6;
     let body = || {
         let cache = Arc::new(cache(64 << 10, 1));
         run(
             |cache, n| {
                 let id = DatabaseId::from_mount(0);
-                cache.transact::<_, IncrementError>(id, |tx| tx.increment(id, b"n", 1)).unwrap();
+                // Often enough that some are too late again and again, and take the turn.
+                for _ in 0..INCREMENTS {
+                    let more = |tx: &mut CacheTransaction<'_>| tx.increment(id, b"n", 1);
+                    cache.transact::<_, IncrementError>(id, more).unwrap();
+                }
                 cache.transact::<_, WriteError>(id, |tx| tx.append(id, b"text", &[n])).unwrap();
                 let once = cache.transact::<_, WriteError>(id, |tx| {
                     let is_absent = tx.get(id, b"once")?.is_none();
@@ -71,7 +76,7 @@ fn commands_that_read_and_then_write_lose_nothing() {
             },
             &cache,
         );
-        assert_eq!(get(&cache, b"n").unwrap().0, b"3");
+        assert_eq!(get(&cache, b"n").unwrap().0, (3 * INCREMENTS).to_string().as_bytes());
         assert_eq!(get(&cache, b"firsts").unwrap().0, b"1");
         assert_eq!(get(&cache, b"text").unwrap().0.len(), 3);
     };

@@ -4,7 +4,6 @@
 mod eviction;
 #[cfg(not(feature = "shuttle"))]
 mod expiry;
-#[cfg(not(feature = "shuttle"))]
 #[cfg(feature = "shuttle")]
 mod interleavings;
 #[cfg(not(feature = "shuttle"))]
