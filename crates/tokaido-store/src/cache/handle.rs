@@ -11,6 +11,7 @@ use super::{
     segment::Location,
     shard::{Key, Now, Shard, hash_of},
     sync::{Mutex, lock},
+    turn::Turn,
 };
 
 /// A cache in memory, bounded in bytes, for any number of threads. See the [module](super).
@@ -23,6 +24,7 @@ pub struct Cache {
     clock: Arc<dyn Clock>,
     bytes_max: usize,
     pub(super) record_len_max: usize,
+    pub(super) turn: Turn,
 }
 
 /// A shard with its lock on cache lines of its own, two of them, since processors fetch pairs.
@@ -76,6 +78,7 @@ impl Cache {
             clock: options.clock,
             bytes_max: options.bytes_max,
             record_len_max: layout.record_len_max,
+            turn: Turn::default(),
         })
     }
 

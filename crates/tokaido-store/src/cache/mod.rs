@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Where to look: `handle` for the cache and its reads, `write`, `counter` and `scan` for the other
-//! operations, `transaction` for those made of several; below them `shard` (what one lock guards),
+//! operations, `transaction` and `turn` for those made of several; below them `shard` (what one lock guards),
 //! `index` (hash table), `segment` and `record` (memory), `evict` and `ghost` (who must go).
 
 mod counter;
@@ -39,6 +39,7 @@ mod shard;
 mod statistics;
 mod sync;
 mod transaction;
+mod turn;
 mod write;
 
 pub use error::{CacheError, OptionsError};

@@ -1,9 +1,16 @@
-//! The lock of a shard: the system's, or shuttle's where the tests choose every interleaving.
+//! What threads share a cache by: the system's, or shuttle's where the tests choose every
+//! interleaving.
 
 #[cfg(feature = "shuttle")]
-pub(super) use shuttle::sync::{Mutex, MutexGuard};
+pub(super) use shuttle::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, Ordering},
+};
 #[cfg(not(feature = "shuttle"))]
-pub(super) use std::sync::{Mutex, MutexGuard};
+pub(super) use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, Ordering},
+};
 
 use super::shard::Shard;
 

@@ -1,7 +1,7 @@
 //! A command that reads a record of a cache and then writes it, made atomic: it is run again if
 //! anybody wrote in between.
 
-use std::ops::Bound;
+use std::{cell::OnceCell, ops::Bound};
 
 use crate::{
     CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, NewRecord, ReadError,
@@ -10,7 +10,11 @@ use crate::{
 
 use super::{Cache, CacheError, CasOutcome, write::Stamp};
 
-/// How often a command runs that others come in between of each time, before it gives up.
+/// How often a command may be too late before it asks other commands to wait.
+const PATIENCE: usize = 4;
+
+/// How often a command runs that others come in between of each time, before it gives up. Only
+/// plain writes to the same key can still do that when the commands wait.
 const ATTEMPTS_MAX: usize = 1000;
 
 /// Reads that are remembered. No command reads more keys before it writes one of them.
@@ -23,7 +27,8 @@ const SEEN_MAX: usize = 4;
 pub struct CacheTransaction<'c> {
     cache: &'c Cache,
     database: DatabaseId,
-    now_ms: u64,
+    /// Read when it is first asked for, since that costs as much as a get.
+    now_ms: OnceCell<u64>,
     /// The keys that were read last, and what stood under them.
     seen: Vec<(Vec<u8>, Option<Stamp>)>,
     /// The version of the last record that was put; 0 before the first.
@@ -35,7 +40,8 @@ pub struct CacheTransaction<'c> {
 impl Cache {
     /// Runs `body` until none of its writes comes too late: for what reads a record and then
     /// writes it. The cache is known to `body` as `database`, and is all that it reaches. With
-    /// several keys, each write is atomic alone, and what an earlier run has written stays.
+    /// several keys, each write is atomic alone, and what an earlier run has written stays. `body`
+    /// must not call this for the same cache.
     ///
     /// # Errors
     /// The body's; [`WriteError::Raced`] if others were faster every time.
@@ -44,22 +50,34 @@ impl Cache {
         database: DatabaseId,
         mut body: impl FnMut(&mut CacheTransaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        for _ in 0..ATTEMPTS_MAX {
+        self.turn.wait();
+        if let Some(result) = self.attempt(PATIENCE, database, &mut body) {
+            return result;
+        }
+        let _turn = self.turn.take();
+        self.attempt(ATTEMPTS_MAX, database, &mut body)
+            .unwrap_or_else(|| Err(WriteError::Raced.into()))
+    }
+
+    /// Runs `body` up to `attempts` times; gives the result of the first run that lost no race.
+    fn attempt<T, E: From<WriteError>>(
+        &self,
+        attempts: usize,
+        database: DatabaseId,
+        body: &mut impl FnMut(&mut CacheTransaction<'_>) -> Result<T, E>,
+    ) -> Option<Result<T, E>> {
+        (0..attempts).find_map(|_| {
             let mut transaction = CacheTransaction::new(self, database);
             let result = body(&mut transaction);
-            if !transaction.has_lost {
-                return result;
-            }
-        }
-        Err(WriteError::Raced.into())
+            (!transaction.has_lost).then_some(result)
+        })
     }
 }
 
 impl<'c> CacheTransaction<'c> {
     fn new(cache: &'c Cache, database: DatabaseId) -> Self {
-        let now_ms = cache.clock().now_ms();
         let (seen, value) = (Vec::new(), Vec::new());
-        Self { cache, database, now_ms, seen, written: 0, has_lost: false, value }
+        Self { cache, database, now_ms: OnceCell::new(), seen, written: 0, has_lost: false, value }
     }
 
     fn check(&self, database: DatabaseId) -> Result<(), ReadError> {
@@ -101,7 +119,7 @@ impl<'c> CacheTransaction<'c> {
 
 impl ReadTransaction for CacheTransaction<'_> {
     fn now_ms(&self) -> u64 {
-        self.now_ms
+        *self.now_ms.get_or_init(|| self.cache.clock().now_ms())
     }
 
     fn get<'t>(
@@ -192,8 +210,10 @@ impl From<CacheError> for ReadError {
 
 #[cfg(test)]
 mod tests {
+    use std::{sync::mpsc, time::Duration};
+
     use super::*;
-    use crate::{WriteOperations, cache::Options};
+    use crate::{IncrementError, WriteOperations, cache::Options};
 
     fn cache() -> (Cache, DatabaseId) {
         let options = Options { bytes_max: 1 << 20, ..Options::default() };
@@ -210,7 +230,7 @@ mod tests {
         let (cache, id) = cache();
         cache.set(b"k", NewRecord::of(b"1")).unwrap();
         let mut runs = 0;
-        let new = cache.transact::<_, crate::IncrementError>(id, |tx| {
+        let new = cache.transact::<_, IncrementError>(id, |tx| {
             runs += 1;
             tx.get(id, b"k")?;
             if runs == 1 {
@@ -254,6 +274,33 @@ mod tests {
         };
         assert!(!cache.transact::<_, WriteError>(id, put).unwrap());
         assert_eq!(value(&cache, b"k").unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn whoever_is_overtaken_again_and_again_gets_a_turn() {
+        /// Time enough for the rival, if nothing keeps it from writing.
+        const RIVAL_MS: u64 = 100;
+        let (cache, id) = cache();
+        let increment = |tx: &mut CacheTransaction<'_>| tx.increment(id, b"k", 1);
+        let (ask, asked) = mpsc::channel();
+        let (tell, told) = mpsc::channel();
+        let value = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for () in asked {
+                    cache.transact::<_, IncrementError>(id, increment).unwrap();
+                    // Nobody listens after the last one.
+                    let _ = tell.send(());
+                }
+            });
+            let ask = ask;
+            cache.transact::<_, IncrementError>(id, |tx| {
+                tx.get(id, b"k")?;
+                ask.send(()).unwrap();
+                let _ = told.recv_timeout(Duration::from_millis(RIVAL_MS));
+                tx.increment(id, b"k", 1)
+            })
+        });
+        assert!(value.unwrap() > PATIENCE as i64);
     }
 
     #[test]
