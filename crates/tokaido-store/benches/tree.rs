@@ -3,7 +3,6 @@
 use std::{
     hint::black_box,
     ops::{ControlFlow, Range},
-    time::Duration,
 };
 
 use criterion::{
@@ -124,13 +123,9 @@ fn reads(c: &mut Criterion) {
 
 /// Scans of a store that has been checkpointed as a whole.
 fn base_scans(c: &mut Criterion) {
-    let options = tree::Options { memtable_bytes: 4 << 20, ..tree::Options::default() };
-    let bench = open_with(options);
-    let mut writer = bench.store.writer().unwrap();
-    fill(&mut *writer, bench.main);
-    // The memtable is over its budget, so the next transaction begins a checkpoint.
-    transact(&mut *writer, |tx| put_range(tx, bench.main, 0..1)).unwrap();
-    std::thread::sleep(Duration::from_secs(1));
+    let bench = open();
+    fill(&mut *bench.store.writer().unwrap(), bench.main);
+    bench.store.checkpoint().unwrap();
     let mut group = c.benchmark_group("1 M records of 16 + 64 bytes");
     group.sample_size(10).throughput(Throughput::Elements(MANY_KEYS));
     scans(&mut group, "in the base", &mut *bench.store.snapshot().unwrap(), bench.main);

@@ -2,7 +2,7 @@
 
 use std::{sync::Barrier, thread};
 
-use tokaido_store::{NewRecord, Store, WriteError, open, transact, tree};
+use tokaido_store::{NewRecord, Store, open, transact, tree};
 
 use crate::{
     Outcome,
@@ -19,10 +19,7 @@ pub(crate) fn one(place: &Place) -> Outcome<Took> {
     let store = tree::open(&place.empty("durable")?, tree::Options::default())?;
     let main = store.database("main")?;
     let mut writer = store.writer()?;
-    let mut commit = |n| {
-        transact(&mut *writer, |tx| tx.put(main, &key(n), NewRecord::of(&VALUE)))
-            .map_err(|error: tokaido_store::TransactError<WriteError>| error)
-    };
+    let mut commit = |n| transact(&mut *writer, |tx| tx.put(main, &key(n), NewRecord::of(&VALUE)));
     // The first one makes the file of the log.
     commit(0)?;
     Took::timed(COMMITS, || {

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use tokaido_store::{
-    Clock, NewRecord, Store, WriteError, transact,
+    Clock, NewRecord, Store, transact,
     tree::{self, Options, SyncMode},
 };
 
@@ -46,8 +46,7 @@ pub(crate) fn sweep(place: &Place, records: u64, expired: u64) -> Outcome<Took> 
                 let at = (n % every == 0).then_some(2_000 + n % 1_000);
                 transaction.put(main, &key(n), NewRecord::of(&VALUE).expiring(at))
             })
-        })
-        .map_err(|error: tokaido_store::TransactError<WriteError>| error)?;
+        })?;
     }
     clock.0.store(10_000, Relaxed);
     Took::timed(expired, || {

@@ -3,7 +3,7 @@
 use std::{fs, ops::ControlFlow, path::Path};
 
 use tokaido_store::{
-    DatabaseId, NewRecord, ScanRange, Scanner, Store, WriteError, transact,
+    DatabaseId, NewRecord, ScanRange, Scanner, Store, transact,
     tree::{self, Options, SyncMode, TreeStore},
 };
 
@@ -22,7 +22,7 @@ const LARGE_MEMTABLE_BYTES: usize = 1 << 30;
 pub(crate) type Key = [u8; 16];
 
 /// Numbers in no order, the same on both sides: the finaliser of SplitMix64.
-fn scatter(n: u64) -> u64 {
+pub(crate) fn scatter(n: u64) -> u64 {
     let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     n ^ (n >> 31)
@@ -73,18 +73,8 @@ pub(crate) fn at_rest(place: &Place, keys: &[Key]) -> Outcome<TreeStore> {
 
 fn make_at_rest(directory: &Path, keys: &[Key]) -> Outcome {
     let store = tree::open(directory, options())?;
-    let main = store.database("main")?;
-    fill(&store, main, keys)?;
-    drop(store);
-    // With no room for a memtable, each group of transactions makes the last one's go to the base.
-    let store = tree::open(directory, Options { memtable_bytes: 1, ..options() })?;
-    let main = store.database("main")?;
-    let mut writer = store.writer()?;
-    for _ in 0..3 {
-        transact(&mut *writer, |tx| tx.put(main, &keys[0], NewRecord::of(&VALUE)))
-            .map_err(|error: tokaido_store::TransactError<WriteError>| error)?;
-    }
-    Ok(())
+    fill(&store, store.database("main")?, keys)?;
+    Ok(store.checkpoint()?)
 }
 
 pub(crate) fn get_from_base(place: &Place) -> Outcome<Took> {

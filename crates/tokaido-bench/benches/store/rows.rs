@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::Outcome;
+use crate::{Outcome, random::scatter};
 
 /// Names the file of the real list: five columns between TABs, the third being the key.
 pub(crate) const VARIABLE: &str = "TOKAIDO_BENCH_COMPANIES";
@@ -60,13 +60,6 @@ fn real(text: &str) -> Rows {
         (key.as_bytes().to_vec(), columns.join("\t").into_bytes())
     })
     .collect()
-}
-
-/// Numbers without an order (the finaliser of SplitMix64).
-fn scatter(n: u64) -> u64 {
-    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    n ^ (n >> 31)
 }
 
 /// As many rows as the real list has, some keys twice, names of about 24 bytes, values of about

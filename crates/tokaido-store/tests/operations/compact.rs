@@ -81,8 +81,9 @@ fn what_cannot_be_compacted_stays_as_it_is() {
         fs::write(&data, &whole).unwrap();
         damage(&data, page * 4096);
         // Opening trusts the pages of the directory; the check does not need to.
-        let is_damaged = !tree::check(&filled.path()).unwrap().is_sound();
-        let is_directory = tree::check(&filled.path()).unwrap().findings.iter().any(|finding| {
+        let report = tree::check(&filled.path()).unwrap();
+        let is_damaged = !report.is_sound();
+        let is_directory = report.findings.iter().any(|finding| {
             let text = finding.to_string();
             text.contains("directory")
                 || text.contains("names")
