@@ -1,5 +1,7 @@
 """Fixtures that all black-box tests share."""
 
+import subprocess
+
 import pytest
 from support import PROCEDURES, Server
 
@@ -33,3 +35,21 @@ def own_server(tmp_path):
     yield make
     for server in made:
         server.__exit__()
+
+
+@pytest.fixture
+def disk_of(tmp_path):
+    """Makes a disk of so many bytes, where that is permitted."""
+    disk = tmp_path / "disk"
+
+    def make(size_bytes):
+        disk.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "tmpfs", str(disk)]
+        done = subprocess.run(mount, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"mounting a small disk is not permitted here: {done.stderr.strip()}")
+        return disk
+
+    yield make
+    if disk.is_mount():
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)

@@ -35,6 +35,14 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def wait_until(condition, what):
+    """Waits for something that happens by itself."""
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} does not come"
+        time.sleep(0.01)
+
+
 class Server:
     """A running server. `start` may be called again after `stop` or `kill`, on the same data."""
 

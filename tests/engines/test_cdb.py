@@ -8,7 +8,7 @@ import time
 
 import pytest
 import redis
-from support import START_SECONDS_MAX, tokaido
+from support import tokaido, wait_until
 
 from .conftest import client_of, make_cdb
 
@@ -39,13 +39,6 @@ def test_what_writes_is_refused(engines, ports):
             ports.execute_command(*refused)
     assert engines.http("PUT", "/v1/db/ports/k", b"v")[0] == 405
     assert ports.flushall() and ports.dbsize() == 3
-
-
-def wait_until(condition, what):
-    deadline = time.monotonic() + START_SECONDS_MAX
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} does not come"
-        time.sleep(0.01)
 
 
 def test_a_damaged_file_is_refused_and_the_old_one_stays(engines, ports):

@@ -95,6 +95,12 @@ def start_and_kill(server, random_):
     server.kill()
 
 
+def check_files(server):
+    """What a kill has left is sound, before anybody opens it."""
+    sound = tokaido("check", server.directory)
+    assert sound.returncode == 0, sound.stdout + sound.stderr
+
+
 def check(server, writers, counters, rounds):
     client = server.redis()
     for writer in writers:
@@ -123,12 +129,12 @@ def test_no_answered_write_is_lost_when_the_server_is_killed(own_server, options
         if random_.random() < 0.25:
             start_and_kill(server, random_)
         if rounds:
-            sound = tokaido("check", server.directory)
-            assert sound.returncode == 0, f"round {rounds}: {sound.stdout}{sound.stderr}"
+            check_files(server)
         server.start()
         check(server, writers, counters, rounds)
         writers = run_and_kill(server, random_)
         answered += sum(writer.counted for writer in writers)
+    check_files(server)
     server.start()
     check(server, writers, counters, ROUNDS)
     print(f"{ROUNDS} kills, {answered} answered increments, none lost")
@@ -172,6 +178,7 @@ def test_a_transaction_is_there_as_a_whole_or_not_at_all(own_server, tmp_path, o
             pass
         killer.join()
         server.kill()
+        check_files(server)
         server.start()
         values = server.redis().fcall("both.get", 0)
         assert len(values) == 1, f"parts of several transactions: {values}"
