@@ -88,11 +88,11 @@ pub(crate) enum Error {
     #[error(transparent)]
     Backup(#[from] tree::BackupError),
     #[error(transparent)]
-    Restore(tree::RestoreError),
+    Restore(#[from] tree::RestoreError),
     #[error(transparent)]
-    Compact(tree::CompactError),
+    Compact(#[from] tree::CompactError),
     #[error(transparent)]
-    Salvage(tree::SalvageError),
+    Salvage(#[from] tree::SalvageError),
     #[error(transparent)]
     CdbOpen(#[from] cdb::OpenError),
     #[error("{}: {source}", path.display())]
@@ -107,7 +107,12 @@ impl Error {
     /// The exit code that tells this kind of error from others.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Config(_) | Self::Check(_) => EXIT_USAGE,
+            Self::Usage(_)
+            | Self::Config(_)
+            | Self::Check(_)
+            | Self::Restore(tree::RestoreError::Check(_))
+            | Self::Salvage(tree::SalvageError::Check(_))
+            | Self::Compact(tree::CompactError::Check(_)) => EXIT_USAGE,
             _ => EXIT_FAILED,
         }
     }
@@ -149,33 +154,6 @@ impl From<OpenError> for Error {
         match error {
             OpenError::Locked { directory } => Self::Held { directory },
             error => Self::Open(error),
-        }
-    }
-}
-
-impl From<tree::RestoreError> for Error {
-    fn from(error: tree::RestoreError) -> Self {
-        match error {
-            tree::RestoreError::Check(error) => error.into(),
-            error => Self::Restore(error),
-        }
-    }
-}
-
-impl From<tree::SalvageError> for Error {
-    fn from(error: tree::SalvageError) -> Self {
-        match error {
-            tree::SalvageError::Check(error) => error.into(),
-            error => Self::Salvage(error),
-        }
-    }
-}
-
-impl From<tree::CompactError> for Error {
-    fn from(error: tree::CompactError) -> Self {
-        match error {
-            tree::CompactError::Check(error) => error.into(),
-            error => Self::Compact(error),
         }
     }
 }

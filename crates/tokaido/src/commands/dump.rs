@@ -78,7 +78,7 @@ pub(crate) fn dump(args: &DumpArgs) -> Result<ExitCode, Error> {
 }
 
 /// Names the stream that a write failed on.
-fn stream_error(error: Error, name: impl Fn(io::Error) -> Error) -> Error {
+pub(super) fn stream_error(error: Error, name: impl Fn(io::Error) -> Error) -> Error {
     match error {
         Error::Unwritable(UnwritableRow::Io(source)) => name(source),
         error => error,
@@ -134,11 +134,7 @@ fn dump_store<W: Write>(
     let mut row = Row::default();
     let mut written = Ok(());
     scanner.visit(&mut *snapshot, |entry| {
-        row.clear();
-        row.key.extend_from_slice(entry.key);
-        row.value.extend_from_slice(entry.record.value);
-        row.flags = entry.record.flags;
-        row.expires_at_ms = entry.record.expires_at_ms;
+        row.set(&entry);
         written = writer.write(&row);
         progress.row(writer.rows());
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

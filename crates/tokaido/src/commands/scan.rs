@@ -3,18 +3,19 @@
 use std::{
     ffi::OsString,
     io::{self, BufWriter, Write},
-    ops::Bound,
+    ops::{Bound, ControlFlow},
     os::unix::ffi::OsStrExt,
     process::ExitCode,
 };
 
 use tokaido_store::{DatabaseId, Direction, ScanRange, Scanner, Store};
 
+use super::dump::stream_error;
 use crate::{
     client::{ClientError, Server},
     endpoint::{Endpoint, EndpointArgs, Missing, find_database, open_store},
     error::Error,
-    formats::{Format, Options, Row, RowReader, RowWriter, UnwritableRow},
+    formats::{Format, Options, Row, RowReader, RowWriter},
     http::{HttpClient, percent_encode, refusal},
 };
 
@@ -25,7 +26,7 @@ const PAGE_RECORDS: usize = 1_000;
 ///
 /// They come in the order of their keys, which is that of their bytes, or with --reverse from the
 /// end. Bounds narrow each other. The format is that of `tokaido dump`; the default is a line for
-/// each record, key TAB value, with \\ \t \n \r and \xHH for the bytes that a line cannot hold.
+/// each record, key TAB value, with \\ \t \n and \r for the bytes that a line cannot hold.
 ///
 /// With --dir the scan is of one moment. With --connect others may write meanwhile, and JSON lines
 /// lack flags and expiry.
@@ -86,10 +87,7 @@ pub(crate) fn scan(args: &ScanArgs) -> Result<ExitCode, Error> {
         }
         Endpoint::Server(server) => scan_server(&server, args, writer),
     };
-    scanned.map_err(|error| match error {
-        Error::Unwritable(UnwritableRow::Io(source)) => Error::Stdout(source),
-        error => error,
-    })?;
+    scanned.map_err(|error| stream_error(error, Error::Stdout))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -102,14 +100,13 @@ fn scan_store<W: Write>(
     let mut snapshot = store.snapshot()?;
     let mut scanner = Scanner::new(database, args.range(), args.limit.unwrap_or(usize::MAX));
     let mut row = Row::default();
-    while let Some(entry) = scanner.next(&mut *snapshot)? {
-        row.clear();
-        row.key.extend_from_slice(entry.key);
-        row.value.extend_from_slice(entry.record.value);
-        row.flags = entry.record.flags;
-        row.expires_at_ms = entry.record.expires_at_ms;
-        writer.write(&row).map_err(Error::Unwritable)?;
-    }
+    let mut written = Ok(());
+    scanner.visit(&mut *snapshot, |entry| {
+        row.set(&entry);
+        written = writer.write(&row);
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    written.map_err(Error::Unwritable)?;
     writer.finish().map(drop).map_err(|error| Error::Unwritable(error.into()))
 }
 

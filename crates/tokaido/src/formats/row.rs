@@ -1,6 +1,6 @@
 //! One record on its way in or out, and why a line did not become one.
 
-use tokaido_store::limits;
+use tokaido_store::{Entry, limits};
 
 /// A record as a file holds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,15 @@ impl Row {
         self.value.clear();
         self.flags = 0;
         self.expires_at_ms = None;
+    }
+
+    /// Takes an entry of a scan in place of what was there.
+    pub(crate) fn set(&mut self, entry: &Entry<'_>) {
+        self.clear();
+        self.key.extend_from_slice(entry.key);
+        self.value.extend_from_slice(entry.record.value);
+        self.flags = entry.record.flags;
+        self.expires_at_ms = entry.record.expires_at_ms;
     }
 
     /// Checks what the store would refuse, so that it is one bad line and not a failed transaction.

@@ -17,7 +17,7 @@ pub(crate) enum UnwritableRow {
 #[derive(Clone, Copy)]
 enum Form {
     Whole(Format),
-    /// The key as `pairs` writes it.
+    /// The key, with the escapes of `pairs`.
     Key,
 }
 
