@@ -22,10 +22,10 @@ end
 
 -- Fetches the next page that has something of the range in it; tells whether there is one.
 local function load_page(state)
-  local keys, values, count = {}, {}, 0
+  local keys, values, count, with_values = {}, {}, 0, state.with_values
   while count == 0 do
     if state.is_over then return false end
-    local code = page_load(context, state.index, state.cursor, PAGE_RECORDS)
+    local code = page_load(context, state.index, state.cursor, PAGE_RECORDS, with_values and YES or NO)
     -- The level is that of the loop: fail, load_page, advance, the iterator, the loop.
     if code ~= YES and code ~= NO then fail(5) end
     state.is_over = code == NO
@@ -35,7 +35,7 @@ local function load_page(state)
       if is_within(state, key) then
         count = count + 1
         keys[count] = key
-        if state.with_values then values[count] = ffi_string(reply.data, reply.data_len) end
+        if with_values then values[count] = ffi_string(reply.data, reply.data_len) end
       end
     end
   end

@@ -140,6 +140,7 @@ fn a_refused_write_to_a_cache_does_not_poison_the_transaction() {
     let body = "
         tx.main:put('k', 'v')
         assert(not pcall(tx.hot.put, tx.hot, 'big', ('x'):rep(2^20)))
+        assert(not pcall(tx.hot.append, tx.hot, 'big', ('x'):rep(2^20)))
         assert(not pcall(tx.hot.put, tx.hot, '', 'v'))
         assert(not pcall(tx.ports.put, tx.ports, 'k', 'v'))";
     let mut bed = Bed::one(&write_body(body));

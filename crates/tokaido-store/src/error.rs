@@ -106,6 +106,16 @@ pub enum WriteError {
         /// The length of the value that was given.
         len: usize,
     },
+    /// The record is longer than this cache takes.
+    #[error(
+        "this cache takes records of at most {max} bytes, this one has {len}; raise its `bytes_max`, lower its `shards`, or split the value over several keys"
+    )]
+    RecordTooLarge {
+        /// The bytes the record would take, with its header.
+        len: usize,
+        /// The bytes a record may take: half of a shard.
+        max: usize,
+    },
     /// The transaction writes more than one may.
     #[error("one transaction may write {writes} records and {bytes} bytes, this one wants more; split the work", writes = limits::TRANSACTION_WRITES_MAX, bytes = limits::TRANSACTION_BYTES_MAX)]
     TransactionTooLarge,
@@ -115,7 +125,7 @@ pub enum WriteError {
     )]
     ReadOnly,
     /// The record changed between being read and being written, again and again.
-    #[error("others changed the record each time it was to be written; nothing was, try again")]
+    #[error("others changed the record each time it was to be written; try again")]
     Raced,
     /// Another writer is at work: a store has one at a time.
     #[error("the store has a writer already; wait until it is dropped")]

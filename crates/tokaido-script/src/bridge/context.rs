@@ -111,9 +111,10 @@ impl From<WriteError> for Fault {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Read(error) => error.into(),
-            WriteError::ValueLength { .. } | WriteError::ReadOnly | WriteError::Raced => {
-                Self::refused(error)
-            }
+            WriteError::ValueLength { .. }
+            | WriteError::RecordTooLarge { .. }
+            | WriteError::ReadOnly
+            | WriteError::Raced => Self::refused(error),
             _ => Self::Poisoned(error.to_string()),
         }
     }

@@ -101,7 +101,7 @@ pub(crate) fn functions() -> Vec<Function> {
         many::many_run(int);
         many::many_next();
         many::all_run(int, bytes, len);
-        pages::page_load(int, double, int);
+        pages::page_load(int, double, int, int);
         pages::page_next();
         scan::scan_ahead(int, bytes, len, bytes, len, int);
         write::put(int, bytes, len, bytes, len);

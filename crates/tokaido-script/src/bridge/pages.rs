@@ -14,13 +14,14 @@ pub(crate) struct Page {
     at: usize,
 }
 
-/// Loads about `records` entries from a cursor on. The reply's number is the cursor to go on with;
+/// Loads about `records` entries from a cursor on, their values only if `has_values` is `YES`. The reply's number is the cursor to go on with;
 /// the code is `NO` if there is none.
 pub(super) unsafe extern "C" fn page_load(
     context: *mut Context,
     index: i32,
     cursor: f64,
     records: i32,
+    has_values: i32,
 ) -> i32 {
     // SAFETY: called from Lua with the VM's context.
     unsafe {
@@ -34,9 +35,10 @@ pub(super) unsafe extern "C" fn page_load(
             let records = usize::try_from(records).unwrap_or(0);
             // Cursors are below 2^52, which a double holds exactly.
             let next = transaction.page(id, cursor as u64, records, &mut |entry| {
+                let value = if has_values == YES { entry.record.value } else { &[] };
                 page.bytes.extend_from_slice(entry.key);
-                page.bytes.extend_from_slice(entry.record.value);
-                page.lens.push((entry.key.len(), entry.record.value.len()));
+                page.bytes.extend_from_slice(value);
+                page.lens.push((entry.key.len(), value.len()));
             })?;
             context.reply.number = next.unwrap_or(0) as f64;
             Ok(if next.is_some() { YES } else { NO })

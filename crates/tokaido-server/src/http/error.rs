@@ -134,9 +134,9 @@ impl From<WriteError> for HttpError {
     fn from(error: WriteError) -> Self {
         let status = match error {
             WriteError::Read(error) => return error.into(),
-            WriteError::ValueLength { .. } | WriteError::TransactionTooLarge => {
-                StatusCode::PAYLOAD_TOO_LARGE
-            }
+            WriteError::ValueLength { .. }
+            | WriteError::RecordTooLarge { .. }
+            | WriteError::TransactionTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             WriteError::Poisoned { .. } | WriteError::Raced => StatusCode::SERVICE_UNAVAILABLE,
             WriteError::ReadOnly => {
                 return Self { message: error.to_string(), ..Self::method(&["GET", "HEAD"]) };

@@ -56,10 +56,11 @@ the call remains in the data.
 - `HELLO` is refused between `MULTI` and `EXEC`, and `CLIENT TRACKING ON` everywhere. `CONFIG` only
   reads.
 - A session that has not given the password is told nothing but that, even for unknown commands.
-- On a cache, what writes runs on the worker, at once and without a transaction: `WATCH` and `MSETNX`
-  are refused, and `EXEC` does not take it back. A constant database refuses what writes; `FLUSHALL`
-  leaves it as it is. Neither has an order of keys, and their cursors do not run out, except where a
-  constant database is replaced meanwhile. See cache.md and cdb.md.
+- On a cache, what writes to it alone (not `COPY`, `MOVE`, `FLUSHALL`) runs on the worker, at once and
+  without a transaction: `WATCH` and `MSETNX` are refused, and `EXEC` does not take it back. A constant
+  database refuses what writes; `FLUSHALL` leaves it as it is. Neither has an order of keys, and their
+  cursors do not run out, except where a constant database is replaced meanwhile. See cache.md and
+  cdb.md.
 - All values are strings: there are no lists, hashes, sets, or streams.
 ";
 

@@ -134,7 +134,7 @@ fn replication(shared: &Shared) -> Lines {
     ]
 }
 
-/// The databases that hold something: those with a number under the name that Redis gives them, or
+/// The databases that hold something, and those of another engine than `tree`: those with a number under the name that Redis gives them, or
 /// those with a name.
 fn keyspace(
     shared: &Shared,
@@ -148,20 +148,17 @@ fn keyspace(
             continue;
         }
         let DatabaseStatistics { records, key_bytes, value_bytes } = tx.statistics(id)?;
-        if records == 0 {
+        let engine = engine(shared.store().engine(id));
+        // A cache that is empty has numbers all the same.
+        if records == 0 && engine.is_empty() {
             continue;
         }
         lines.push(match number {
-            Some(n) => (format!("db{n}"), format!("keys={records},expires=0,avg_ttl=0")),
-            None => {
-                let engine = engine(shared.store().engine(id));
-                (
-                    name,
-                    format!(
-                        "keys={records},key_bytes={key_bytes},value_bytes={value_bytes}{engine}"
-                    ),
-                )
-            }
+            Some(n) => (format!("db{n}"), format!("keys={records},expires=0,avg_ttl=0{engine}")),
+            None => (
+                name,
+                format!("keys={records},key_bytes={key_bytes},value_bytes={value_bytes}{engine}"),
+            ),
         });
     }
     Ok(lines)

@@ -65,7 +65,7 @@ impl From<CacheError> for WriteError {
         match error {
             CacheError::KeyLength { len } => ReadError::KeyLength { len }.into(),
             CacheError::ValueLength { len } => Self::ValueLength { len },
-            CacheError::RecordTooLarge { .. } => Self::Engine { message: error.to_string() },
+            CacheError::RecordTooLarge { len, max } => Self::RecordTooLarge { len, max },
         }
     }
 }
