@@ -62,10 +62,14 @@ impl Signal {
         self.changed.notify_all();
     }
 
-    /// Waits until the job is done. Gives up if it cannot be done.
+    /// Waits until the job is done. Gives up if it cannot be done, or nobody is left to do it.
     pub(super) fn wait_for_checkpoint(&self) -> Result<(), WriteError> {
         let mut state = lock(&self.state);
         while state.job.is_some() {
+            if state.is_stopping {
+                let message = "the store was closed; drop its writer and open it again".to_owned();
+                return Err(WriteError::Engine { message });
+            }
             if let Some(why) = &state.failure {
                 let message = format!("the memtable is full and the last checkpoint failed: {why}");
                 return Err(WriteError::Engine { message });
@@ -73,6 +77,10 @@ impl Signal {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         Ok(())
+    }
+
+    fn is_stopping(&self) -> bool {
+        lock(&self.state).is_stopping
     }
 
     fn stop(&self) {
@@ -122,10 +130,12 @@ impl Signal {
     }
 }
 
-/// Starts the keeper, unless it runs. Many lives of a store are too short to need one.
+/// Starts the keeper, unless it runs, or was told to stop: a writer that outlives its store gets no
+/// other one. Many lives of a store are too short to need one.
 pub(super) fn start_keeper(shared: &Arc<Shared>) -> io::Result<()> {
     let mut keeper = lock(&shared.keeper);
-    if keeper.is_none() {
+    // Under the lock: `stop_keeper` looks for the keeper after it has told it to stop.
+    if keeper.is_none() && !shared.signal.is_stopping() {
         let shared = Arc::clone(shared);
         let thread = thread::Builder::new().name("tokaido-keeper".to_owned());
         *keeper = Some(thread.spawn(move || keep(&shared))?);

@@ -1,8 +1,12 @@
 //! What the store refuses, and that it goes on afterwards.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
 
-use crate::support::{Engine, TestClock, TreeEngine};
+use crate::support::{Engine, TestClock, TreeEngine, fast_directory};
 use tokaido_store::{
     DatabaseError, NewRecord, OpenError, ReadError, Store, TransactError, WriteError, limits,
     transact, tree,
@@ -134,6 +138,34 @@ fn a_snapshot_outlives_its_store() {
     assert_eq!(snapshot.get(main, b"k").unwrap().unwrap().value, b"v");
 }
 
+/// Nobody runs checkpoints any more, so its memtables cannot be emptied.
+#[test]
+fn a_writer_that_outlives_its_store_is_told_so_once_its_memtables_are_full() {
+    let directory = fast_directory();
+    // A memtable is full after each group.
+    let options = tree::Options { memtable_bytes: 0, ..tree::Options::default() };
+    let (sender, receiver) = mpsc::channel();
+    let (path, same) = (directory.path().to_owned(), options.clone());
+    thread::spawn(move || {
+        let store = tree::open(&path, same).unwrap();
+        let main = store.database("main").unwrap();
+        let mut writer = store.writer().unwrap();
+        drop(store);
+        let mut put = |n: u64| {
+            transact(&mut *writer, |tx| tx.put(main, &n.to_be_bytes(), NewRecord::of(b"v")))
+        };
+        let refused = (0..10).find_map(|n| Some((n, put(n).err()?)));
+        drop(writer);
+        sender.send(refused)
+    });
+    let refused = receiver.recv_timeout(Duration::from_secs(30)).expect("it waits for nobody");
+    let (written, error) = refused.expect("two memtables take two groups");
+    assert!(error.to_string().contains("the store was closed"), "{error}");
+    let store = tree::open(directory.path(), options).unwrap();
+    let main = store.database("main").unwrap();
+    assert_eq!(store.snapshot().unwrap().statistics(main).unwrap().records, written);
+}
+
 /// What a snapshot costs does not grow with its age: it sees two memtables, and no more of them.
 #[test]
 fn a_long_snapshot_holds_two_memtables_at_most() {
@@ -173,7 +205,7 @@ fn a_long_snapshot_holds_two_memtables_at_most() {
     while store.usage().held_bytes > 0 {
         waits += 1;
         assert!(waits < 1000, "{:?}", store.usage());
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
 }
 
