@@ -19,6 +19,12 @@ use super::{
     view::View,
 };
 
+/// A memtable is made for at most one node for this many of the bytes that it may take. An index
+/// takes up to 32 bytes for each node that it is made for, so that it has at most a quarter of them:
+/// after a group that exceeded the limit by far, the next memtable would be full before the first
+/// write. The smallest nodes take about as much, so what was within the limit is not cut.
+const BYTES_PER_NODE_MIN: usize = 128;
+
 /// What the writer has, and leaves to the next one.
 pub(super) struct Seat {
     pub(super) memtable: MemtableWriter,
@@ -137,7 +143,8 @@ impl TreeWriter {
         let keep_from = self.log.begin_segment(self.shared.log_place()).map_err(untried)?;
         // The next one will hold about as much.
         let len = self.open_transaction().memtable.table().len();
-        let memtable = Memtable::create(len);
+        let len_max = self.shared.options.memtable_bytes / BYTES_PER_NODE_MIN;
+        let memtable = Memtable::create(len.min(len_max));
         let (flushed, shared) = (self.flushed, Arc::clone(&self.shared));
         let transaction = self.open_transaction();
         let active = Arc::clone(memtable.table());
@@ -303,5 +310,36 @@ impl Drop for TreeWriter {
             next_tree,
             trees: are_trees_known.then_some(trees),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        NewRecord, Store, transact,
+        tree::{self, Options, SyncMode},
+    };
+
+    #[test]
+    fn a_memtable_after_one_that_held_far_too_much_is_not_full_from_the_start() {
+        const MEMTABLE_BYTES: usize = 2 << 20;
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options {
+            memtable_bytes: MEMTABLE_BYTES,
+            sync: SyncMode::Os,
+            size_max: 1 << 30,
+            ..Options::default()
+        };
+        let store = tree::open(directory.path(), options).unwrap();
+        let main = store.database("main").unwrap();
+        let mut writer = store.writer().unwrap();
+        transact(&mut *writer, |tx| {
+            (0..100_000u32).try_for_each(|n| tx.put(main, &n.to_be_bytes(), NewRecord::of(b"")))
+        })
+        .unwrap();
+        let bytes = || store.shared().tables().active.bytes();
+        assert!(bytes() > 2 * MEMTABLE_BYTES, "{} bytes", bytes());
+        writer.begin().unwrap();
+        assert!(bytes() < MEMTABLE_BYTES, "{} bytes", bytes());
     }
 }
