@@ -71,7 +71,7 @@ impl Signal {
                 return Err(WriteError::Engine { message });
             }
             if let Some(why) = &state.failure {
-                let message = format!("the memtable is full and the last checkpoint failed: {why}");
+                let message = format!("the last checkpoint failed: {why}");
                 return Err(WriteError::Engine { message });
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);

@@ -98,10 +98,15 @@ impl TreeWriter {
             if transaction.view.tables.frozen.is_none() {
                 return self.freeze();
             }
-            let waited = self.shared.signal.wait_for_checkpoint();
-            // The failure of the checkpoint may be one after which nothing is written.
-            waited.or_else(|error| self.shared.check_poison().and(Err(error)))?;
+            self.wait_for_checkpoint()?;
         }
+    }
+
+    /// Waits for the checkpoint under way.
+    fn wait_for_checkpoint(&self) -> Result<(), WriteError> {
+        let waited = self.shared.signal.wait_for_checkpoint();
+        // Its failure may be one after which nothing is written.
+        waited.or_else(|error| self.shared.check_poison().and(Err(error)))
     }
 
     /// Takes everything that was flushed into the base, if it takes at least `log_bytes_min` of
@@ -113,7 +118,7 @@ impl TreeWriter {
             self.open_transaction().follow_checkpoint()?;
             let view = &self.open_transaction().view;
             if view.tables.frozen.is_some() {
-                self.shared.signal.wait_for_checkpoint()?;
+                self.wait_for_checkpoint()?;
             } else if view.base.sequence() < self.flushed && self.log.bytes() >= log_bytes_min {
                 self.freeze()?;
             } else {
@@ -316,9 +321,27 @@ impl Drop for TreeWriter {
 #[cfg(test)]
 mod tests {
     use crate::{
-        NewRecord, Store, transact,
-        tree::{self, Options, SyncMode},
+        NewRecord, Store, WriteError, transact,
+        tree::{self, Options, SyncMode, catalog::EXPIRY_TREE},
     };
+
+    #[test]
+    fn a_checkpoint_after_which_nothing_is_written_says_so_to_who_asked_for_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options { size_max: 1 << 30, ..Options::default() };
+        let store = tree::open(directory.path(), options).unwrap();
+        let main = store.database("main").unwrap();
+        let mut writer = store.writer().unwrap();
+        transact(&mut *writer, |tx| tx.put(main, b"k", NewRecord::of(b"v"))).unwrap();
+        drop(writer);
+        // Past everything that checks it, a record of no known kind.
+        let mut seat = store.shared().take_seat().unwrap();
+        let sequence = seat.sequence;
+        seat.memtable.write(EXPIRY_TREE, b"k", Some([b"\xff", b""]), sequence, |_| {});
+        store.shared().give_seat_back(seat);
+        let error = store.checkpoint().unwrap_err();
+        assert!(matches!(error, WriteError::Poisoned { .. }), "{error}");
+    }
 
     #[test]
     fn a_memtable_after_one_that_held_far_too_much_is_not_full_from_the_start() {
