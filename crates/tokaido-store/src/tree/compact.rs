@@ -167,7 +167,9 @@ impl<'d> Compaction<'d> {
             copy_still(self.directory, &file).map_err(|error| self.io(error.into()))?;
             file.sync_all().map_err(|error| self.io(error))?;
             // A copy that tells another store, or another checkpoint, shall not take the place.
-            if survey_base(&path) != survey_base(&self.directory.join(DATA_FILE)) {
+            let survey =
+                |path: &Path| survey_base(path).map_err(|what| self.io(io::Error::other(what)));
+            if survey(&path)? != survey(&self.directory.join(DATA_FILE))? {
                 let what = "the copy is not what it was copied from; please report this as a bug";
                 return Err(self.io(io::Error::other(what)));
             }
@@ -250,6 +252,26 @@ mod tests {
         assert_eq!(records_after_a_kill(path), RECORDS as u64);
         compaction.replace().unwrap();
         assert_eq!(records_after_a_kill(path), RECORDS as u64);
+    }
+
+    #[test]
+    fn a_base_that_cannot_be_read_is_not_replaced_by_a_copy_that_cannot_either() {
+        let directory = store();
+        let compaction = Compaction::begin(directory.path()).unwrap();
+        // Of a later version: LMDB copies what it does not look into.
+        let data = directory.path().join(DATA_FILE);
+        let mut bytes = fs::read(&data).unwrap();
+        let (version_1, version_2) = (b"format\x01", b"format\x02");
+        let places: Vec<_> =
+            (0..bytes.len()).filter(|at| bytes[*at..].starts_with(version_1)).collect();
+        assert!(!places.is_empty());
+        for at in places {
+            bytes[at..at + version_2.len()].copy_from_slice(version_2);
+        }
+        fs::write(&data, bytes).unwrap();
+        let error = compaction.copy().unwrap_err();
+        assert!(error.to_string().contains("the unknown version 2"), "{error}");
+        assert!(!directory.path().join(COPY_FILE).exists());
     }
 
     #[test]
