@@ -6,13 +6,13 @@
 
 use std::{
     collections::HashMap,
-    ops::Bound,
+    ops::{Bound, Range},
     sync::{PoisonError, RwLock, RwLockReadGuard},
 };
 
 use crate::{DatabaseError, DatabaseId, Direction, ReadError, database, limits, record};
 
-use super::view::View;
+use super::{base::format::NO_TREE, view::View};
 
 /// The tree that holds the catalog: index of the database, u16 big-endian → tree u32, name.
 pub(super) const CATALOG_TREE: u32 = 0;
@@ -22,6 +22,9 @@ pub(super) const EXPIRY_TREE: u32 = 1;
 
 /// The first tree that a database can have.
 pub(super) const FIRST_TREE: u32 = 2;
+
+/// The trees that a database can have.
+pub(super) const DATABASE_TREES: Range<u32> = FIRST_TREE..NO_TREE;
 
 pub(super) fn catalog_key(index: usize) -> [u8; 2] {
     (index as u16).to_be_bytes()
@@ -60,8 +63,7 @@ pub(super) fn read_catalog(view: &View) -> Result<Vec<CatalogEntry>, ReadError> 
         let key = catalog_key(index);
         let Some(stored) = view.find(CATALOG_TREE, &key)? else { continue };
         let entry = parse(&key, record::decode(stored)?.value);
-        // The trees before are the store's own, and the last number leaves none for the next.
-        let entry = entry.filter(|entry| (FIRST_TREE..u32::MAX).contains(&entry.tree));
+        let entry = entry.filter(|entry| DATABASE_TREES.contains(&entry.tree));
         entries.push(entry.ok_or_else(damaged)?);
     }
     Ok(entries)

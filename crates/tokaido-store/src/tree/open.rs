@@ -7,8 +7,11 @@ use crate::{OpenError, ReadError, WriteError, limits, record};
 use super::{
     DirectoryStorage, LogStorage, Options, SyncMode, TreeStore,
     accounts::{Accounts, Changes},
-    base::{Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION, LmdbError},
-    catalog::{self, FIRST_TREE, Names, read_catalog},
+    base::{
+        Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION, LmdbError,
+        format::NO_TREE,
+    },
+    catalog::{self, EXPIRY_TREE, FIRST_TREE, Names, read_catalog},
     checkpoint, compact, expiry,
     lock::{LOCK_FILE, LockError, StoreLock},
     log::{LogEnd, LogPlace, Operation, Recovered, RecoveryError, operations, recover},
@@ -205,7 +208,7 @@ impl Replay {
 
     fn operation(&mut self, sequence: u64, operation: &Operation<'_>) -> Result<(), WriteError> {
         let Operation { tree, key, record } = *operation;
-        check(operation)?;
+        check_operation(operation)?;
         self.next_tree = self.next_tree.max(tree + 1);
         let parts = record.map(|record| [&[][..], record]);
         self.changes.write(&mut self.memtable, tree, key, parts, sequence)?;
@@ -215,21 +218,27 @@ impl Replay {
 
 /// Whether an operation can be carried out at all, and what it writes be read: a log whose sums are
 /// right may still come from somebody else.
-fn check(operation: &Operation<'_>) -> Result<(), WriteError> {
-    // Entries of the expiry index have the longest keys.
-    const KEY_LEN_MAX: usize = expiry::ENTRY_HEAD_LEN + limits::KEY_LEN_MAX;
+pub(super) fn check_operation(operation: &Operation<'_>) -> Result<(), ReadError> {
     let Operation { tree, key, record } = *operation;
-    if !(1..=KEY_LEN_MAX).contains(&key.len()) {
-        return Err(ReadError::KeyLength { len: key.len() }.into());
-    }
-    if tree == u32::MAX {
-        let what = "a tree has a number that none can have".to_owned();
-        return Err(ReadError::Damaged { what }.into());
+    check_key(tree, key)?;
+    if tree == NO_TREE {
+        return Err(ReadError::Damaged {
+            what: "a tree has a number that none can have".to_owned(),
+        });
     }
     let value = record.map(record::decode).transpose()?.map(|record| record.value);
     let is_entry = |value| catalog::parse(key, value).is_some();
     if tree == catalog::CATALOG_TREE && !value.is_none_or(is_entry) {
-        return Err(ReadError::Damaged { what: "the catalog".to_owned() }.into());
+        return Err(ReadError::Damaged { what: "the catalog".to_owned() });
     }
     Ok(())
+}
+
+/// Whether a tree can have a key.
+pub(super) fn check_key(tree: u32, key: &[u8]) -> Result<(), ReadError> {
+    let head_len = if tree == EXPIRY_TREE { expiry::ENTRY_HEAD_LEN } else { 0 };
+    match (1..=head_len + limits::KEY_LEN_MAX).contains(&key.len()) {
+        true => Ok(()),
+        false => Err(ReadError::KeyLength { len: key.len() }),
+    }
 }

@@ -16,6 +16,9 @@ use crate::DatabaseStatistics;
 /// The version of all files of a store. One with another version is not opened.
 pub(in crate::tree) const FORMAT_VERSION: u32 = 1;
 
+/// The number that no tree has, since it would leave none for the next.
+pub(in crate::tree) const NO_TREE: u32 = u32::MAX;
+
 pub(in crate::tree) const BASE: &str = "base";
 pub(in crate::tree) const FORMAT_KEY: &[u8] = b"format";
 pub(in crate::tree) const STORE_KEY: &[u8] = b"store";

@@ -126,6 +126,9 @@ impl Base {
         if trees.iter().any(|(_, entry)| entry.slot as usize >= slots.len()) {
             return Err(BaseOpenError::Damaged("a tree without a slot"));
         }
+        if trees.iter().any(|(tree, _)| *tree == format::NO_TREE) {
+            return Err(BaseOpenError::Damaged("a tree has a number that none can have"));
+        }
         let trees = trees.into_iter().map(|(tree, entry)| (tree, entry.statistics)).collect();
         txn.commit()?;
         let slots = RwLock::new(slots);

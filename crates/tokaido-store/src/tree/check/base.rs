@@ -149,7 +149,9 @@ fn directory_entry(
         format::STORE_KEY if number.is_some() => survey.store = number,
         format::SEQUENCE_KEY if number.is_some() => survey.sequence = number.unwrap_or(0),
         key => match (format::parse_tree_key(key), TreeEntry::decode(&entry.value)) {
-            (Some(tree), Some(entry)) => drop(slots.insert(tree, entry)),
+            (Some(tree), Some(entry)) if tree != format::NO_TREE => {
+                slots.insert(tree, entry);
+            }
             _ => {
                 let what = format!("its directory has a damaged entry \"{}\"", key.escape_ascii());
                 directory_finding(report, &what);

@@ -9,7 +9,7 @@ use crate::{
             long_key,
             pages::{Finder, PageFile, PageSet},
         },
-        catalog::{self, CATALOG_TREE, CatalogEntry, EXPIRY_TREE},
+        catalog::{self, CATALOG_TREE, CatalogEntry, DATABASE_TREES, EXPIRY_TREE},
         expiry,
     },
 };
@@ -98,8 +98,8 @@ impl Examination<'_> {
             if database::check_database_name(name).is_err() {
                 self.add(format!("database {index} has the impossible name {name:?}"));
             }
-            if *tree <= EXPIRY_TREE {
-                self.add(format!("database {name} has a tree of the store itself"));
+            if !DATABASE_TREES.contains(tree) {
+                self.add(format!("database {name} has tree {tree}, which none can have"));
             }
             if let Some(other) = names.insert(name, index) {
                 self.add(format!("databases {other} and {index} are both called {name}"));

@@ -3,12 +3,13 @@
 use std::{collections::BTreeMap, path::Path};
 
 use crate::{
-    OpenError, record,
+    OpenError,
     tree::{
         base::FORMAT_VERSION,
         log::{
             DirectoryStorage, LogStorage, RecoveryError, Tear, count_behind, operations, read_log,
         },
+        open::check_operation,
     },
 };
 
@@ -38,8 +39,8 @@ impl Overlay {
         // All or nothing: a transaction that is damaged in its middle must not be there in part.
         let operations: Option<Vec<_>> = operations(bytes).collect();
         let operations = operations.ok_or("a transaction does not hold what it says")?;
-        for record in operations.iter().filter_map(|operation| operation.record) {
-            record::decode(record).map_err(|error| error.to_string())?;
+        for operation in &operations {
+            check_operation(operation).map_err(|error| error.to_string())?;
         }
         for operation in operations {
             let changes = self.trees.entry(operation.tree).or_default();

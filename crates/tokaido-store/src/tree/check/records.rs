@@ -3,13 +3,13 @@
 use std::{cmp::Ordering, collections::VecDeque};
 
 use crate::{
-    DatabaseStatistics, limits, record,
+    DatabaseStatistics, record,
     tree::{
         base::{
             long_key,
             pages::{PageFile, PageSet, Walk},
         },
-        catalog::EXPIRY_TREE,
+        open,
     },
 };
 
@@ -38,7 +38,7 @@ impl Place<'_> {
     }
 
     /// Gives every record of base and log to `live`, in the order of keys, and checks those of the
-    /// base on the way. Tells whether the base was readable.
+    /// base on the way; those of the log have been. Tells whether the base was readable.
     pub(super) fn walk(
         &self,
         pages: &mut PageSet,
@@ -60,7 +60,6 @@ impl Place<'_> {
                     live(report, &key, &stored);
                 }
             } else if let Some((key, Some(stored))) = changes.next() {
-                self.check_key(key, report);
                 live(report, key, stored);
             }
             if order != Ordering::Greater {
@@ -69,14 +68,6 @@ impl Place<'_> {
         }
         base.check_statistics(report);
         !base.is_damaged()
-    }
-
-    fn check_key(&self, key: &[u8], report: &mut CheckReport) {
-        // An entry of the expiry index has a time and a database before the key.
-        let len_max = limits::KEY_LEN_MAX + if self.tree == EXPIRY_TREE { 8 + 2 } else { 0 };
-        if key.is_empty() || key.len() > len_max {
-            report.add(self.record_finding(key, "no key has that length"));
-        }
     }
 }
 
@@ -162,7 +153,7 @@ impl<'a> BaseRecords<'a> {
             let (found, last) = (record.version, self.place.sequence);
             return Err(format!("transaction {found} wrote it, but the base has only {last}"));
         }
-        Ok(())
+        open::check_key(self.place.tree, key).map_err(|error| error.to_string())
     }
 
     /// Where everything could be read, the statistics must be right.

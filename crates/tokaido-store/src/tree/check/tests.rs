@@ -1,12 +1,12 @@
-//! Stores whose trees are sound, each for itself, but contradict each other: made by writing to the
-//! base past everything that keeps them together.
+//! Stores whose trees are sound, each for itself, but contradict each other, or whose log is whole
+//! and says what no store would: made by writing past everything that keeps them together.
 
-use std::{path::Path, sync::Arc};
+use std::{fs, io::Write, path::Path, sync::Arc};
 
 use tempfile::TempDir;
 
 use crate::{
-    DatabaseId, NewRecord, Store,
+    DatabaseId, NewRecord, OpenError, Store, limits,
     record::Header,
     transact,
     tree::{
@@ -14,6 +14,7 @@ use crate::{
         base::{Base, BaseOptions, Layer},
         catalog::{CATALOG_TREE, EXPIRY_TREE, FIRST_TREE, catalog_key, catalog_value},
         expiry,
+        log::{FrameBuilder, LOG_DIRECTORY, Operation},
     },
 };
 
@@ -47,6 +48,15 @@ fn change(directory: &Path, changes: &[Change<'_>]) {
 
 fn stored(value: &[u8], version: u64) -> Vec<u8> {
     [Header::new(&NewRecord::of(value), version).as_bytes(), value].concat()
+}
+
+/// Writes a transaction behind the log, its sums right.
+fn append(directory: &Path, (tree, key, record): Change<'_>) {
+    let mut frame = FrameBuilder::default();
+    frame.push(2, std::iter::once(Operation { tree, key, record }));
+    let segments = fs::read_dir(directory.join(LOG_DIRECTORY)).unwrap();
+    let last = segments.map(|segment| segment.unwrap().path()).max().unwrap();
+    fs::File::options().append(true).open(last).unwrap().write_all(frame.finish(1)).unwrap();
 }
 
 /// The findings after the base was changed so, as text.
@@ -102,21 +112,24 @@ fn a_tree_that_no_database_has_is_found() {
 fn a_catalog_that_contradicts_itself_is_found() {
     let entry = |tree, name| stored(&catalog_value(tree, name), 1);
     let (twice, bad) = (entry(FIRST_TREE, "main"), entry(EXPIRY_TREE, "a b"));
-    let (third, fourth) = (catalog_key(3), catalog_key(4));
+    let beyond = entry(u32::MAX, "beyond");
+    let [third, fourth, fifth] = [3, 4, 5].map(catalog_key);
     let mut found = findings(&[
         (CATALOG_TREE, &third, Some(&twice)),
         (CATALOG_TREE, &fourth, Some(&bad)),
+        (CATALOG_TREE, &fifth, Some(&beyond)),
         (CATALOG_TREE, b"long key", Some(&bad)),
     ]);
     found.retain(|finding| !finding.starts_with("database"));
     assert_eq!(
-        found[..5],
+        found[..6],
         [
             "the catalog, key \"long key\": it is no entry of a catalog",
             "data.mdb: databases 0 and 3 are both called main",
             "data.mdb: databases main and main have the same tree",
             "data.mdb: database 4 has the impossible name \"a b\"",
-            "data.mdb: database a b has a tree of the store itself",
+            "data.mdb: database a b has tree 1, which none can have",
+            "data.mdb: database beyond has tree 4294967295, which none can have",
         ]
     );
 }
@@ -128,4 +141,44 @@ fn a_record_from_the_future_or_of_an_unknown_kind_is_found() {
         found,
         ["database main, key \"late\": transaction 900 wrote it, but the base has only 1"]
     );
+}
+
+#[test]
+fn a_key_of_the_base_that_none_can_have_is_found() {
+    let found = findings(&[(FIRST_TREE, &[b'k'; limits::KEY_LEN_MAX + 1], Some(&stored(b"", 1)))]);
+    assert!(found[0].ends_with("a key has 1 to 4096 bytes, this one has 4097"), "{found:?}");
+}
+
+/// Whatever opening refuses a check finds.
+#[test]
+fn what_cannot_be_opened_is_found() {
+    let record = stored(b"v", 2);
+    let long = [b'k'; limits::KEY_LEN_MAX + 1];
+    let changes: [Change<'_>; 7] = [
+        (FIRST_TREE, b"", None),
+        (FIRST_TREE, &long, Some(&record)),
+        (EXPIRY_TREE, &[b'k'; limits::KEY_LEN_MAX + 11], Some(&record)),
+        (FIRST_TREE, b"k", Some(b"\xff")),
+        (u32::MAX, b"k", None),
+        (CATALOG_TREE, &catalog_key(1), Some(&record)),
+        (CATALOG_TREE, b"long key", Some(&stored(&catalog_value(FIRST_TREE, "a"), 2))),
+    ];
+    for change in changes {
+        let directory = store();
+        append(directory.path(), change);
+        let report = tree::check(directory.path()).unwrap();
+        let opened = tree::open(directory.path(), Options::default()).map(drop);
+        let Err(OpenError::Damaged { what, .. }) = opened else { panic!("{change:?} is opened") };
+        let found = report.findings.iter().map(Finding::to_string).collect::<Vec<_>>();
+        assert_eq!(found, [what], "{change:?}");
+    }
+}
+
+#[test]
+fn a_tree_of_a_number_that_none_can_have_is_found() {
+    let directory = store();
+    change(directory.path(), &[(u32::MAX, b"k", Some(&stored(b"v", 1)))]);
+    assert!(!tree::check(directory.path()).unwrap().is_sound());
+    let opened = tree::open(directory.path(), Options::default()).map(drop);
+    assert!(matches!(opened, Err(OpenError::Damaged { .. })), "{opened:?}");
 }

@@ -60,7 +60,7 @@ impl FrameBuilder {
     }
 
     /// The frame, ready to be written. [`clear`](Self::clear) begins the next.
-    pub(super) fn finish(&mut self, durable_sequence: u64) -> &[u8] {
+    pub(in crate::tree) fn finish(&mut self, durable_sequence: u64) -> &[u8] {
         let payload_len = self.bytes.len() - HEADER_LEN;
         self.bytes[0..4].copy_from_slice(&MAGIC);
         self.bytes[8..16].copy_from_slice(&(payload_len as u64).to_le_bytes());
