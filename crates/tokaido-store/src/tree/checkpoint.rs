@@ -172,7 +172,7 @@ fn try_checkpoint(shared: &Shared, job: &Job) -> Result<(), String> {
     shared.check_poison().map_err(|error| error.to_string())?;
     // A panic must not leave writers waiting for a thread that is gone.
     let result = panic::catch_unwind(AssertUnwindSafe(|| checkpoint(shared, job)));
-    let (why, is_full) = match result {
+    let (why, may_try_again) = match result {
         Ok(Ok(())) => return Ok(()),
         // LMDB tells a write that was cut short, for want of room, by another error.
         Ok(Err(error)) => {
@@ -180,9 +180,10 @@ fn try_checkpoint(shared: &Shared, job: &Job) -> Result<(), String> {
             let remedy = if is_full { error.remedy() } else { "see to the disk" };
             (format!("{error}; {remedy}"), is_full)
         }
+        // Doing it again harms nothing, even if it was committed before it panicked.
         Err(_) => ("it panicked; please report this as a bug".to_owned(), true),
     };
-    if is_full && !shared.base.is_given_up() {
+    if may_try_again && !shared.base.is_given_up() {
         tracing::error!(why, "a checkpoint failed and will be tried again");
     } else {
         // A sync that failed is not asked again, here as in the log.
