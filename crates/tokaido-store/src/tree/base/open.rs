@@ -6,7 +6,7 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-use crate::{DatabaseStatistics, limits};
+use crate::{DatabaseStatistics, limits, tree::files};
 
 use super::{
     DATA_FILE,
@@ -78,7 +78,7 @@ fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), B
     txn.commit()?;
     drop(environment);
     fs::rename(place.join(DATA_FILE), path.join(DATA_FILE))?;
-    fs::File::open(path)?.sync_all()?;
+    files::sync_directory(path)?;
     fs::remove_dir_all(&place)?;
     Ok(())
 }

@@ -132,7 +132,7 @@ impl LogStorage for DirectoryStorage {
     }
 
     fn sync_directory(&self) -> io::Result<()> {
-        File::open(&self.directory)?.sync_all()
+        files::sync_directory(&self.directory)
     }
 }
 
