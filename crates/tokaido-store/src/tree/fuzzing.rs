@@ -6,21 +6,23 @@ use tempfile::TempDir;
 
 use crate::{Direction, NewRecord, OpenError, Store};
 
-use super::{Options, TreeStore, log::fuzzing::Memory, open};
+use super::{
+    Options, TreeStore,
+    base::DATA_FILE,
+    log::fuzzing::{Memory, log_of},
+    open,
+};
 
 pub use super::{
     base::fuzzing::check_base,
     log::fuzzing::{check_log, valid_sums},
 };
 
-/// The file of an empty base, and the header of its first segment.
+/// The file of an empty base, and the number of its store.
 struct Empty {
     base: Vec<u8>,
-    header: Vec<u8>,
+    store: u64,
 }
-
-const DATA_FILE: &str = "data.mdb";
-const SEGMENT_HEADER_LEN: usize = 48;
 
 fn directory() -> TempDir {
     let made = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
@@ -41,20 +43,19 @@ fn empty() -> &'static Empty {
     EMPTY.get_or_init(|| {
         let (directory, log) = (directory(), Memory::default());
         let store = open_with(directory.path(), &log, usize::MAX).expect("a new store");
-        write(&store);
+        let number = store.shared().base.store();
         drop(store);
         let base = fs::read(directory.path().join(DATA_FILE)).expect("a base");
-        let segment = super::LogStorage::read(&log, 1).expect("a segment");
-        Empty { base, header: segment[..SEGMENT_HEADER_LEN].to_vec() }
+        Empty { base, store: number }
     })
 }
 
 /// Any bytes as the frames of the first segment: the store is refused, or can be used.
 pub fn check_store(bytes: &[u8]) {
-    let Empty { base, header } = empty();
+    let Empty { base, store } = empty();
     let directory = directory();
     fs::write(directory.path().join(DATA_FILE), base).expect("room for a base");
-    let log = Memory::of([(1, [header, &valid_sums(bytes)[..]].concat())]);
+    let log = log_of(*store, &valid_sums(bytes));
     let store = match open_with(directory.path(), &log, usize::MAX) {
         Ok(store) => store,
         Err(OpenError::Damaged { .. }) => return,

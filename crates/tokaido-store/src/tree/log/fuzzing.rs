@@ -87,8 +87,7 @@ fn check_frame(bytes: &[u8]) {
 fn check_recovery(bytes: &[u8]) {
     let (first, second) =
         bytes.split_at(bytes.len() * usize::from(bytes.len().is_multiple_of(3)) / 2);
-    let segment = |number, bytes: &[u8]| (number, [&header(number, STORE)[..], bytes].concat());
-    let log = Memory::of([segment(1, second), segment(2, first)]);
+    let log = Memory::of([segment(1, STORE, second), segment(2, STORE, first)]);
     let base_sequence = u64::from(bytes.first().copied().unwrap_or(0) % 4);
     let read = || {
         let mut last = base_sequence;
@@ -107,6 +106,15 @@ fn check_recovery(bytes: &[u8]) {
     }
 }
 
+/// A log of one segment in memory, of store `store`, with these bytes as its frames.
+pub(in crate::tree) fn log_of(store: u64, frames: &[u8]) -> Memory {
+    Memory::of([segment(1, store, frames)])
+}
+
+fn segment(number: u64, store: u64, frames: &[u8]) -> (u64, Vec<u8>) {
+    (number, [&header(number, store)[..], frames].concat())
+}
+
 /// Segments in memory. Clones are the same.
 #[derive(Clone, Default)]
 pub(in crate::tree) struct Memory {
@@ -114,7 +122,7 @@ pub(in crate::tree) struct Memory {
 }
 
 impl Memory {
-    pub(in crate::tree) fn of(segments: impl IntoIterator<Item = (u64, Vec<u8>)>) -> Self {
+    fn of(segments: impl IntoIterator<Item = (u64, Vec<u8>)>) -> Self {
         Self { segments: Arc::new(Mutex::new(segments.into_iter().collect())) }
     }
 
