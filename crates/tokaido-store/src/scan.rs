@@ -116,9 +116,7 @@ impl Scanner {
         remember(&mut self.next, entry.key);
         Ok(Some(entry))
     }
-}
 
-impl Scanner {
     /// Visits what is left, until `visit` breaks off or the limit is reached: the same entries as
     /// [`next`](Self::next) gives, faster. The scan can go on afterwards, in either way.
     ///

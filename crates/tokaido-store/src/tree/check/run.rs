@@ -65,20 +65,19 @@ pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<(u64, u64), Strin
 fn look(directory: &Path, visitor: &mut Visitor<'_>) -> Result<CheckReport, CheckError> {
     let mut report = CheckReport::default();
     let file = match PageFile::open(&base::data_file(directory)) {
-        Ok(file) => Some(file),
+        Ok(file) => file,
         Err(PageFileError::Damaged(what)) => {
             report.add(Finding::Directory { what: what.to_owned() });
-            None
+            return Ok(report);
         }
         Err(PageFileError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
             report.add(Finding::Directory { what: "the file is not there".to_owned() });
-            None
+            return Ok(report);
         }
         Err(PageFileError::Io(source)) => {
             return Err(OpenError::Io { directory: directory.to_owned(), source }.into());
         }
     };
-    let Some(file) = file else { return Ok(report) };
     let mut pages = PageSet::of(&file);
     let survey =
         base::survey(&file, &mut pages, &mut report).map_err(|UnknownVersion(found)| {

@@ -1,10 +1,10 @@
 //! Walking a tree in order, and what is wrong on the way.
 
-use std::collections::HashMap;
+use std::{cmp::Ordering, collections::HashMap, ops::Range};
 
 use super::{
     file::{PageFile, PageSet, Root},
-    page::{BIG_DATA, Page, PageDamage, SUB_DATA},
+    page::{BIG_DATA, Node, Page, PageDamage, SUB_DATA, u64_at},
 };
 
 /// An entry of a tree.
@@ -13,6 +13,16 @@ pub(in crate::tree) struct Entry {
     pub value: Vec<u8>,
     /// Whether the value is the root of another tree.
     pub is_root: bool,
+}
+
+/// The value of a leaf's node, and the pages that it has to itself.
+fn read_value(file: &PageFile, node: &Node<'_>) -> Result<(Vec<u8>, Range<u64>), PageDamage> {
+    if node.flags & BIG_DATA == 0 {
+        return Ok((node.data.to_vec(), 0..0));
+    }
+    let first = u64_at(node.data, 0).unwrap_or(u64::MAX);
+    let (value, count) = file.read_overflow(first, node.number as usize)?;
+    Ok((value, first..first + count))
 }
 
 const OUT_OF_ORDER: &str = "its keys are out of order";
@@ -148,18 +158,11 @@ impl<'f> Walk<'f> {
         self.floor = None;
         self.last_key.clear();
         self.last_key.extend_from_slice(node.key);
-        let value = match node.flags & BIG_DATA == 0 {
-            true => node.data.to_vec(),
-            false => {
-                let first = super::page::u64_at(node.data, 0).unwrap_or(u64::MAX);
-                let (value, count) = self.file.read_overflow(first, node.number as usize)?;
-                if (first..first + count).any(|page| !pages.insert(page)) {
-                    return Err(PageDamage::new(first, "two places refer to it"));
-                }
-                self.found.overflow_pages += count;
-                value
-            }
-        };
+        let (value, own) = read_value(self.file, &node)?;
+        if own.clone().any(|page| !pages.insert(page)) {
+            return Err(PageDamage::new(own.start, "two places refer to it"));
+        }
+        self.found.overflow_pages += own.end - own.start;
         let is_root = node.flags & SUB_DATA != 0;
         Ok(Entry { key: node.key.to_vec(), value, is_root })
     }
@@ -201,6 +204,7 @@ impl<'f> Finder<'f> {
 
     /// The value under `key`.
     pub(in crate::tree) fn find(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, PageDamage> {
+        let file = self.file;
         let Some(mut number) = self.root.page else { return Ok(None) };
         for _ in 1..self.root.depth {
             let page = self.page(number)?;
@@ -225,15 +229,10 @@ impl<'f> Finder<'f> {
             let middle = low.midpoint(high);
             let node = page.node(middle)?;
             match node.key.cmp(key) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal if node.flags & BIG_DATA == 0 => {
-                    return Ok(Some(node.data.to_vec()));
-                }
-                std::cmp::Ordering::Equal => {
-                    let first = super::page::u64_at(node.data, 0).unwrap_or(u64::MAX);
-                    let len = node.number as usize;
-                    return self.file.read_overflow(first, len).map(|(value, _)| Some(value));
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => {
+                    return read_value(file, &node).map(|(value, _)| Some(value));
                 }
             }
         }
