@@ -1,20 +1,9 @@
-//! Random numbers that a seed repeats.
+//! Random numbers, and what the environment says of a run.
 
-/// SplitMix64, so that a seed says all.
-pub(crate) struct Random(u64);
+#[path = "../common/random.rs"]
+mod generator;
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let n = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (n ^ (n >> 31)) as usize % limit
-    }
-}
+pub(crate) use generator::Random;
 
 /// A number from the environment.
 pub(crate) fn env(name: &str) -> Option<u64> {

@@ -2,17 +2,15 @@
 
 use std::{path::Path, time::Duration};
 
-use tempfile::TempDir;
 use tokaido_store::{
     OpenError,
     tree::{self, TreeStore},
 };
 
-/// A directory in memory where the system has one: the base syncs its file at every opening and
-/// every checkpoint, which takes most of the time of a test that has hundreds of them.
-pub(crate) fn fast_directory() -> TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
-}
+#[path = "../common/directory.rs"]
+mod directory;
+
+pub(crate) use directory::fast_directory;
 
 /// Opens a store. A child that another test is about to start has, for a moment, all files of
 /// this process open, and with them the locks of stores that were closed since.

@@ -18,7 +18,7 @@ use std::{
 
 use tokaido_store::tree;
 
-use crate::support::{Contents, contents_of, copy, directory, files, fill};
+use crate::support::{Contents, contents_of, copy, fast_directory, files, fill};
 
 const FORMAT: u32 = 1;
 
@@ -62,7 +62,7 @@ fn make(fixture: &Path) {
     let _ = fs::remove_dir_all(fixture);
     fill(&store);
     keep_what_matters(&store);
-    let opened = directory();
+    let opened = fast_directory();
     copy(&store, opened.path());
     fs::write(fixture.join("contents.txt"), printed(&contents_of(opened.path()))).unwrap();
 }
@@ -76,7 +76,7 @@ fn stores_of_all_formats_are_read() {
         let fixture = fixture(format);
         let bytes: usize = files(&fixture).values().map(Vec::len).sum();
         assert!(bytes <= FIXTURE_BYTES_MAX, "format {format} takes {bytes} bytes");
-        let store = directory();
+        let store = fast_directory();
         copy(&fixture.join("store"), store.path());
         let report = tree::check(store.path()).unwrap();
         assert!(report.is_sound(), "{:?}", report.findings);

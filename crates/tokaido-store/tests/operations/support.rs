@@ -13,6 +13,11 @@ use tokaido_store::{
     tree::{self, TreeStore},
 };
 
+#[path = "../common/directory.rs"]
+mod directory;
+
+pub(crate) use directory::fast_directory;
+
 /// A clock that stands still, in November 2023.
 pub(crate) const NOW_MS: u64 = 1_700_000_000_000;
 
@@ -30,10 +35,6 @@ pub(crate) fn options() -> tree::Options {
 
 pub(crate) fn open(directory: &Path) -> TreeStore {
     tree::open(directory, options()).unwrap()
-}
-
-pub(crate) fn directory() -> TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 /// A key that is longer than LMDB takes, and shares its first 500 bytes with its like.
@@ -94,7 +95,7 @@ pub(crate) struct Filled {
 
 impl Filled {
     pub(crate) fn new() -> Self {
-        let directory = self::directory();
+        let directory = fast_directory();
         fill(&directory.path().join("store"));
         Self { directory }
     }

@@ -11,6 +11,11 @@ use tokaido_store::{
     tree::{self, TreeStore},
 };
 
+#[path = "../common/directory.rs"]
+mod directory;
+
+pub(crate) use directory::fast_directory;
+
 /// A clock that moves when a test says so.
 pub(crate) struct TestClock(AtomicU64);
 
@@ -32,12 +37,6 @@ impl Clock for TestClock {
     fn now_ms(&self) -> u64 {
         self.now()
     }
-}
-
-/// A directory in memory where the system has one: the base syncs its file at every opening and
-/// every checkpoint, which takes most of the time of a test that has hundreds of them.
-pub(crate) fn fast_directory() -> TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 /// An engine under test.
