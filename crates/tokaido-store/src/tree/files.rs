@@ -4,7 +4,10 @@ use std::{
     ffi::CString,
     fs::{self, File},
     io,
-    os::unix::{ffi::OsStrExt, fs::OpenOptionsExt},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{MetadataExt, OpenOptionsExt},
+    },
     path::{Path, PathBuf},
 };
 
@@ -31,6 +34,37 @@ pub(super) fn create_new(path: &Path) -> io::Result<File> {
 /// Makes creations, renamings and removals in a directory durable.
 pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+/// Makes the name of a directory durable, in the one above it.
+pub(super) fn sync_name(directory: &Path) -> io::Result<()> {
+    let directory = fs::canonicalize(directory)?;
+    let Some(above) = directory.parent() else { return Ok(()) };
+    // The name of a mount belongs to another file system, and was there before.
+    if fs::metadata(above)?.dev() != fs::metadata(&directory)?.dev() {
+        return Ok(());
+    }
+    match sync_directory(above) {
+        // Nobody but whoever may list a directory can sync it.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    }
+}
+
+/// Makes a directory, and those above it that are not there. When one is made, the name of the one
+/// that it is in is durable; its own is not yet.
+pub(super) fn create_directories(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let above = parent(path);
+    create_directories(above)?;
+    sync_name(above)?;
+    match fs::create_dir(path) {
+        // Somebody else was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made,
+    }
 }
 
 /// The directory in which `path` is.

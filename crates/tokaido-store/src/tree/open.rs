@@ -1,6 +1,6 @@
 //! Opening a store: the lock, the base, the log, the databases.
 
-use std::{fs, hash::BuildHasher, io, path::Path, sync::Arc};
+use std::{hash::BuildHasher, io, path::Path, sync::Arc};
 
 use crate::{OpenError, ReadError, WriteError, limits, record};
 
@@ -12,7 +12,7 @@ use super::{
         format::NO_TREE,
     },
     catalog::{self, EXPIRY_TREE, FIRST_TREE, Names, read_catalog},
-    checkpoint, compact, expiry,
+    checkpoint, compact, expiry, files,
     lock::{LOCK_FILE, LockError, StoreLock},
     log::{LogEnd, LogPlace, Operation, Recovered, RecoveryError, operations, recover},
     memtable::Memtable,
@@ -37,7 +37,7 @@ pub fn exists(directory: &Path) -> bool {
 /// See [`OpenError`].
 pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> {
     let opening = Opening { directory };
-    fs::create_dir_all(directory).map_err(|error| opening.io(error))?;
+    files::create_directories(directory).map_err(|error| opening.io(error))?;
     let lock = opening.lock()?;
     compact::remove_leftovers(directory).map_err(|error| opening.io(error))?;
     let (base, contents) = opening.base(&options)?;

@@ -88,9 +88,10 @@ impl LogEnd {
     /// Begins a segment, durably; gives its number. The one before it must be settled.
     pub(in crate::tree) fn begin_segment(&mut self, place: LogPlace<'_>) -> io::Result<u64> {
         if self.next_segment == FIRST_SEGMENT {
-            // The store's files may be new, and must be found after a power failure. Whoever finds
-            // a segment knows that this was done.
+            // The store's files and its directory may be new, and must be found after a power
+            // failure. Whoever finds a segment knows that this was done.
             files::sync_directory(place.directory)?;
+            files::sync_name(place.directory)?;
         }
         let number = self.next_segment;
         // What is left of one that could not be made may be in the way of its number.
