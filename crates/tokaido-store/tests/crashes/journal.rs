@@ -55,11 +55,14 @@ pub(crate) enum Event {
     Acknowledged(u64),
     /// The process is about to open the store.
     Opening,
+    /// The process has come so far in what it does; the test knows what that means.
+    Step(u64),
 }
 
 /// What the process under test itself writes into the journal.
 pub(crate) const ACKNOWLEDGED: u8 = b'A';
 pub(crate) const OPENING: u8 = b'N';
+pub(crate) const STEP: u8 = b'P';
 
 /// One entry, as the library writes it.
 pub(crate) fn encode(kind: u8, number: u64) -> Vec<u8> {
@@ -113,6 +116,7 @@ fn event(kind: u8, number: u64, offset: u64, bytes: &[u8]) -> Event {
         b'X' => Event::Faulted { call: text() },
         ACKNOWLEDGED => Event::Acknowledged(number),
         OPENING => Event::Opening,
+        STEP => Event::Step(number),
         _ => panic!("an entry of kind {kind}"),
     }
 }
@@ -132,35 +136,45 @@ pub(crate) fn make(image: &Image, directory: &Path) {
     }
 }
 
+/// What a name leads to. Directories are numbered in the order in which they were made: one that is
+/// renamed stays what it is.
 #[derive(Clone, Copy)]
 enum Node {
     File(usize),
-    Directory,
+    Directory(usize),
 }
+
+/// The directory that everything is below.
+const ROOT: usize = 0;
+
+/// A directory, and a name in it.
+type Place = (usize, String);
+
+type Names = BTreeMap<Place, Node>;
 
 /// A change of a directory's entries.
 enum Naming {
-    Add(String, Node),
-    Remove(String),
+    Add(Place, Node),
+    Remove(Place),
     /// What has the old name, which may not be durable itself, gets the new one.
-    Rename(String, String, Node),
+    Rename(Place, Place, Node),
 }
 
 impl Naming {
     /// The directory whose sync makes it durable.
-    fn directory(&self) -> &str {
-        let (Self::Add(path, _) | Self::Remove(path) | Self::Rename(_, path, _)) = self;
-        path.rsplit_once('/').map_or("", |(directory, _)| directory)
+    fn directory(&self) -> usize {
+        let (Self::Add(place, _) | Self::Remove(place) | Self::Rename(_, place, _)) = self;
+        place.0
     }
 }
 
-fn rename(names: &mut BTreeMap<String, Node>, naming: &Naming) {
+fn rename(names: &mut Names, naming: &Naming) {
     match naming {
-        Naming::Add(path, node) => {
-            names.insert(path.clone(), *node);
+        Naming::Add(place, node) => {
+            names.insert(place.clone(), *node);
         }
-        Naming::Remove(path) => {
-            names.remove(path);
+        Naming::Remove(place) => {
+            names.remove(place);
         }
         Naming::Rename(from, to, node) => {
             names.remove(from);
@@ -183,9 +197,11 @@ pub(crate) struct WholeDisk {
     /// The file that has an inode number now; numbers are used again.
     inodes: HashMap<u64, usize>,
     /// What the directories are, what of it is durable, and what was changed since.
-    names_now: BTreeMap<String, Node>,
-    names: BTreeMap<String, Node>,
+    names_now: Names,
+    names: Names,
     namings: Vec<(u64, Naming)>,
+    /// How many directories were made.
+    directories: usize,
     changes: u64,
     /// The last transaction that is known to be durable.
     pub(crate) acknowledged: u64,
@@ -197,14 +213,18 @@ impl WholeDisk {
         match event {
             Event::Created { inode, path } => {
                 self.inodes.insert(*inode, self.files.len());
-                self.name(Naming::Add(path.clone(), Node::File(self.files.len())));
+                self.name(Naming::Add(self.place(path), Node::File(self.files.len())));
                 self.files.push(File::default());
             }
-            Event::MadeDirectory { path } => self.name(Naming::Add(path.clone(), Node::Directory)),
-            Event::Removed { path } => self.name(Naming::Remove(path.clone())),
+            Event::MadeDirectory { path } => {
+                self.directories += 1;
+                self.name(Naming::Add(self.place(path), Node::Directory(self.directories)));
+            }
+            Event::Removed { path } => self.name(Naming::Remove(self.place(path))),
             Event::Renamed { from, to } => {
-                let node = self.names_now[from];
-                self.name(Naming::Rename(from.clone(), to.clone(), node));
+                let (from, to) = (self.place(from), self.place(to));
+                let node = self.names_now[&from];
+                self.name(Naming::Rename(from, to, node));
             }
             Event::Changed { inode, change } => {
                 let entry = (self.changes, change.clone());
@@ -220,18 +240,35 @@ impl WholeDisk {
             // The system has marked the pages clean: no later sync writes them.
             Event::SyncFailed { inode } => self.file(*inode).unsynced.clear(),
             Event::DirectorySynced { path } => {
-                for (_, naming) in self.namings.extract_if(.., |(_, n)| n.directory() == path) {
+                let synced = self.directory(path);
+                for (_, naming) in self.namings.extract_if(.., |(_, n)| n.directory() == synced) {
                     rename(&mut self.names, &naming);
                 }
             }
             Event::Acknowledged(number) => self.acknowledged = *number,
-            Event::Faulted { .. } | Event::Opening => {}
+            Event::Faulted { .. } | Event::Opening | Event::Step(_) => {}
         }
     }
 
     fn name(&mut self, naming: Naming) {
         rename(&mut self.names_now, &naming);
         self.namings.push((self.changes, naming));
+    }
+
+    /// The directory that a path leads to now.
+    fn directory(&self, path: &str) -> usize {
+        path.split('/').filter(|name| !name.is_empty()).fold(ROOT, |directory, name| {
+            match self.names_now[&(directory, name.to_owned())] {
+                Node::Directory(below) => below,
+                Node::File(_) => panic!("a file is on the way to {path}"),
+            }
+        })
+    }
+
+    /// Where a path's own name is to be found now.
+    fn place(&self, path: &str) -> Place {
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        (self.directory(parent), name.to_owned())
     }
 
     fn file(&mut self, inode: u64) -> &mut File {
@@ -258,16 +295,21 @@ impl WholeDisk {
             }
         }
         let mut image = Image::new();
-        for (path, node) in &names {
-            let parent = path.rsplit_once('/').map(|(parent, _)| parent);
-            if parent.is_some_and(|parent| !image.contains_key(parent)) {
-                continue;
+        // Directories that are there, with their paths; their entries are still to be looked at.
+        let mut found = vec![(ROOT, String::new())];
+        while let Some((directory, path)) = found.pop() {
+            let entries = names.range((directory, String::new())..(directory + 1, String::new()));
+            for ((_, name), node) in entries {
+                let path = format!("{path}{name}");
+                let bytes = match node {
+                    Node::Directory(below) => {
+                        found.push((*below, format!("{path}/")));
+                        None
+                    }
+                    Node::File(file) => Some(self.content(*file, fate, cut, random, under_way)),
+                };
+                image.insert(path, bytes);
             }
-            let bytes = match node {
-                Node::Directory => None,
-                Node::File(file) => Some(self.content(*file, fate, cut, random, under_way)),
-            };
-            image.insert(path.clone(), bytes);
         }
         image
     }

@@ -11,4 +11,5 @@ mod power_loss;
 mod preload;
 mod random;
 mod store;
+mod upkeep;
 mod whole_disk;

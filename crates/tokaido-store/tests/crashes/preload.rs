@@ -17,7 +17,7 @@ use tokaido_store::{
 };
 
 use crate::{
-    journal::{self, ACKNOWLEDGED, Event, OPENING},
+    journal::{self, ACKNOWLEDGED, Event, OPENING, STEP},
     store::{fast_directory, open},
 };
 
@@ -47,7 +47,8 @@ pub(crate) struct Fault {
     pub(crate) nth: usize,
 }
 
-/// A directory for a store, and beside it the journal of all processes that had it.
+/// A directory for a store, or for all that is made of one, and beside it the journal of all
+/// processes that had it.
 pub(crate) struct Scene {
     directory: TempDir,
 }
@@ -112,11 +113,20 @@ impl Stage {
     /// Opens the store.
     pub(crate) fn open(&self, sync: SyncMode) -> Result<TreeStore, OpenError> {
         self.note(OPENING, 0);
-        open(&self.path.join("store"), &options(sync))
+        open(&self.store(), &options(sync))
+    }
+
+    /// The directory of the scene.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.path.join("store")
     }
 
     pub(crate) fn acknowledge(&self, number: u64) {
         self.note(ACKNOWLEDGED, number);
+    }
+
+    pub(crate) fn step(&self, number: u64) {
+        self.note(STEP, number);
     }
 
     fn note(&self, kind: u8, number: u64) {
@@ -131,7 +141,7 @@ impl Stage {
 }
 
 /// With as many checkpoints as there can be.
-fn options(sync: SyncMode) -> tree::Options {
+pub(crate) fn options(sync: SyncMode) -> tree::Options {
     tree::Options { sync, memtable_bytes: 0, size_max: 1 << 30, ..tree::Options::default() }
 }
 

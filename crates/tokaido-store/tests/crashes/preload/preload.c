@@ -3,7 +3,8 @@
  *
  * TOKAIDO_PRELOAD_ROOT     the directory to watch, absolute and without links
  * TOKAIDO_PRELOAD_JOURNAL  the file to append the journal to; journal.rs reads it
- * TOKAIDO_PRELOAD_FAULT    space, short, broken, closed, sync or kill: see `fault_of`; none if not set
+ * TOKAIDO_PRELOAD_FAULT    space, short, broken, closed, sync, kill or names: see `fault_of`; none if
+ *                          not set
  * TOKAIDO_PRELOAD_NTH      which of the calls that can fail so is the first to do so, from 1
  * TOKAIDO_PRELOAD_MENDED   a file; once it is there nothing fails any more
  *
@@ -35,7 +36,7 @@
 enum fault { NONE, SPACE, SHORT, BROKEN, CLOSED, SYNC, KILL };
 
 /* What a call does, as far as failing is concerned. */
-enum kind { TAKES_SPACE, GIVES_SPACE, OPENS, SYNCS };
+enum kind { TAKES_SPACE, GIVES_SPACE, OPENS, SYNCS, SYNCS_NAMES };
 
 /* A file or directory below the root that is open. */
 struct open_file {
@@ -53,6 +54,7 @@ static size_t root_len;
 static char mended[PATH_LEN];
 static int journal = -1;
 static enum fault fault = NONE;
+static int is_kill_of_names;
 static long nth, calls;
 static int is_met;
 
@@ -70,6 +72,10 @@ static enum fault fault_of(const char *name)
     if (!strcmp(name, "closed")) return CLOSED; /* opening what is there fails: EIO */
     if (!strcmp(name, "sync")) return SYNC;     /* one sync fails: EIO; all that follow go well */
     if (!strcmp(name, "kill")) return KILL;     /* half of the call is done, then SIGKILL */
+    if (!strcmp(name, "names")) {               /* as `kill`, at a sync of a directory */
+        is_kill_of_names = 1;
+        return KILL;
+    }
     give_up("no such fault");
     return NONE;
 }
@@ -154,8 +160,8 @@ static int is_concerned(enum kind kind)
     case SPACE: case SHORT: return kind == TAKES_SPACE;
     case BROKEN: return kind != OPENS;
     case CLOSED: return kind == OPENS;
-    case SYNC: return kind == SYNCS;
-    case KILL: return kind != OPENS;
+    case SYNC: return kind == SYNCS || kind == SYNCS_NAMES;
+    case KILL: return is_kill_of_names ? kind == SYNCS_NAMES : kind != OPENS;
     }
     return 0;
 }
@@ -471,11 +477,26 @@ static int allocated(int fd)
 int fallocate(int fd, int mode, off_t at, off_t len) { (void)mode; (void)at; (void)len; return allocated(fd); }
 int fallocate64(int fd, int mode, off_t at, off_t len) { (void)mode; (void)at; (void)len; return allocated(fd); }
 
+/* Whoever copies within the system is told to read and write instead, as on a system without these. */
+static int is_refused(int to)
+{
+    int is_ours;
+    LOCKED(is_ours = open_file(to) != NULL);
+    if (is_ours) errno = ENOSYS;
+    return is_ours;
+}
+
 ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t len, unsigned flags)
 {
-    if (open_file(to)) give_up("a file is written by copy_file_range");
-    return syscall(SYS_copy_file_range, from, from_at, to, to_at, len, flags);
+    return is_refused(to) ? -1 : syscall(SYS_copy_file_range, from, from_at, to, to_at, len, flags);
 }
+
+ssize_t sendfile(int to, int from, off_t *from_at, size_t len)
+{
+    return is_refused(to) ? -1 : syscall(SYS_sendfile, to, from, from_at, len);
+}
+
+ssize_t sendfile64(int to, int from, off_t *from_at, size_t len) { return sendfile(to, from, from_at, len); }
 
 /* --- syncing --- */
 
@@ -484,7 +505,7 @@ static int synced(int fd, long call)
     int result;
     LOCKED({
         struct open_file *file = open_file(fd);
-        if (file && fails(SYNCS, "sync", file->path)) {
+        if (file && fails(file->is_directory ? SYNCS_NAMES : SYNCS, "sync", file->path)) {
             if (fault != KILL && !file->is_directory) note('F', file->inode, 0, "", 0);
             result = refuse();
         } else {
@@ -538,6 +559,20 @@ int mkdir(const char *path, mode_t mode)
     return result;
 }
 
+/* What is open below `old` is below `new` from now on. */
+static void move_open_files(const char *old, const char *new)
+{
+    size_t len = strlen(old);
+    for (int fd = 0; fd < FDS_MAX; fd++) {
+        struct open_file *file = open_file(fd);
+        if (!file || strncmp(file->path, old, len)) continue;
+        char rest[PATH_LEN];
+        snprintf(rest, sizeof rest, "%s", file->path + len);
+        if (rest[0] && rest[0] != '/') continue;
+        if (snprintf(file->path, PATH_LEN, "%s%s", new, rest) >= PATH_LEN) give_up("a path is too long");
+    }
+}
+
 int rename(const char *from, const char *to)
 {
     int result;
@@ -553,6 +588,7 @@ int rename(const char *from, const char *to)
                 char both[2 * PATH_LEN + 1];
                 int len = snprintf(both, sizeof both, "%s%c%s", old, 0, new);
                 note('R', 0, 0, both, len);
+                move_open_files(old, new);
             }
         }
     });
