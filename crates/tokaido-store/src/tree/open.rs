@@ -150,7 +150,7 @@ impl Opening<'_> {
         recovered: &Recovered,
     ) -> Result<(LogEnd, u64), OpenError> {
         let place = LogPlace { directory: self.directory, storage, store: base.store() };
-        let mut log = LogEnd::of(recovered);
+        let mut log = LogEnd::of(recovered, options.log_growth_bytes);
         let last = recovered.last_sequence;
         if last == contents.sequence && recovered.bytes > 0 {
             // A checkpoint was interrupted before it removed the log. The power may bring back
@@ -220,7 +220,7 @@ fn check(operation: &Operation<'_>) -> Result<(), WriteError> {
     const KEY_LEN_MAX: usize = expiry::ENTRY_HEAD_LEN + limits::KEY_LEN_MAX;
     let Operation { tree, key, record } = *operation;
     if !(1..=KEY_LEN_MAX).contains(&key.len()) {
-        return Err(ReadError::KeyLength { len: key.len() }.into());
+        return Err(ReadError::KeyLength { len: key.len(), max: KEY_LEN_MAX }.into());
     }
     if tree == u32::MAX {
         let what = "a tree has a number that none can have".to_owned();
