@@ -197,7 +197,10 @@ impl WriteTransaction for MemoryTransaction {
     ) -> Result<(), WriteError> {
         check_key(key)?;
         if record.value.len() > limits::VALUE_LEN_MAX {
-            return Err(WriteError::ValueLength { len: record.value.len(), max: limits::VALUE_LEN_MAX });
+            return Err(WriteError::ValueLength {
+                len: record.value.len(),
+                max: limits::VALUE_LEN_MAX,
+            });
         }
         if key == b"broken engine" {
             return Err(WriteError::Engine { message: "the disk is on fire".to_owned() });
