@@ -19,7 +19,9 @@ pub(crate) fn start_vm(
 ) -> Result<Vm, Error> {
     let sources = match directory {
         None => Sources::default(),
-        Some(directory) => Sources::read(directory, SourceLimits::default()).map_err(Error::file(directory))?,
+        Some(directory) => {
+            Sources::read(directory, SourceLimits::default()).map_err(Error::file(directory))?
+        }
     };
     let (vm, failed) = Vm::new(store, &sources, limits)?;
     for error in failed {
