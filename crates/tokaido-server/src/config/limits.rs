@@ -116,7 +116,7 @@ limits! {
         refusal_ms: u64 = 1_000, 1..=MS_MAX;
         /// How long a connection is still read from after its last reply
         linger_ms: u64 = 500, 0..=MS_MAX;
-        /// Most bytes that are still read then
+        /// Most bytes that are read after it
         linger_bytes_max: usize = 16 << 20, 0..=BYTES_MAX;
         /// Longest a stopping server waits for its clients
         stop_ms: u64 = 10_000, 1..=MS_MAX;
@@ -134,15 +134,15 @@ limits! {
         unsent_bytes_max: usize = 16 << 20, 1..=BYTES_MAX;
         /// Most requests of one pipeline before other connections have their turn
         slice_requests_max: usize = 128, 1..=COUNT_MAX;
-        /// Most bytes of their replies
+        /// Most bytes of replies before that
         slice_reply_bytes_max: usize = 256 << 10, 1..=BYTES_MAX;
         /// Most requests of one pipeline in one group of writes
         writer_slice_requests_max: usize = 1024, 1..=COUNT_MAX;
-        /// Most bytes of their replies
+        /// Most bytes of replies of one pipeline in one group of writes
         writer_slice_reply_bytes_max: usize = 4 << 20, 1..=BYTES_MAX;
         /// Most commands that MULTI queues
         queued_commands_max: usize = 100_000, 1..=COUNT_MAX;
-        /// Most bytes of their arguments
+        /// Most bytes of the arguments of commands that MULTI queues
         queued_bytes_max: usize = 256 << 20, 1..=BYTES_MAX;
         /// Most keys that a session watches
         watched_keys_max: usize = 10_000, 1..=COUNT_MAX;
@@ -168,7 +168,7 @@ limits! {
         http_query_pairs_max: usize = 1_000, 1..=COUNT_MAX;
         /// Most records of one page of a listing
         http_page_records_max: usize = 100_000, 1..=COUNT_MAX;
-        /// Most bytes of one page, about
+        /// Most bytes of one page of a listing, about
         http_page_bytes_max: usize = 8 << 20, 1..=BYTES_MAX;
     }
     "Procedures" {
@@ -182,7 +182,7 @@ limits! {
         script_short_us: u64 = 1_000, 0..=1_000_000;
         /// Most keys of one get_many, and values of one get_all
         script_many_keys_max: usize = 100_000, 1..=COUNT_MAX;
-        /// Most bytes that one of these brings
+        /// Most bytes that one get_many or get_all brings
         script_many_bytes_max: usize = 256 << 20, 1..=BYTES_MAX;
         /// Most bytes of one message to tokaido.log; the rest is cut
         script_log_bytes_max: usize = 8 << 10, 1..=1 << 20;
@@ -192,7 +192,7 @@ limits! {
         procedure_file_bytes_max: u64 = 1 << 20, 1..=1 << 30;
         /// Most threads for reads that may take long; otherwise one for each worker, at least two
         pool_threads_max: usize = 16, 1..=256;
-        /// Most reads that wait for one of them
+        /// Most reads that wait for such a thread
         pool_queue_max: usize = 4096, 1..=COUNT_MAX;
     }
     "Writing" {
@@ -216,7 +216,7 @@ limits! {
         expiry_interval_ms: u64 = 500, 1..=MS_MAX;
         /// Most expired records that one transaction removes
         expiry_batch_max: usize = 1_000, 1..=COUNT_MAX;
-        /// Most records of each cache that are looked at then, about
+        /// Most records of each cache that are looked at for that at a time, about
         cache_sweep_max: usize = composite::SWEEP_RECORDS_DEFAULT, 1..=COUNT_MAX;
     }
     "Store" {

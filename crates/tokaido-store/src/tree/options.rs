@@ -144,6 +144,12 @@ impl Default for Options {
     }
 }
 
+/// A transaction has a length of 32 bits in the log. A write may also take an entry out of the expiry
+/// index and put one there, with the key in both, and has less than 100 bytes beside all that.
+const _: () = assert!(
+    3 * limits::TRANSACTION_BYTES_MAX + 100 * limits::TRANSACTION_WRITES_MAX < u32::MAX as usize
+);
+
 impl Options {
     /// What a transaction is held to: what was asked for, within what the files can hold.
     pub(super) fn bounds(&self) -> Bounds {

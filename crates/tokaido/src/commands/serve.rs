@@ -21,7 +21,8 @@ const CONFIG_PATH: &str = "tokaido.toml";
 /// Start a server
 ///
 /// Options come from the configuration file, and flags go over it; each option has a flag of the
-/// same name, and the example file tokaido.toml tells more of each.
+/// same name, and the example file tokaido.toml tells more of each. Those of its section [limits]
+/// are left out of -h.
 ///
 /// The server answers every protocol on the same port. It stops on SIGINT and SIGTERM, once it has
 /// answered and stored what it has taken.
@@ -66,7 +67,8 @@ Exit status: 0 after a signal, 1 on failure, 2 for a wrong command line or confi
 /// The end of the help: what the options are when nobody sets them, from where they are set.
 fn help_tail() -> String {
     let defaults = toml::to_string(&Config::default()).unwrap_or_default();
-    let lines = defaults.lines().filter(|line| !line.is_empty());
+    // Flags of limits have theirs beside them.
+    let lines = defaults.lines().take_while(|line| !line.is_empty());
     let lines: String = lines.map(|line| format!("  {line}\n")).collect();
     format!(
         "Options that are not set, as they would stand in the configuration file:\n{lines}\n{EXAMPLES}"

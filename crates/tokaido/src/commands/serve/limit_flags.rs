@@ -33,12 +33,14 @@ fn unit_of(limit: &Limit) -> &'static str {
 
 impl Args for LimitFlags {
     fn augment_args(command: Command) -> Command {
+        let defaults = Limits::default();
         LIMITS.iter().zip(&*FLAGS).fold(command, |command, (limit, flag)| {
+            let default = limit.get(&defaults);
             let argument = Arg::new(limit.name)
                 .long(flag.as_str())
                 .value_name(unit_of(limit))
                 .value_parser(value_parser!(u64))
-                .help(limit.help.trim())
+                .help(format!("{} [default: {default}]", limit.help.trim()))
                 .help_heading(limit.group)
                 .hide_short_help(true);
             command.arg(argument)
