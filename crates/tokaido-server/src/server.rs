@@ -294,18 +294,14 @@ fn report(ended: io::Result<()>) {
 }
 
 fn listen(config: &Config) -> Result<Vec<TcpListener>, StartError> {
-    config
-        .listen
-        .iter()
-        .map(|&address| {
-            acceptor::listen(address, config.limits.accept_queue_max).map_err(|source| match source
-                .kind()
-            {
-                io::ErrorKind::AddrInUse => StartError::AddressInUse { address },
-                _ => StartError::Listen { address, source },
-            })
+    let queue_max = config.limits.accept_queue_max;
+    let listen = |&address: &SocketAddr| {
+        acceptor::listen(address, queue_max).map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => StartError::AddressInUse { address },
+            _ => StartError::Listen { address, source },
         })
-        .collect()
+    };
+    config.listen.iter().map(listen).collect()
 }
 
 fn read_sources(config: &Config) -> Result<Sources, StartError> {
