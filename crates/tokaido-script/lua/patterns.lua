@@ -1,7 +1,7 @@
 -- The pattern functions of `string`. LuaJIT's matcher works in C, where no time limit reaches it;
 -- so what could take long there goes to a matcher of our own, which counts its steps and gives up.
 
-local core, match_counted = ...
+local core, match_counted, steps_max = ...
 
 local find, gmatch, gsub, match = string.find, string.gmatch, string.gsub, string.match
 local format, sub = string.format, string.sub
@@ -62,9 +62,9 @@ function patterns.find(subject, pattern, init, plain)
   local start = start_of(subject, init)
   if not start then return nil end
   if has_captures(pattern) then
-    return select(1, checked("find", match_counted(subject, pattern, start)))
+    return select(1, checked("find", match_counted(subject, pattern, start, steps_max)))
   end
-  local first, last = checked("find", match_counted(subject, pattern, start))
+  local first, last = checked("find", match_counted(subject, pattern, start, steps_max))
   return first, last
 end
 
@@ -72,7 +72,7 @@ function patterns.match(subject, pattern, init)
   if not is_risky(subject, pattern) then return match(subject, pattern, init) end
   local start = start_of(subject, init)
   if not start then return nil end
-  return select(3, checked("match", match_counted(subject, pattern, start)))
+  return select(3, checked("match", match_counted(subject, pattern, start, steps_max)))
 end
 
 function patterns.gmatch(subject, pattern)
@@ -91,7 +91,7 @@ function patterns.gmatch(subject, pattern)
   if sub(pattern, 1, 1) == "^" then pattern = "%" .. pattern end
   return function()
     if start > #subject + 1 then return nil end
-    return step(checked("gmatch", match_counted(subject, pattern, start)))
+    return step(checked("gmatch", match_counted(subject, pattern, start, steps_max)))
   end
 end
 
@@ -135,7 +135,7 @@ function patterns.gsub(subject, pattern, replacement, limit)
     return true
   end
   while count < (limit or math.huge) and start <= #subject + 1 do
-    if not step(checked("gsub", match_counted(subject, pattern, start))) then break end
+    if not step(checked("gsub", match_counted(subject, pattern, start, steps_max))) then break end
     if sub(pattern, 1, 1) == "^" then break end
   end
   pieces[#pieces + 1] = sub(subject, start)

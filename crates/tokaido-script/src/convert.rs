@@ -8,13 +8,11 @@ use std::{cmp::Ordering, ffi::c_int, ptr};
 
 use mlua::ffi;
 
-use crate::{Value, bridge::context::EXACT_MAX};
-
-/// Deepest nesting of tables in arguments, results and JSON.
-pub(crate) const VALUE_DEPTH_MAX: usize = 100;
-
-/// Most values, nested ones included, in one argument or result.
-pub(crate) const VALUE_COUNT_MAX: usize = 4_000_000;
+use crate::{
+    Value,
+    bridge::context::EXACT_MAX,
+    limits::{VALUE_COUNT_MAX, VALUE_DEPTH_MAX},
+};
 
 /// Registry references to what the prelude has for conversion.
 #[derive(Clone, Copy)]

@@ -110,8 +110,8 @@ impl Engine {
         // SAFETY: the unsafe libraries are for the prelude; it takes them out of the globals
         // before any other code runs.
         let lua = unsafe { Lua::unsafe_new_with(libraries, LuaOptions::default()) };
-        let context = ContextOwner(Box::into_raw(Box::new(Context::new(store.clone()))));
-        let core = run_prelude(&lua, context.0)?;
+        let context = ContextOwner(Box::into_raw(Box::new(Context::new(store.clone(), limits))));
+        let core = run_prelude(&lua, context.0, limits)?;
         let (state, references) = take_references(&lua, &core, context.0)?;
         lua.set_memory_limit(memory::wall_bytes(limits.memory_bytes))?;
         // SAFETY: `drop` takes the guard out before the VM is closed.
@@ -356,7 +356,7 @@ fn make_reference(
     Ok(made)
 }
 
-fn run_prelude(lua: &Lua, context: *mut Context) -> mlua::Result<Table> {
+fn run_prelude(lua: &Lua, context: *mut Context, limits: Limits) -> mlua::Result<Table> {
     let core = lua.create_table()?;
     core.set("runs", lua.create_table()?)?;
     core.set("null", LightUserData(std::ptr::null_mut()))?;
@@ -395,7 +395,7 @@ fn run_prelude(lua: &Lua, context: *mut Context) -> mlua::Result<Table> {
             "patterns" => {
                 // SAFETY: keeps to the rules of C functions; the prelude passes what it takes.
                 let match_counted = unsafe { lua.create_c_function(pattern::lua_match)? };
-                chunk.call::<()>((&core, match_counted))?;
+                chunk.call::<()>((&core, match_counted, limits.pattern_steps_max))?;
             }
             "script" => {
                 // SAFETY: keeps to the rules of C functions, and is given the context.

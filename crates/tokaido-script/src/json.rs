@@ -4,11 +4,7 @@ use std::ffi::c_int;
 
 use mlua::ffi;
 
-use crate::{
-    Value,
-    bridge::Context,
-    convert::{self, VALUE_DEPTH_MAX},
-};
+use crate::{Value, bridge::Context, convert, limits::VALUE_DEPTH_MAX};
 
 /// A value that has no form in JSON, or a text that is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -15,6 +15,7 @@ mod convert;
 mod engine;
 mod http;
 pub mod json;
+mod limits;
 mod load;
 mod memory;
 mod pattern;
@@ -27,7 +28,8 @@ mod watchdog;
 
 pub use bridge::HostFunction;
 pub use http::{HttpRequest, HttpResponse};
+pub use limits::{Limits, SOURCE_DEPTH_MAX, SourceLimits};
 pub use procedure::{Mode, Procedure, ProcedureId, Route};
-pub use source::{LoadError, SOURCE_DEPTH_MAX, SOURCE_LEN_MAX, SOURCES_MAX, Source, Sources};
+pub use source::{LoadError, Source, Sources};
 pub use value::Value;
-pub use vm::{CallError, Limits, Transaction, Vm, VmError};
+pub use vm::{CallError, Transaction, Vm, VmError};

@@ -17,9 +17,6 @@ const CAPTURES_MAX: usize = 32;
 /// Deepest recursion of one match; each level is one item of the pattern or one backtracking point.
 const DEPTH_MAX: usize = 200;
 
-/// Most steps of one match, some tenths of a second.
-const STEPS_MAX: u64 = 10_000_000;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Capture {
     /// `(` was met, `)` was not.
@@ -60,14 +57,14 @@ pub(crate) struct Matcher<'m> {
 type Outcome = Result<Option<usize>, PatternError>;
 
 impl<'m> Matcher<'m> {
-    pub(crate) fn new(subject: &'m [u8], pattern: &'m [u8]) -> Self {
+    pub(crate) fn new(subject: &'m [u8], pattern: &'m [u8], steps_max: u32) -> Self {
         Self {
             subject,
             pattern,
             captures: [(0, Capture::Open); CAPTURES_MAX],
             level: 0,
             depth: 0,
-            steps_left: STEPS_MAX,
+            steps_left: steps_max.into(),
         }
     }
 
@@ -362,16 +359,17 @@ fn in_class(byte: u8, class: u8) -> bool {
     found != class.is_ascii_uppercase()
 }
 
-/// `match(subject, pattern, start)` → start, end, captures…; nil for no match; false and a message
+/// `match(subject, pattern, start, steps_max)` → start, end, captures…; nil for no match; false and a message
 /// for a pattern that is malformed or takes too long. Without captures the whole match is one.
 ///
 /// # Safety
-/// To be called from Lua with two strings and a number.
+/// To be called from Lua with two strings and two numbers.
 pub(crate) unsafe extern "C-unwind" fn lua_match(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: `lua/patterns.lua` passes two strings and a number from 1 up. The matcher owns
+    // SAFETY: `lua/patterns.lua` passes two strings, a number from 1 up and one of 32 bits. The matcher owns
     // nothing, so a raise leaks nothing.
     unsafe {
-        let mut matcher = Matcher::new(string(state, 1), string(state, 2));
+        let steps_max = ffi::lua_tonumber(state, 4) as u32;
+        let mut matcher = Matcher::new(string(state, 1), string(state, 2), steps_max);
         let start = ffi::lua_tonumber(state, 3) as usize - 1;
         ffi::luaL_checkstack(state, CAPTURES_MAX as c_int + 4, c"too many captures".as_ptr());
         let outcome = matcher.find(start).and_then(|found| {
@@ -403,13 +401,15 @@ mod tests {
 
     use super::*;
 
+    const STEPS_MAX: u32 = 1_000_000;
+
     /// What this matcher finds, in the form of LuaJIT's `string.find`.
     fn ours(lua: &Lua, subject: &[u8], pattern: &[u8]) -> Result<String, String> {
-        // SAFETY: keeps to the rules of C functions, and is given two strings and a number.
+        // SAFETY: keeps to the rules of C functions, and is given two strings and two numbers.
         let function = unsafe { lua.create_c_function(lua_match).unwrap() };
         let subject = lua.create_string(subject).unwrap();
         let found: MultiValue =
-            function.call((subject, lua.create_string(pattern).unwrap(), 1)).unwrap();
+            function.call((subject, lua.create_string(pattern).unwrap(), 1, STEPS_MAX)).unwrap();
         if found.front().and_then(mlua::Value::as_boolean) == Some(false) {
             return Err(found[1].to_string().unwrap());
         }
@@ -452,14 +452,14 @@ mod tests {
 
         #[test]
         fn no_pattern_breaks_it(subject: Vec<u8>, pattern: Vec<u8>) {
-            let _ = Matcher::new(&subject, &pattern).find(0);
+            let _ = Matcher::new(&subject, &pattern, STEPS_MAX).find(0);
         }
     }
 
     #[test]
     fn a_pattern_that_backtracks_too_much_is_given_up() {
         let subject = [b','; 2000];
-        let mut matcher = Matcher::new(&subject, b"^(.-),(.-),(.-),(.-),(.-)x$");
+        let mut matcher = Matcher::new(&subject, b"^(.-),(.-),(.-),(.-),(.-)x$", STEPS_MAX);
         assert_eq!(matcher.find(0), Err(PatternError::TooManySteps));
     }
 }

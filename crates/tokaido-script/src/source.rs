@@ -6,14 +6,7 @@ use std::{
     sync::Arc,
 };
 
-/// Largest procedure file, in bytes (1 MiB).
-pub const SOURCE_LEN_MAX: u64 = 1 << 20;
-
-/// Most procedure files.
-pub const SOURCES_MAX: usize = 1000;
-
-/// Deepest folder below the directory of procedures. Also ends symbolic links that go in a circle.
-pub const SOURCE_DEPTH_MAX: usize = 8;
+use crate::{SourceLimits, limits::SOURCE_DEPTH_MAX};
 
 /// One file of Lua source.
 #[derive(Clone, Debug)]
@@ -39,12 +32,34 @@ impl Sources {
     /// # Errors
     /// If the directory or one of its files cannot be read, has a name that `require` could not
     /// say, or is over one of the limits. The message names the file.
-    pub fn read(directory: &Path) -> io::Result<Self> {
-        let mut sources = Self::default();
-        sources.read_folder(directory, "", 0)?;
-        Ok(sources)
+    pub fn read(directory: &Path, limits: SourceLimits) -> io::Result<Self> {
+        let mut reading = Reading { sources: Self::default(), limits };
+        reading.read_folder(directory, "", 0)?;
+        Ok(reading.sources)
     }
 
+    /// Adds one file, in place of another of the same module.
+    pub fn add(&mut self, source: Source) {
+        match self.files.binary_search_by(|other| other.module.cmp(&source.module)) {
+            Ok(place) => self.files[place] = source,
+            Err(place) => self.files.insert(place, source),
+        }
+    }
+
+    /// The files.
+    #[must_use]
+    pub fn files(&self) -> &[Source] {
+        &self.files
+    }
+}
+
+/// A directory that is being read.
+struct Reading {
+    sources: Sources,
+    limits: SourceLimits,
+}
+
+impl Reading {
     fn read_folder(&mut self, folder: &Path, prefix: &str, depth: usize) -> io::Result<()> {
         if depth > SOURCE_DEPTH_MAX {
             return Err(refused(folder, &format!("is more than {SOURCE_DEPTH_MAX} folders deep")));
@@ -80,33 +95,20 @@ impl Sources {
         let name = name_part(path.file_stem()).ok_or_else(|| {
             refused(path, "needs a name of a-z A-Z 0-9 _ - only, so that require can say it")
         })?;
-        if metadata.len() > SOURCE_LEN_MAX {
-            return Err(refused(path, &format!("is longer than {SOURCE_LEN_MAX} bytes")));
+        let SourceLimits { files_max, len_max } = self.limits;
+        if metadata.len() > len_max {
+            return Err(refused(path, &format!("is longer than {len_max} bytes")));
         }
-        if self.files.len() == SOURCES_MAX {
-            return Err(refused(path, &format!("is one too many; {SOURCES_MAX} may be loaded")));
+        if self.sources.files.len() == files_max {
+            return Err(refused(path, &format!("is one too many; {files_max} may be loaded")));
         }
         let text = fs::read(path).map_err(|error| at(path, &error))?;
-        self.add(Source {
+        self.sources.add(Source {
             module: format!("{prefix}{name}"),
             path: path.to_owned(),
             text: text.into(),
         });
         Ok(())
-    }
-
-    /// Adds one file, in place of another of the same module.
-    pub fn add(&mut self, source: Source) {
-        match self.files.binary_search_by(|other| other.module.cmp(&source.module)) {
-            Ok(place) => self.files[place] = source,
-            Err(place) => self.files.insert(place, source),
-        }
-    }
-
-    /// The files.
-    #[must_use]
-    pub fn files(&self) -> &[Source] {
-        &self.files
     }
 }
 
@@ -166,7 +168,7 @@ mod tests {
         }
         std::os::unix::fs::symlink(directory.path().join("z.lua"), directory.path().join("y.lua"))
             .unwrap();
-        let sources = Sources::read(directory.path()).unwrap();
+        let sources = Sources::read(directory.path(), SourceLimits::default()).unwrap();
         let modules: Vec<_> = sources.files().iter().map(|file| file.module.as_str()).collect();
         assert_eq!(modules, ["shop.cart", "shop.old.a", "y", "z"]);
     }
@@ -176,13 +178,19 @@ mod tests {
         let message = |make: &dyn Fn(&Path)| {
             let directory = tempfile::tempdir().unwrap();
             make(directory.path());
-            Sources::read(directory.path()).unwrap_err().to_string()
+            let limits = SourceLimits { files_max: 2, len_max: 100 };
+            Sources::read(directory.path(), limits).unwrap_err().to_string()
         };
         let long = message(&|directory| {
-            let text = vec![b' '; SOURCE_LEN_MAX as usize + 1];
-            fs::write(directory.join("long.lua"), text).unwrap();
+            fs::write(directory.join("long.lua"), vec![b' '; 101]).unwrap();
         });
-        assert!(long.contains("long.lua is longer than"), "{long}");
+        assert!(long.contains("long.lua is longer than 100 bytes"), "{long}");
+        let many = message(&|directory| {
+            for name in ["a.lua", "b.lua", "c.lua"] {
+                fs::write(directory.join(name), "").unwrap();
+            }
+        });
+        assert!(many.contains("c.lua is one too many; 2 may be loaded"), "{many}");
         let unnamable = message(&|directory| fs::write(directory.join("a b.lua"), "").unwrap());
         assert!(unnamable.contains("a b.lua needs a name"), "{unnamable}");
         let circle = message(&|directory| {
@@ -193,7 +201,8 @@ mod tests {
             std::os::unix::fs::symlink("nowhere", directory.join("gone.lua")).unwrap();
         });
         assert!(nowhere.contains("gone.lua"), "{nowhere}");
-        let absent = Sources::read(Path::new("/nonexistent/procedures")).unwrap_err();
+        let absent = Sources::read(Path::new("/nonexistent/procedures"), SourceLimits::default());
+        let absent = absent.unwrap_err();
         assert!(absent.to_string().contains("/nonexistent/procedures"), "{absent}");
     }
 

@@ -1,6 +1,6 @@
 //! What goes into a procedure and what comes out of it.
 
-use crate::convert::VALUE_DEPTH_MAX;
+use crate::limits::VALUE_DEPTH_MAX;
 
 /// A Lua value without identity: arguments and results are copied.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,32 +1,19 @@
 //! A Lua virtual machine and the calls into it: limits, errors, and a new engine where the old one
 //! can no longer be trusted.
 
-use std::{cell::RefCell, collections::HashMap, io::Write as _, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::RefCell, collections::HashMap, io::Write as _, rc::Rc, sync::Arc};
 
 use mlua::{Function, Table, chunk::ChunkMode};
 use tokaido_store::{ReadTransaction, Store, WriteTransaction, Writer};
 
 use crate::{
-    HostFunction, HttpRequest, HttpResponse, LoadError, Procedure, ProcedureId, Sources, Value,
+    HostFunction, HttpRequest, HttpResponse, Limits, LoadError, Procedure, ProcedureId, Sources,
+    Value,
     bridge::{context::StoreOrReason, host::SharedFunction},
     engine::{Engine, Failure},
+    limits::ARGUMENTS_MAX,
     load,
 };
-
-/// What one call may use.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Wall-clock time of one call.
-    pub time: Duration,
-    /// Memory of the VM, in bytes.
-    pub memory_bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { time: Duration::from_secs(1), memory_bytes: 256 << 20 }
-    }
-}
 
 /// A VM could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -390,9 +377,6 @@ fn compile_script(
 fn run_index(procedure: ProcedureId) -> i64 {
     i64::from(procedure.0) + 1
 }
-
-/// Most arguments of a call.
-const ARGUMENTS_MAX: usize = 200;
 
 fn check_arguments(arguments: &[Value]) -> Result<(), CallError> {
     if arguments.len() > ARGUMENTS_MAX {

@@ -123,6 +123,7 @@ fn a_script_has_no_limits_and_procedures_have_theirs_again() {
         tokaido_script::Limits {
             time: std::time::Duration::from_millis(100),
             memory_bytes: 16 << 20,
+            ..tokaido_script::Limits::default()
         },
     );
     let mut writer = bed.store.writer().unwrap();
@@ -195,8 +196,11 @@ fn a_function_of_the_host_that_fails_raises_at_the_line_that_called_it() {
 #[test]
 fn a_function_of_the_host_outlives_an_engine_that_is_replaced() {
     let body = "local t = {} for i = 1, 1e9 do t[i] = { i } end";
-    let limits =
-        tokaido_script::Limits { time: std::time::Duration::from_secs(60), memory_bytes: 16 << 20 };
+    let limits = tokaido_script::Limits {
+        time: std::time::Duration::from_secs(60),
+        memory_bytes: 16 << 20,
+        ..tokaido_script::Limits::default()
+    };
     let mut bed = Bed::with_limits(&[("m", &support::write_body(body))], limits);
     bed.vm.set_function("seven", Box::new(|_| Ok(Value::Integer(7)))).unwrap();
     assert!(matches!(bed.run(), Err(CallError::MemoryLimit { .. })));

@@ -26,21 +26,12 @@ use crate::{
     worker::{Accepted, Places},
 };
 
-/// Connections that may wait in the kernel to be accepted.
-const BACKLOG: i32 = 4096;
-
-/// A peer that has been silent for so long is asked whether it is still there.
-const KEEPALIVE_TIME: Duration = Duration::from_secs(300);
-
 /// How long to wait after an error of the system (no file descriptors, no memory) before the next
 /// attempt.
 const ERROR_PAUSE: Duration = Duration::from_millis(100);
 
-/// Connections over the limit that are told so at one time; still more are closed unheard.
-const REFUSALS_OPEN_MAX: usize = 64;
-
-/// Opens a listening socket.
-pub(crate) fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+/// Opens a listening socket, on which so many connections may wait to be accepted.
+pub(crate) fn listen(address: SocketAddr, queue_max: usize) -> io::Result<std::net::TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     // So that a server can start again at once: connections of the last one may still be closing.
     socket.set_reuse_address(true)?;
@@ -49,7 +40,7 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     }
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
+    socket.listen(i32::try_from(queue_max).unwrap_or(i32::MAX))?;
     Ok(socket.into())
 }
 
@@ -62,6 +53,10 @@ pub(crate) struct Seat {
 pub(crate) struct Acceptor {
     pub(crate) seats: Vec<Seat>,
     pub(crate) connections_max: usize,
+    /// Connections over the limit that are told so at one time; still more are closed unheard.
+    pub(crate) refusals_max: usize,
+    /// A peer that has been silent for so long is asked whether it is still there.
+    pub(crate) keepalive: Duration,
     pub(crate) metrics: Arc<Metrics>,
     /// Connections that are open, and those that are being refused.
     pub(crate) open: Arc<AtomicUsize>,
@@ -113,7 +108,7 @@ impl Acceptor {
 
     /// Hands a connection to the worker that has the fewest.
     fn deal(&self, stream: TcpStream, peer: SocketAddr) {
-        let stream = match prepare(stream) {
+        let stream = match prepare(stream, self.keepalive) {
             Ok(stream) => stream,
             Err(error) => {
                 tracing::debug!(%peer, %error, "a connection broke before it was served");
@@ -128,7 +123,7 @@ impl Acceptor {
             Places::take(&[&self.open, &seat.open])
         } else {
             self.metrics.connections_refused.fetch_add(1, Relaxed);
-            if self.refusals.load(Relaxed) >= REFUSALS_OPEN_MAX {
+            if self.refusals.load(Relaxed) >= self.refusals_max {
                 return;
             }
             Places::take(&[&self.refusals])
@@ -139,9 +134,9 @@ impl Acceptor {
 }
 
 /// Takes the socket out of the acceptor's event loop, so that it can enter a worker's.
-fn prepare(stream: TcpStream) -> io::Result<std::net::TcpStream> {
+fn prepare(stream: TcpStream, keepalive: Duration) -> io::Result<std::net::TcpStream> {
     stream.set_nodelay(true)?;
     let stream = stream.into_std()?;
-    SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE_TIME))?;
+    SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(keepalive))?;
     Ok(stream)
 }

@@ -6,18 +6,19 @@
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 use tokaido_store::{
-    composite::Mount,
-    tree::{self, MEMTABLE_BYTES_DEFAULT, SyncMode},
+    composite::{self, Mount},
+    tree::{self, SyncMode},
 };
 
 mod databases;
+mod limits;
 
 pub use databases::{Bytes, DatabaseConfig, Databases};
+pub use limits::{LIMITS, Limit, Limits};
 
 use crate::pool;
 
@@ -55,38 +56,6 @@ pub struct Config {
     pub limits: Limits,
 }
 
-/// Sizes and times beyond which the server says no.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Limits {
-    /// Most connections at one time.
-    pub connections_max: usize,
-    /// Most bytes of one request of the Redis protocol, all arguments together.
-    pub request_bytes_max: usize,
-    /// Most bytes of an HTTP body.
-    pub http_body_bytes_max: usize,
-    /// Longest a new connection may take for its first line, in ms.
-    pub first_line_ms: u64,
-    /// Longest a client may take to send one request, once it has begun, in ms.
-    pub request_ms: u64,
-    /// Longest a client may leave a full socket of replies untaken, in ms.
-    pub reply_ms: u64,
-    /// How long a connection may rest between requests, in ms; 0: for ever.
-    pub idle_ms: u64,
-    /// Longest one call of a procedure may run, in ms.
-    pub script_ms: u64,
-    /// Most memory of one Lua VM, in bytes. There is one VM a thread.
-    pub script_memory_bytes: usize,
-    /// Most bytes of writes that the store keeps in memory between two checkpoints, and of its log.
-    pub memtable_bytes: usize,
-    /// Most bytes that the store's file may grow to.
-    pub store_bytes_max: usize,
-    /// Most views of the store at one time.
-    pub snapshots_max: u32,
-    /// Longest a stopping server waits for its clients, in ms.
-    pub stop_ms: u64,
-}
-
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -99,26 +68,6 @@ impl Default for Config {
             log: "info".to_owned(),
             databases: Databases::new(),
             limits: Limits::default(),
-        }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections_max: 10_000,
-            request_bytes_max: 128 << 20,
-            http_body_bytes_max: 64 << 20,
-            first_line_ms: 10_000,
-            request_ms: 60_000,
-            reply_ms: 60_000,
-            idle_ms: 0,
-            script_ms: 1_000,
-            script_memory_bytes: 256 << 20,
-            memtable_bytes: MEMTABLE_BYTES_DEFAULT,
-            store_bytes_max: tree::SIZE_MAX_DEFAULT,
-            snapshots_max: tree::SNAPSHOTS_MAX_DEFAULT,
-            stop_ms: 10_000,
         }
     }
 }
@@ -199,26 +148,11 @@ impl Config {
         if self.directory.as_os_str().is_empty() {
             return value("directory", "name a directory for the data".to_owned());
         }
-        let limits = &self.limits;
-        let nonzero = [
-            ("limits.connections_max", limits.connections_max as u64),
-            ("limits.request_bytes_max", limits.request_bytes_max as u64),
-            ("limits.http_body_bytes_max", limits.http_body_bytes_max as u64),
-            ("limits.first_line_ms", limits.first_line_ms),
-            ("limits.request_ms", limits.request_ms),
-            ("limits.reply_ms", limits.reply_ms),
-            ("limits.script_ms", limits.script_ms),
-            ("limits.script_memory_bytes", limits.script_memory_bytes as u64),
-            ("limits.memtable_bytes", limits.memtable_bytes as u64),
-            ("limits.store_bytes_max", limits.store_bytes_max as u64),
-            ("limits.stop_ms", limits.stop_ms),
-        ];
-        if let Some((option, _)) = nonzero.into_iter().find(|&(_, given)| given == 0) {
-            return value(option, "must be at least 1".to_owned());
-        }
-        if limits.snapshots_max < self.snapshots_min() {
-            let min = self.snapshots_min();
-            let message = format!("must be at least {min}: two for each thread that reads");
+        self.limits.validate()?;
+        let (given, min) = (self.limits.snapshots_max, self.snapshots_min());
+        if given < min {
+            let message =
+                format!("{given} is too few; it takes {min}: two for each thread that reads");
             return value("limits.snapshots_max", message);
         }
         match self.listen.iter().find(|a| !a.ip().is_loopback()) {
@@ -232,19 +166,19 @@ impl Config {
     /// How the store is opened.
     #[must_use]
     pub fn store_options(&self) -> tree::Options {
-        tree::Options {
-            sync: self.sync,
-            memtable_bytes: self.limits.memtable_bytes,
-            size_max: self.limits.store_bytes_max,
-            snapshots_max: self.limits.snapshots_max,
-            ..tree::Options::default()
-        }
+        tree::Options { sync: self.sync, ..self.limits.store() }
     }
 
     /// What is mounted beside the store.
     #[must_use]
     pub fn mounts(&self) -> Vec<Mount> {
-        databases::mounts(&self.databases)
+        databases::mounts(&self.databases, &self.limits)
+    }
+
+    /// How they are looked after.
+    #[must_use]
+    pub fn mount_options(&self) -> composite::Options {
+        self.limits.mounting()
     }
 
     /// The number of worker threads that this machine gets.
@@ -256,19 +190,29 @@ impl Config {
         }
     }
 
+    /// The number of threads for reads that may take long.
+    #[must_use]
+    pub fn pool_thread_count(&self) -> usize {
+        let max = self.limits.pool_threads_max;
+        self.worker_count().clamp(pool::THREADS_MIN.min(max), max)
+    }
+
     /// Each worker, each thread of the pool and the writer has a view, and takes another one
     /// while it counts records.
     fn snapshots_min(&self) -> u32 {
-        2 * (self.worker_count() + pool::THREADS_MAX + 1) as u32
+        2 * (self.worker_count() + self.limits.pool_threads_max + 1) as u32
     }
 
     /// What a call of a procedure may use.
     #[must_use]
     pub fn script_limits(&self) -> tokaido_script::Limits {
-        tokaido_script::Limits {
-            time: Duration::from_millis(self.limits.script_ms),
-            memory_bytes: self.limits.script_memory_bytes,
-        }
+        self.limits.script()
+    }
+
+    /// What the directory of procedures may hold.
+    #[must_use]
+    pub fn source_limits(&self) -> tokaido_script::SourceLimits {
+        self.limits.sources()
     }
 }
 
@@ -402,13 +346,6 @@ mod tests {
         assert!(parse("listen = [\"[::1]:1\"]").expect("it parses").validate().is_ok());
     }
 
-    #[test]
-    fn limits_of_zero_are_refused() {
-        let config = parse("[limits]\nscript_ms = 0").expect("it parses");
-        let error = config.validate().expect_err("zero");
-        assert_eq!(error.to_string(), "option limits.script_ms: must be at least 1");
-    }
-
     /// The example has no such database, so it shows them in comments.
     #[test]
     fn the_databases_of_the_example_are_what_they_look_like() {
@@ -443,16 +380,12 @@ mod tests {
     fn every_thread_that_reads_must_get_its_view() {
         let config = parse("workers = 4\n[limits]\nsnapshots_max = 41").expect("it parses");
         let error = config.validate().expect_err("too few").to_string();
-        assert!(error.starts_with("option limits.snapshots_max: must be at least 42"), "{error}");
+        assert!(
+            error.starts_with("option limits.snapshots_max: 41 is too few; it takes 42"),
+            "{error}"
+        );
         let largest = Config { workers: WORKERS_MAX, ..Config::default() };
         assert!(largest.validate().is_ok(), "the default is enough for any machine");
-    }
-
-    #[test]
-    fn the_limits_of_the_store_reach_it() {
-        let text = "[limits]\nmemtable_bytes = 1\nstore_bytes_max = 2\nsnapshots_max = 3";
-        let options = parse(text).expect("it parses").store_options();
-        assert_eq!((options.memtable_bytes, options.size_max, options.snapshots_max), (1, 2, 3));
     }
 
     #[test]

@@ -12,9 +12,6 @@ use crate::{
     worker::Worker,
 };
 
-/// How long a connection over the limit may take for its first line before it is closed unheard.
-const REFUSAL_TIME: Duration = Duration::from_secs(1);
-
 const REFUSAL: &str = "too many connections; close some, or raise limits.connections_max";
 
 /// Serves a connection to its end.
@@ -34,10 +31,11 @@ pub(crate) async fn serve(worker: &Rc<Worker>, link: &Rc<Link>, mut input: Owned
     }
 }
 
-/// Tells a client that there is no room, in its own protocol.
-pub(crate) async fn refuse(link: &Rc<Link>, mut input: OwnedReadHalf) {
+/// Tells a client that there is no room, in its own protocol. `time` is how long it may take for
+/// its first line, which tells that; then it is closed unheard.
+pub(crate) async fn refuse(link: &Rc<Link>, mut input: OwnedReadHalf, time: Duration) {
     let mut first = Vec::new();
-    let read = tokio::time::timeout(REFUSAL_TIME, read_first_line(&mut input, &mut first)).await;
+    let read = tokio::time::timeout(time, read_first_line(&mut input, &mut first)).await;
     let message = match read {
         Ok(Ok(Some(Protocol::Http))) => http::raw_error("503 Service Unavailable", REFUSAL),
         _ => format!("-ERR {REFUSAL}\r\n"),

@@ -194,24 +194,30 @@ impl Conversation {
 }
 
 /// Buffers that nobody uses now. A connection that waits for its client holds none.
-#[derive(Default)]
-pub(crate) struct Buffers(Vec<Vec<u8>>);
+pub(crate) struct Buffers {
+    kept: Vec<Vec<u8>>,
+    /// Most buffers that are kept.
+    kept_max: usize,
+    /// Bytes of a new buffer.
+    bytes: usize,
+}
 
 impl Buffers {
-    /// Bytes of a new buffer, and most bytes of one that is kept.
-    pub(crate) const BYTES_MIN: usize = 16 << 10;
-    const BYTES_MAX: usize = 64 << 10;
-    /// Most buffers that are kept.
-    const COUNT_MAX: usize = 256;
+    /// A buffer that has grown to more than so many new ones is not kept.
+    const GROWTH_MAX: usize = 4;
+
+    pub(crate) fn new(bytes: usize, kept_max: usize) -> Self {
+        Self { kept: Vec::new(), kept_max, bytes }
+    }
 
     fn take(&mut self) -> Vec<u8> {
-        self.0.pop().unwrap_or_else(|| Vec::with_capacity(Self::BYTES_MIN))
+        self.kept.pop().unwrap_or_else(|| Vec::with_capacity(self.bytes))
     }
 
     fn put(&mut self, buffer: Vec<u8>) {
-        let kept = Self::BYTES_MIN..=Self::BYTES_MAX;
-        if kept.contains(&buffer.capacity()) && self.0.len() < Self::COUNT_MAX {
-            self.0.push(buffer);
+        let kept = self.bytes..=Self::GROWTH_MAX * self.bytes;
+        if kept.contains(&buffer.capacity()) && self.kept.len() < self.kept_max {
+            self.kept.push(buffer);
         }
     }
 }
@@ -248,16 +254,16 @@ mod tests {
     #[test]
     fn a_conversation_that_waits_holds_no_buffers() {
         let (mut conversation, _directory) = conversation();
-        let mut buffers = Buffers::default();
+        let mut buffers = Buffers::new(1 << 10, 2);
         conversation.borrow_from(&mut buffers);
         conversation.input_with_room(1).extend_from_slice(b"half a request");
         conversation.lend_to(&mut buffers);
-        assert_eq!((conversation.output.capacity(), buffers.0.len()), (0, 1));
+        assert_eq!((conversation.output.capacity(), buffers.kept.len()), (0, 1));
         assert!(conversation.has_input());
         conversation.taken = conversation.input.len();
         conversation.lend_to(&mut buffers);
-        assert_eq!((conversation.input.capacity(), buffers.0.len()), (0, 2));
+        assert_eq!((conversation.input.capacity(), buffers.kept.len()), (0, 2));
         conversation.borrow_from(&mut buffers);
-        assert!(buffers.0.is_empty());
+        assert!(buffers.kept.is_empty());
     }
 }

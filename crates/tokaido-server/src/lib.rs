@@ -24,8 +24,8 @@ mod worker;
 mod writer;
 
 pub use config::{
-    Bytes, Config, ConfigError, DatabaseConfig, Databases, Limits, PORT_DEFAULT, Password,
-    WORKERS_MAX,
+    Bytes, Config, ConfigError, DatabaseConfig, Databases, LIMITS, Limit, Limits, PORT_DEFAULT,
+    Password, WORKERS_MAX,
 };
 pub use server::{Server, StartError};
 pub use shared::{Counters, Shared, SharedOptions};

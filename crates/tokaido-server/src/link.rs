@@ -28,8 +28,11 @@ const SWEEP_MS_MIN: u64 = 5;
 
 /// How long, and for how many bytes, a connection that was refused is still read from before it is
 /// closed. Closing it with unread input would reset it, and the client might never see the reason.
-const LINGER_TIME: Duration = Duration::from_millis(500);
-const LINGER_BYTES_MAX: usize = 16 << 20;
+#[derive(Clone, Copy)]
+struct Linger {
+    time: Duration,
+    bytes_max: usize,
+}
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +56,7 @@ pub(crate) struct Link {
     /// The client's address.
     pub(crate) peer: SocketAddr,
     clock: Rc<Clock>,
+    linger: Linger,
     phase: Cell<Phase>,
     since_ms: Cell<u64>,
     expired: Cell<Option<Phase>>,
@@ -105,7 +109,7 @@ impl Link {
         }
         let drain = async {
             let mut scratch = vec![0; 16 << 10];
-            let mut left = LINGER_BYTES_MAX;
+            let mut left = self.linger.bytes_max;
             while left > 0 && self.stream().readable().await.is_ok() {
                 match self.stream().try_read(&mut scratch) {
                     Ok(0) => break,
@@ -116,7 +120,7 @@ impl Link {
             }
         };
         // Either way the connection is over.
-        let _ = tokio::time::timeout(LINGER_TIME, drain).await;
+        let _ = tokio::time::timeout(self.linger.time, drain).await;
     }
 
     fn limit_ms(&self, limits: &Limits) -> Option<u64> {
@@ -150,15 +154,18 @@ impl Link {
 /// All connections of one worker.
 pub(crate) struct Links {
     clock: Rc<Clock>,
+    linger: Linger,
     open: RefCell<HashMap<u64, Rc<Link>>>,
     next: Cell<u64>,
 }
 
 impl Links {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let time = Duration::from_millis(limits.linger_ms);
+        let linger = Linger { time, bytes_max: limits.linger_bytes_max };
         let clock =
             Clock { started: Instant::now(), now_ms: Cell::new(0), stopping: Cell::new(false) };
-        Self { clock: Rc::new(clock), open: RefCell::default(), next: Cell::new(0) }
+        Self { clock: Rc::new(clock), linger, open: RefCell::default(), next: Cell::new(0) }
     }
 
     /// Takes a new connection in, until the guard is dropped.
@@ -172,6 +179,7 @@ impl Links {
             out,
             peer,
             clock: self.clock.clone(),
+            linger: self.linger,
             phase: Cell::new(Phase::FirstLine),
             since_ms: Cell::new(self.clock.now_ms.get()),
             expired: Cell::new(None),

@@ -13,12 +13,8 @@ use tokaido_script::Vm;
 use tokaido_store::{ReadError, Snapshot};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// Fewest and most threads of the pool. In between: one for each worker.
+/// Fewest threads of the pool, where that is not above the limit. Else one for each worker.
 pub(crate) const THREADS_MIN: usize = 2;
-pub(crate) const THREADS_MAX: usize = 16;
-
-/// Jobs that may wait for a thread. A connection that has one more waits with it.
-const QUEUE_JOBS_MAX: usize = 4096;
 
 /// What a job finds on its thread. The snapshot is of the moment when the job begins.
 pub(crate) struct PoolContext {
@@ -51,9 +47,11 @@ pub(crate) struct PoolHandle {
 pub(crate) struct PoolQueue(Arc<Mutex<Receiver<(Work, OwnedSemaphorePermit)>>>);
 
 impl PoolHandle {
-    pub(crate) fn new() -> (Self, PoolQueue) {
+    /// A queue for so many jobs, and the end that [`run`] takes from. A connection that has one more
+    /// waits with it.
+    pub(crate) fn new(jobs_max: usize) -> (Self, PoolQueue) {
         let (queue, receiver) = channel();
-        let room = Arc::new(Semaphore::new(QUEUE_JOBS_MAX));
+        let room = Arc::new(Semaphore::new(jobs_max));
         (Self { queue, room }, PoolQueue(Arc::new(Mutex::new(receiver))))
     }
 

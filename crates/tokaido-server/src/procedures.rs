@@ -12,9 +12,6 @@ use std::{
 
 use tokaido_script::{Procedure, ProcedureId};
 
-/// A call that took no longer may run on a worker, whose other connections wait meanwhile.
-pub(crate) const SHORT_CALL_MAX: Duration = Duration::from_millis(1);
-
 /// Short calls in a row after which a procedure runs on the workers.
 const SHORT_CALLS_NEEDED: u32 = 3;
 
@@ -29,12 +26,14 @@ const SHORT_CALLS_FORGIVE: u32 = 1 << 16;
 pub(crate) struct Procedures {
     list: Vec<Procedure>,
     statistics: Vec<CallStatistics>,
+    /// A call that took no longer may run on a worker, whose other connections wait meanwhile.
+    short_call_max: Duration,
 }
 
 impl Procedures {
-    pub(crate) fn new(list: Vec<Procedure>) -> Self {
+    pub(crate) fn new(list: Vec<Procedure>, short_call_max: Duration) -> Self {
         let statistics = list.iter().map(|_| CallStatistics::default()).collect();
-        Self { list, statistics }
+        Self { list, statistics, short_call_max }
     }
 
     pub(crate) fn list(&self) -> &[Procedure] {
@@ -59,7 +58,8 @@ impl Procedures {
         let started = Instant::now();
         let result = call();
         if let Some(statistics) = self.statistics.get(id.index()) {
-            statistics.called(started.elapsed(), result.is_ok());
+            let took = started.elapsed();
+            statistics.called(took, took <= self.short_call_max, result.is_ok());
         }
         result
     }
@@ -100,14 +100,14 @@ impl CallStatistics {
 
     /// Threads may overwrite each other's step of the two small counters; that only moves the
     /// decision by a call or two.
-    fn called(&self, took: Duration, succeeded: bool) {
+    fn called(&self, took: Duration, is_short: bool, succeeded: bool) {
         self.calls.fetch_add(1, Relaxed);
         self.time_ns.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
         if !succeeded {
             self.errors.fetch_add(1, Relaxed);
         }
         let in_a_row = self.short_in_a_row.load(Relaxed);
-        if took > SHORT_CALL_MAX {
+        if !is_short {
             if self.is_short() {
                 let needed = self.short_needed.load(Relaxed);
                 self.short_needed.store((needed * 2).min(SHORT_CALLS_NEEDED_MAX), Relaxed);
@@ -125,14 +125,15 @@ impl CallStatistics {
 mod tests {
     use super::*;
 
-    const SHORT: Duration = SHORT_CALL_MAX;
-    const LONG: Duration = Duration::from_millis(2);
+    const TIME: Duration = Duration::from_millis(1);
+    const SHORT: bool = true;
+    const LONG: bool = false;
 
     fn short_calls_until_inline(statistics: &CallStatistics) -> u32 {
         (0..)
             .find(|_| {
                 statistics.is_short() || {
-                    statistics.called(SHORT, true);
+                    statistics.called(TIME, SHORT, true);
                     false
                 }
             })
@@ -143,11 +144,11 @@ mod tests {
     fn a_place_on_the_worker_is_earned_lost_and_harder_to_earn_again() {
         let statistics = CallStatistics::default();
         assert_eq!(short_calls_until_inline(&statistics), SHORT_CALLS_NEEDED);
-        statistics.called(LONG, true);
+        statistics.called(TIME, LONG, true);
         assert!(!statistics.is_short());
         assert_eq!(short_calls_until_inline(&statistics), 2 * SHORT_CALLS_NEEDED);
-        statistics.called(LONG, false);
-        statistics.called(LONG, false);
+        statistics.called(TIME, LONG, false);
+        statistics.called(TIME, LONG, false);
         assert_eq!(short_calls_until_inline(&statistics), 4 * SHORT_CALLS_NEEDED);
         assert_eq!(statistics.errors.load(Relaxed), 2);
     }
@@ -157,13 +158,13 @@ mod tests {
         let statistics = CallStatistics::default();
         for _ in 0..20 {
             short_calls_until_inline(&statistics);
-            statistics.called(LONG, true);
+            statistics.called(TIME, LONG, true);
         }
         assert_eq!(short_calls_until_inline(&statistics), SHORT_CALLS_NEEDED_MAX);
         for _ in 0..=SHORT_CALLS_FORGIVE {
-            statistics.called(SHORT, true);
+            statistics.called(TIME, SHORT, true);
         }
-        statistics.called(LONG, true);
+        statistics.called(TIME, LONG, true);
         assert_eq!(short_calls_until_inline(&statistics), 2 * SHORT_CALLS_NEEDED);
     }
 }

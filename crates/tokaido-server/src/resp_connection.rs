@@ -6,12 +6,11 @@
 use std::{future::poll_fn, io, rc::Rc, sync::Arc};
 
 use tokaido_store::CommitError;
-use tokaido_wire::resp::Limits;
 use tokio::{io::AsyncReadExt, net::tcp::OwnedReadHalf, sync::oneshot};
 
 use crate::{
-    Shared,
-    conversation::{Buffers, Conversation, Pause, Ran, Slice},
+    Limits, Shared,
+    conversation::{Conversation, Pause, Ran, Slice},
     link::{Link, Phase},
     metrics,
     pool::{PoolContext, PoolError},
@@ -20,19 +19,8 @@ use crate::{
     writer::{Job, WriterContext},
 };
 
-/// What a worker does for one connection before it looks at the next.
-const WORKER_SLICE: Slice = Slice { requests_max: 128, reply_bytes_max: 256 << 10 };
-
-/// What one connection may have the writer do within one group.
-const WRITER_SLICE: Slice = Slice { requests_max: 1024, reply_bytes_max: 4 << 20 };
-
 /// What a thread of the pool does for one connection: the request that may take long, no more.
 const POOL_SLICE: Slice = Slice { requests_max: 1, reply_bytes_max: usize::MAX };
-
-/// A connection with so many bytes of replies that its client has not taken is answered no more
-/// requests until it takes some. Below that the server reads on: a client that sends all of a long
-/// pipeline before it reads the first reply would otherwise wait for ever.
-const UNSENT_BYTES_MAX: usize = 16 << 20;
 
 /// A connection ended other than by the client's wish.
 #[derive(Debug, thiserror::Error)]
@@ -55,13 +43,9 @@ pub(crate) async fn serve(
     let shared = &worker.service.shared;
     let local = link.stream().local_addr().map(|a| a.to_string()).unwrap_or_default();
     let session = Session::new(shared, &link.peer.to_string(), &local);
-    let limits = Limits {
-        request_len_max: worker.service.config.limits.request_bytes_max,
-        ..Limits::default()
-    };
-    let conversation = Box::new(Conversation::new(session, limits, first));
-    let conversation = Some(conversation);
-    let connection = Connection { worker, link, input, conversation, answered_some: false };
+    let limits = &worker.service.config.limits;
+    let conversation = Some(Box::new(Conversation::new(session, limits.request(), first)));
+    let connection = Connection { worker, limits, link, input, conversation, answered_some: false };
     if let Err(error) = connection.run().await {
         tracing::debug!(peer = %link.peer, %error, "a connection broke");
     }
@@ -69,6 +53,7 @@ pub(crate) async fn serve(
 
 struct Connection<'w> {
     worker: &'w Rc<Worker>,
+    limits: &'w Limits,
     link: &'w Rc<Link>,
     input: OwnedReadHalf,
     /// `None` while it is away, on the writer or in the pool.
@@ -117,9 +102,14 @@ impl Connection<'_> {
         self.conversation.as_deref_mut().ok_or(End::Lost)
     }
 
-    /// Answers what can be answered on the worker's own snapshot.
+    /// Answers what can be answered on the worker's own snapshot, before the worker looks at the
+    /// next connection.
     fn run_here(&mut self) -> Result<Ran, End> {
         let worker = self.worker;
+        let slice = Slice {
+            requests_max: self.limits.slice_requests_max,
+            reply_bytes_max: self.limits.slice_reply_bytes_max,
+        };
         let conversation = self.conversation()?;
         conversation.borrow_from(&mut worker.buffers.borrow_mut());
         let shared = &worker.service.shared;
@@ -127,7 +117,7 @@ impl Connection<'_> {
             .read(|snapshot, vm| {
                 let target = Target::Snapshot(snapshot);
                 let context = Context { shared, vm, target, may_take_long: false };
-                conversation.run(context, WORKER_SLICE)
+                conversation.run(context, slice)
             })
             .or_else(|error| Ok(conversation.failed(&format!("ERR {error}; closing"))))
     }
@@ -138,10 +128,12 @@ impl Connection<'_> {
         let (answer, answered) = oneshot::channel();
         self.link.enter(Phase::Working);
         let shared = self.worker.service.shared.clone();
-        self.worker
-            .writer
-            .submit(Box::new(Batch { conversation, shared, ran: None, answer }))
-            .await;
+        let slice = Slice {
+            requests_max: self.limits.writer_slice_requests_max,
+            reply_bytes_max: self.limits.writer_slice_reply_bytes_max,
+        };
+        let batch = Batch { conversation, shared, slice, ran: None, answer };
+        self.worker.writer.submit(Box::new(batch)).await;
         let (conversation, ran) = answered.await.map_err(|_| End::Lost)?;
         metrics::add(&self.worker.counters.resp.writer, ran.requests as u64);
         self.conversation = Some(conversation);
@@ -182,12 +174,15 @@ impl Connection<'_> {
             return Ok(true);
         }
         conversation.lend_to(&mut worker.buffers.borrow_mut());
+        // Below its limit of untaken replies the server reads on: a client that sends all of a long
+        // pipeline before it reads the first reply would otherwise wait for ever.
+        let unsent_max = self.limits.unsent_bytes_max;
         loop {
             link.remain_in(phase_of(conversation));
             let unsent = conversation.unsent().len();
             tokio::select! {
                 biased;
-                ready = poll_fn(|cx| link.stream().poll_read_ready(cx)), if unsent < UNSENT_BYTES_MAX => {
+                ready = poll_fn(|cx| link.stream().poll_read_ready(cx)), if unsent < unsent_max => {
                     ready?;
                     break;
                 }
@@ -198,14 +193,14 @@ impl Connection<'_> {
             }
         }
         conversation.borrow_from(&mut worker.buffers.borrow_mut());
-        let room = conversation.input_with_room(Buffers::BYTES_MIN);
+        let room = conversation.input_with_room(self.limits.buffer_bytes);
         let received = self.input.read_buf(room).await?;
         Ok(received == 0 && self.input_ended()?)
     }
 
     /// The input has ended. If that was the work of a time limit, the client is told which.
     fn input_ended(&mut self) -> Result<bool, End> {
-        let limit_ms = self.worker.service.config.limits.request_ms;
+        let limit_ms = self.limits.request_ms;
         if self.link.expired() == Some(Phase::Request) {
             metrics::add(&self.worker.counters.resp.errors, 1);
             self.conversation()?
@@ -217,7 +212,7 @@ impl Connection<'_> {
     /// Lets other connections have their turn, and the client take replies if there are too many.
     async fn give_way(&mut self) -> Result<(), End> {
         let conversation = self.conversation.as_deref_mut().ok_or(End::Lost)?;
-        while conversation.unsent().len() >= UNSENT_BYTES_MAX {
+        while conversation.unsent().len() >= self.limits.unsent_bytes_max {
             self.link.remain_in(Phase::Reply);
             self.link.stream().writable().await?;
             send_some(self.link, conversation)?;
@@ -278,6 +273,8 @@ fn send_some(link: &Link, conversation: &mut Conversation) -> Result<(), End> {
 struct Batch {
     conversation: Box<Conversation>,
     shared: Arc<Shared>,
+    /// What one connection may have the writer do within one group.
+    slice: Slice,
     ran: Option<Ran>,
     answer: oneshot::Sender<(Box<Conversation>, Ran)>,
 }
@@ -287,7 +284,7 @@ impl Job for Batch {
         let WriterContext { writer, vm } = context;
         let target = Target::Writer(writer);
         let context = Context { shared: &self.shared, vm, target, may_take_long: false };
-        self.ran = Some(self.conversation.run(context, WRITER_SLICE));
+        self.ran = Some(self.conversation.run(context, self.slice));
     }
 
     fn finish(mut self: Box<Self>, outcome: Result<(), CommitError>) {
@@ -312,6 +309,8 @@ mod tests {
     use super::*;
     use crate::{SharedOptions, writer::GroupWriter};
 
+    const MANY: Slice = Slice { requests_max: 100, reply_bytes_max: usize::MAX };
+
     /// What the client gets after a batch whose group ended in `outcome`.
     fn replies_of(input: &str, outcome: Result<(), CommitError>) -> String {
         let directory = tempfile::tempdir().expect("a directory");
@@ -323,15 +322,15 @@ mod tests {
         let shared = Arc::new(Shared::new(store, SharedOptions::default()).expect("a database"));
         let session = Session::new(&shared, "peer", "local");
         let mut conversation =
-            Box::new(Conversation::new(session, Limits::default(), input.into()));
+            Box::new(Conversation::new(session, Limits::default().request(), input.into()));
         // The first request was answered before the writer came into it.
         let mut context = WriterContext { writer, vm };
         let target = Target::Writer(&mut context.writer);
         let on_worker =
             Context { shared: &shared, vm: &mut context.vm, target, may_take_long: false };
-        conversation.run(on_worker, Slice { requests_max: 1, reply_bytes_max: usize::MAX });
+        conversation.run(on_worker, POOL_SLICE);
         let (answer, mut answered) = oneshot::channel();
-        let mut batch = Box::new(Batch { conversation, shared, ran: None, answer });
+        let mut batch = Box::new(Batch { conversation, shared, slice: MANY, ran: None, answer });
         batch.run(&mut context);
         batch.finish(outcome);
         let (conversation, ran) = answered.try_recv().expect("it was answered");

@@ -5,6 +5,7 @@ use std::{
     net::{SocketAddr, TcpListener},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 use tokaido_script::{LoadError, Procedure, Sources, Vm, VmError};
@@ -102,17 +103,18 @@ impl Server {
     /// the others serve, and [`load_errors`](Self::load_errors) tells.
     pub fn start(config: Config) -> Result<Self, StartError> {
         config.validate()?;
-        let listeners = listen(&config.listen)?;
+        let listeners = listen(&config)?;
         let addresses: Vec<_> = listeners.iter().filter_map(|l| l.local_addr().ok()).collect();
         let sources = Arc::new(read_sources(&config)?);
         let store = tree::open(&config.directory, config.store_options())?;
-        let store = CompositeStore::new(Box::new(store), config.mounts())?;
+        let store = CompositeStore::with(Box::new(store), config.mounts(), config.mount_options())?;
         let store: Arc<dyn Store> = Arc::new(store);
         let loaded = Loaded::new(&store, &sources, &config)?;
         let options = SharedOptions {
             password: config.password.as_ref().map(|p| p.as_str().to_owned()),
             port: addresses.first().map_or(0, SocketAddr::port),
             procedures: loaded.procedures,
+            limits: config.limits.clone(),
         };
         let shared = Arc::new(Shared::new(store, options)?);
         let metrics = Arc::new(Metrics::new(config.worker_count()));
@@ -203,9 +205,12 @@ impl Server {
         let seats = (0..count)
             .map(|i| self.spawn_worker(i, sources, &writer, &pool, stopping))
             .collect::<Result<Vec<_>, _>>()?;
+        let limits = &self.service.config.limits;
         let acceptor = Acceptor {
             seats,
-            connections_max: self.service.config.limits.connections_max,
+            connections_max: limits.connections_max,
+            refusals_max: limits.refusals_max,
+            keepalive: Duration::from_millis(limits.keepalive_ms),
             metrics: self.service.metrics.clone(),
             open: Arc::default(),
             refusals: Arc::default(),
@@ -219,22 +224,24 @@ impl Server {
     }
 
     fn spawn_writer(&mut self, sources: &Arc<Sources>) -> Result<WriterHandle, StartError> {
-        let (handle, queue) = WriterHandle::new();
         let (service, sources) = (self.service.clone(), sources.clone());
-        let metrics = service.metrics.clone();
+        let (handle, queue) = WriterHandle::new(service.config.limits.writer_queue_max);
+        let running = service.clone();
         let prepare = move || {
             let writer = GroupWriter::new(service.shared.store().writer()?);
             Ok(WriterContext { writer, vm: service.new_vm(&sources)? })
         };
-        let run = move |context| writer::run(&queue, context, &metrics);
+        let run = move |context| {
+            writer::run(&queue, context, &running.metrics, &running.config.limits);
+        };
         self.threads.spawn("tokaido-writer", prepare, run)?;
         Ok(handle)
     }
 
     fn spawn_pool(&mut self, sources: &Arc<Sources>) -> Result<PoolHandle, StartError> {
-        let (handle, queue) = PoolHandle::new();
-        let count = self.service.config.worker_count();
-        for i in 0..count.clamp(pool::THREADS_MIN, pool::THREADS_MAX) {
+        let config = &self.service.config;
+        let (handle, queue) = PoolHandle::new(config.limits.pool_queue_max);
+        for i in 0..config.pool_thread_count() {
             let (service, sources) = (self.service.clone(), sources.clone());
             let prepare = move || {
                 let mut snapshot = service.shared.store().snapshot()?;
@@ -286,21 +293,20 @@ fn report(ended: io::Result<()>) {
     }
 }
 
-fn listen(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, StartError> {
-    addresses
-        .iter()
-        .map(|&address| {
-            acceptor::listen(address).map_err(|source| match source.kind() {
-                io::ErrorKind::AddrInUse => StartError::AddressInUse { address },
-                _ => StartError::Listen { address, source },
-            })
+fn listen(config: &Config) -> Result<Vec<TcpListener>, StartError> {
+    let queue_max = config.limits.accept_queue_max;
+    let listen = |&address: &SocketAddr| {
+        acceptor::listen(address, queue_max).map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => StartError::AddressInUse { address },
+            _ => StartError::Listen { address, source },
         })
-        .collect()
+    };
+    config.listen.iter().map(listen).collect()
 }
 
 fn read_sources(config: &Config) -> Result<Sources, StartError> {
     let Some(directory) = &config.procedures else { return Ok(Sources::default()) };
-    Sources::read(directory)
+    Sources::read(directory, config.source_limits())
         .map_err(|source| StartError::Procedures { directory: directory.clone(), source })
 }
 

@@ -8,19 +8,17 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use tokaido_script::Procedure;
 use tokaido_store::{DatabaseError, DatabaseId, Store};
 
 use crate::{
+    Limits,
     procedures::Procedures,
     redis::{Clients, Cursors},
 };
-
-/// How many databases have a number. Number 0 is the database `main`, number 7 is `7`.
-pub(crate) const NUMBERED_DATABASES: usize = 16;
 
 /// The version of Redis whose commands are understood; clients switch features on by it.
 pub(crate) const REDIS_VERSION: &str = "7.2.0";
@@ -37,6 +35,8 @@ pub struct SharedOptions {
     pub port: u16,
     /// The procedures that serve.
     pub procedures: Vec<Procedure>,
+    /// Sizes and times beyond which a session is told no.
+    pub limits: Limits,
 }
 
 /// Numbers that only grow, except for those of what is open now.
@@ -57,7 +57,8 @@ pub struct Counters {
 /// What all workers of one server share.
 pub struct Shared {
     store: Arc<dyn Store>,
-    numbered: [OnceLock<DatabaseId>; NUMBERED_DATABASES],
+    /// The databases that have a number. Number 0 is the database `main`, number 7 is `7`.
+    numbered: Box<[OnceLock<DatabaseId>]>,
     main: DatabaseId,
     options: SharedOptions,
     started_at: Instant,
@@ -76,12 +77,16 @@ impl Shared {
     /// # Errors
     /// If the store cannot have the database `main`.
     pub fn new(store: Arc<dyn Store>, mut options: SharedOptions) -> Result<Self, DatabaseError> {
-        let procedures = Procedures::new(std::mem::take(&mut options.procedures));
-        let main = store.database("main")?;
         let started_at_ms = wall_clock_us() / 1000;
+        let procedures = std::mem::take(&mut options.procedures);
+        let limits = &options.limits;
+        let procedures = Procedures::new(procedures, Duration::from_micros(limits.script_short_us));
+        let cursors = Cursors::new(started_at_ms, limits.scan_cursors_max);
+        let numbered = (0..limits.numbered_databases_max).map(|_| OnceLock::new()).collect();
+        let main = store.database("main")?;
         Ok(Self {
             store,
-            numbered: Default::default(),
+            numbered,
             main,
             options,
             started_at: Instant::now(),
@@ -90,7 +95,7 @@ impl Shared {
             counters: Counters::default(),
             procedures: Arc::new(procedures),
             clients: Arc::default(),
-            cursors: Cursors::new(started_at_ms),
+            cursors,
         })
     }
 
@@ -132,6 +137,12 @@ impl Shared {
     #[must_use]
     pub fn is_password(&self, given: &[u8]) -> bool {
         self.options.password.as_ref().is_some_and(|secret| equal(secret.as_bytes(), given))
+    }
+
+    /// Sizes and times beyond which a session is told no.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.options.limits
     }
 
     /// The port that clients connect to.

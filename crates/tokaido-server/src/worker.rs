@@ -89,7 +89,9 @@ impl Worker {
         vm: Vm,
     ) -> Self {
         let engine = RefCell::new(Engine { snapshot, vm });
-        Self { service, writer, pool, counters, buffers: RefCell::default(), engine }
+        let limits = &service.config.limits;
+        let buffers = RefCell::new(Buffers::new(limits.buffer_bytes, limits.buffers_kept_max));
+        Self { service, writer, pool, counters, buffers, engine }
     }
 
     /// The procedure of that name.
@@ -128,7 +130,7 @@ pub(crate) fn run(
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = LocalSet::new();
-    let links = Rc::new(Links::new());
+    let links = Rc::new(Links::new(&worker.service.config.limits));
     let worker = Rc::new(worker);
     let service = worker.service.clone();
     let sweeping = links.clone();
@@ -181,7 +183,8 @@ fn take(worker: &Rc<Worker>, links: &Rc<Links>, accepted: Accepted) {
         if admitted {
             connection::serve(&worker, guard.link(), input).await;
         } else {
-            connection::refuse(guard.link(), input).await;
+            let time = Duration::from_millis(worker.service.config.limits.refusal_ms);
+            connection::refuse(guard.link(), input, time).await;
         }
         drop(guard);
     });

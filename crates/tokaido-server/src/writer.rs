@@ -18,23 +18,7 @@ use tokaido_script::Vm;
 use tokaido_store::{CommitError, CommitNumber, WriteError, WriteTransaction, Writer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::metrics::Metrics;
-
-/// Jobs that may wait for the writer. A worker that has one more waits with it, and with it the
-/// connection that it came from: the queue is where back-pressure begins.
-pub(crate) const QUEUE_JOBS_MAX: usize = 4096;
-
-/// Most jobs that one flush covers. Each of them waits for the slowest, so the group is bounded.
-pub(crate) const GROUP_JOBS_MAX: usize = 1024;
-
-/// A group takes no further job once its jobs have run this long.
-pub(crate) const GROUP_RUN_TIME_MAX: Duration = Duration::from_millis(10);
-
-/// How often expired records are looked for. They are invisible in any case; this frees space.
-const EXPIRY_INTERVAL: Duration = Duration::from_millis(500);
-
-/// Most expired records that one transaction removes, so that writes wait only shortly behind it.
-const EXPIRY_REMOVALS_MAX: usize = 1000;
+use crate::{Limits, metrics::Metrics};
 
 /// Work for the writer.
 pub(crate) trait Job: Send {
@@ -67,10 +51,11 @@ struct Ticket {
 }
 
 impl WriterHandle {
-    /// A queue, and the end that [`run`] takes from.
-    pub(crate) fn new() -> (Self, JobQueue) {
+    /// A queue for so many jobs, and the end that [`run`] takes from. A worker that has one more
+    /// waits with it, and with it the connection that it came from: here back-pressure begins.
+    pub(crate) fn new(jobs_max: usize) -> (Self, JobQueue) {
         let (queue, receiver) = channel();
-        let room = Arc::new(Semaphore::new(QUEUE_JOBS_MAX));
+        let room = Arc::new(Semaphore::new(jobs_max));
         (Self { queue, room }, JobQueue(receiver))
     }
 
@@ -138,9 +123,18 @@ impl<W: FnOnce(&mut WriterContext) -> T + Send, T: Send> Job for Call<W, T> {
 pub(crate) struct JobQueue(Receiver<Ticket>);
 
 /// Serves the queue until every handle is gone.
-pub(crate) fn run(queue: &JobQueue, context: WriterContext, metrics: &Metrics) {
+pub(crate) fn run(queue: &JobQueue, context: WriterContext, metrics: &Metrics, limits: &Limits) {
     let _watch = Watch(metrics);
-    WriterLoop { queue, context, metrics, jobs: Vec::new(), expiry: Expiry::new() }.run();
+    let mut writer = WriterLoop {
+        queue,
+        context,
+        metrics,
+        jobs: Vec::new(),
+        group_jobs_max: limits.group_jobs_max,
+        group_time: Duration::from_millis(limits.group_ms),
+        expiry: Expiry::new(limits),
+    };
+    writer.run();
 }
 
 /// Lets the world see that the writer is gone, should it panic outside of any job.
@@ -160,6 +154,10 @@ struct WriterLoop<'w> {
     metrics: &'w Metrics,
     /// The jobs of the group under way. Kept to reuse its memory.
     jobs: Vec<Ran>,
+    /// Most jobs that one flush covers. Each of them waits for the slowest.
+    group_jobs_max: usize,
+    /// A group takes no further job once its jobs have run this long.
+    group_time: Duration,
     expiry: Expiry,
 }
 
@@ -186,8 +184,8 @@ impl WriterLoop<'_> {
         let mut next = Some(first.job);
         while let Some(job) = next {
             self.run_job(job);
-            let full = self.jobs.len() >= GROUP_JOBS_MAX
-                || started.elapsed() >= GROUP_RUN_TIME_MAX
+            let full = self.jobs.len() >= self.group_jobs_max
+                || started.elapsed() >= self.group_time
                 || self.context.writer.lost.is_some();
             next = if full { None } else { self.queue.0.try_recv().ok().map(|t| t.job) };
         }
@@ -223,16 +221,21 @@ fn panic_error() -> CommitError {
     CommitError::Failed { message: "an error in the server itself, see its log".to_owned() }
 }
 
-/// When to look for expired records.
+/// When to look for expired records. They are invisible in any case; this frees space.
 struct Expiry {
     due: Instant,
+    interval: Duration,
+    /// Most records that one transaction removes, so that writes wait only shortly behind it.
+    removals_max: usize,
     /// The last look failed; said once, not every half second.
     failing: bool,
 }
 
 impl Expiry {
-    fn new() -> Self {
-        Self { due: Instant::now() + EXPIRY_INTERVAL, failing: false }
+    fn new(limits: &Limits) -> Self {
+        let interval = Duration::from_millis(limits.expiry_interval_ms);
+        let removals_max = limits.expiry_batch_max;
+        Self { due: Instant::now() + interval, interval, removals_max, failing: false }
     }
 
     fn wait(&self) -> Duration {
@@ -246,7 +249,7 @@ impl Expiry {
             return;
         }
         let removed = catch_unwind(AssertUnwindSafe(|| {
-            let removed = writer.remove_expired(EXPIRY_REMOVALS_MAX).map_err(|e| e.to_string())?;
+            let removed = writer.remove_expired(self.removals_max).map_err(|e| e.to_string())?;
             writer.end_group().map_err(|e| e.to_string())?;
             Ok(removed)
         }))
@@ -256,8 +259,8 @@ impl Expiry {
             _ => {}
         }
         self.failing = removed.is_err();
-        let more = removed.is_ok_and(|n| n >= EXPIRY_REMOVALS_MAX);
-        self.due = Instant::now() + if more { Duration::ZERO } else { EXPIRY_INTERVAL };
+        let more = removed.is_ok_and(|n| n >= self.removals_max);
+        self.due = Instant::now() + if more { Duration::ZERO } else { self.interval };
     }
 }
 

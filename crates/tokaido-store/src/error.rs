@@ -62,10 +62,12 @@ pub enum DatabaseError {
 #[non_exhaustive]
 pub enum ReadError {
     /// The key has no bytes, or too many.
-    #[error("a key has 1 to {max} bytes, this one has {len}", max = limits::KEY_LEN_MAX)]
+    #[error("a key has 1 to {max} bytes, this one has {len}")]
     KeyLength {
         /// The length of the key that was given.
         len: usize,
+        /// The length that it may have.
+        max: usize,
     },
     /// The keys of the database have no order.
     #[error(
@@ -101,10 +103,12 @@ pub enum WriteError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The value is too long.
-    #[error("a value has at most {max} bytes, this one has {len}; split it over several keys", max = limits::VALUE_LEN_MAX)]
+    #[error("a value has at most {max} bytes, this one has {len}; split it over several keys")]
     ValueLength {
         /// The length of the value that was given.
         len: usize,
+        /// The length that it may have.
+        max: usize,
     },
     /// The record is longer than this cache takes.
     #[error(
@@ -117,8 +121,15 @@ pub enum WriteError {
         max: usize,
     },
     /// The transaction writes more than one may.
-    #[error("one transaction may write {writes} records and {bytes} bytes, this one wants more; split the work", writes = limits::TRANSACTION_WRITES_MAX, bytes = limits::TRANSACTION_BYTES_MAX)]
-    TransactionTooLarge,
+    #[error(
+        "one transaction may write {writes_max} records and {bytes_max} bytes, this one wants more; split the work"
+    )]
+    TransactionTooLarge {
+        /// The records that it may write.
+        writes_max: usize,
+        /// The bytes of keys and values that it may write.
+        bytes_max: usize,
+    },
     /// The database is a file that is only read.
     #[error(
         "a constant database (cdb) is not written to; make a new file with `tokaido cdb make`, and rename it over the one that is served"

@@ -6,11 +6,12 @@ pub const KEY_LEN_MAX: usize = 4096;
 /// Longest value, in bytes (64 MiB).
 pub const VALUE_LEN_MAX: usize = 64 << 20;
 
-/// Most writes (puts, deletes) in one transaction.
-pub const TRANSACTION_WRITES_MAX: usize = 1_000_000;
+/// Most writes (puts, deletes) that one transaction can be allowed. With so many, and so many
+/// bytes, it still has a length of 32 bits in the log.
+pub const TRANSACTION_WRITES_MAX: usize = 10_000_000;
 
-/// Most bytes of keys and values written in one transaction (256 MiB).
-pub const TRANSACTION_BYTES_MAX: usize = 256 << 20;
+/// Most bytes of keys and values that one transaction can be allowed to write (1 GiB).
+pub const TRANSACTION_BYTES_MAX: usize = 1 << 30;
 
 /// Most named databases in one store.
 pub const DATABASES_MAX: usize = 256;

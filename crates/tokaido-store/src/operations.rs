@@ -130,7 +130,7 @@ pub trait WriteOperations: WriteTransaction {
         };
         let len = old.value.len() + suffix.len();
         if len > limits::VALUE_LEN_MAX {
-            return Err(WriteError::ValueLength { len });
+            return Err(WriteError::ValueLength { len, max: limits::VALUE_LEN_MAX });
         }
         let (flags, expires_at_ms) = (old.flags, old.expires_at_ms);
         let value = [old.value, suffix].concat();

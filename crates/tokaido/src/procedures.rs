@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use tokaido_script::{Limits, Sources, Vm};
+use tokaido_script::{Limits, SourceLimits, Sources, Vm};
 use tokaido_store::Store;
 
 use crate::error::Error;
@@ -19,7 +19,9 @@ pub(crate) fn start_vm(
 ) -> Result<Vm, Error> {
     let sources = match directory {
         None => Sources::default(),
-        Some(directory) => Sources::read(directory).map_err(Error::file(directory))?,
+        Some(directory) => {
+            Sources::read(directory, SourceLimits::default()).map_err(Error::file(directory))?
+        }
     };
     let (vm, failed) = Vm::new(store, &sources, limits)?;
     for error in failed {

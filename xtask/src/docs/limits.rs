@@ -34,6 +34,10 @@ pub(super) fn page() -> Outcome<String> {
             continue;
         }
         let limits = constants(&files::read(&path)?).map_err(|what| in_file(&path, &what))?;
+        // The table of options has none.
+        if limits.is_empty() {
+            continue;
+        }
         let rows: Vec<Vec<String>> = limits
             .iter()
             .map(|limit| vec![limit.meaning.clone(), limit.value.clone(), limit.name.clone()])

@@ -15,7 +15,7 @@ use tokaido_store::{
 };
 
 use super::{Exchange, host::SharedFunction, many::Many, pages::Page};
-use crate::{Transaction, Value, convert::Converter};
+use crate::{Limits, Transaction, Value, convert::Converter};
 
 /// No, nothing, not there.
 pub(crate) const NO: i32 = 0;
@@ -148,6 +148,7 @@ pub(crate) type StoreOrReason = Result<Arc<dyn Store>, Arc<str>>;
 /// What native functions get as their first argument. One per VM, at an address that stays.
 pub(crate) struct Context {
     pub(crate) reply: Reply,
+    pub(crate) limits: Limits,
     store: StoreOrReason,
     running: Option<Running>,
     poison: Option<String>,
@@ -208,7 +209,7 @@ pub(crate) enum Target {
 }
 
 impl Context {
-    pub(crate) fn new(store: StoreOrReason) -> Self {
+    pub(crate) fn new(store: StoreOrReason, limits: Limits) -> Self {
         Self {
             reply: Reply {
                 data: ptr::null(),
@@ -222,6 +223,7 @@ impl Context {
                 ahead: ptr::null(),
                 ahead_number: 0.0,
             },
+            limits,
             store,
             running: None,
             poison: None,

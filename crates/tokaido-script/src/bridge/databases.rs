@@ -6,9 +6,6 @@ use tokaido_store::{DatabaseError, Engine, check_database_name, format_float};
 
 use super::context::{Context, Fault, NO, YES, bytes, native};
 
-/// Longest message of one `tokaido.log`, in bytes; the rest is cut.
-const LOG_LEN_MAX: usize = 8192;
-
 /// What stands behind a database, as the reply's flags tell it; `lua/transaction.lua` has the same.
 const TREE: f64 = 0.0;
 const CACHE: f64 = 1.0;
@@ -99,7 +96,8 @@ pub(super) unsafe extern "C" fn log(
     unsafe {
         native(context, |context| {
             let message = bytes(message, len);
-            let message = String::from_utf8_lossy(&message[..message.len().min(LOG_LEN_MAX)]);
+            let shown = message.len().min(context.limits.log_len_max);
+            let message = String::from_utf8_lossy(&message[..shown]);
             let procedure = context.procedure.as_str();
             match level {
                 0 => tracing::error!(target: "procedure", procedure, "{message}"),

@@ -3,15 +3,6 @@
 use super::context::{Context, Fault, NO, YES, bytes, native};
 use crate::{HttpRequest, HttpResponse, percent};
 
-/// Longest body of a response (64 MiB).
-const RESPONSE_BODY_MAX: usize = 64 << 20;
-
-/// Most headers that a handler may set.
-const RESPONSE_HEADERS_MAX: usize = 100;
-
-/// Most pairs that a query is taken apart into; the rest is left out.
-const QUERY_PAIRS_MAX: usize = 1000;
-
 /// Kinds of body; `lua/http.lua` has the same.
 const JSON: i32 = 2;
 
@@ -80,6 +71,7 @@ pub(super) unsafe extern "C" fn request_pairs(context: *mut Context, kind: i32) 
     // SAFETY: called from Lua with the VM's context.
     unsafe {
         native(context, |context| {
+            let query_pairs_max = context.limits.query_pairs_max;
             let request = context.exchange.request()?;
             let pairs = &mut context.exchange.pairs;
             pairs.clear();
@@ -87,7 +79,7 @@ pub(super) unsafe extern "C" fn request_pairs(context: *mut Context, kind: i32) 
                 0 => pairs.extend(
                     request.parameters.iter().map(|(name, value)| (owned(name), owned(value))),
                 ),
-                1 => pairs.extend(percent::query_pairs(request.query).take(QUERY_PAIRS_MAX)),
+                1 => pairs.extend(percent::query_pairs(request.query).take(query_pairs_max)),
                 _ => pairs.extend(
                     request.headers.iter().map(|(name, value)| (owned(name), value.to_vec())),
                 ),
@@ -139,9 +131,10 @@ pub(super) unsafe extern "C" fn response_header(
             if add == 0 {
                 response.headers.retain(|(other, _)| *other != name);
             }
-            if response.headers.len() == RESPONSE_HEADERS_MAX {
+            let headers_max = context.limits.response_headers_max;
+            if response.headers.len() >= headers_max {
                 return Err(Fault::Refused(format!(
-                    "a response has at most {RESPONSE_HEADERS_MAX} headers"
+                    "a response has at most {headers_max} headers"
                 )));
             }
             response.headers.push((name, value.to_vec()));
@@ -193,16 +186,16 @@ pub(super) unsafe extern "C" fn response_write(
     unsafe {
         native(context, |context| {
             let response = context.exchange.response()?;
-            append_body(response, bytes(data, len))?;
+            append_body(response, bytes(data, len), context.limits.response_len_max)?;
             Ok(YES)
         })
     }
 }
 
-fn append_body(response: &mut HttpResponse, data: &[u8]) -> Result<(), Fault> {
-    if response.body.len() + data.len() > RESPONSE_BODY_MAX {
+fn append_body(response: &mut HttpResponse, data: &[u8], len_max: usize) -> Result<(), Fault> {
+    if response.body.len() + data.len() > len_max {
         return Err(Fault::Refused(format!(
-            "a response has at most {RESPONSE_BODY_MAX} bytes; send it in pages"
+            "a response has at most {len_max} bytes; send it in pages"
         )));
     }
     response.body.extend_from_slice(data);
@@ -221,7 +214,7 @@ pub(super) unsafe extern "C" fn respond(
     unsafe {
         native(context, |context| {
             let response = context.exchange.response()?;
-            append_body(response, bytes(data, len))?;
+            append_body(response, bytes(data, len), context.limits.response_len_max)?;
             response.status = status as u16;
             let typed = response.headers.iter().any(|(name, _)| name == "content-type");
             if !response.body.is_empty() && !typed {

@@ -1,12 +1,7 @@
 //! `get_many`: keys are gathered, read in one round trip, and handed out one by one.
 
 use super::context::{Context, Fault, NO, YES, bytes, database, native};
-
-/// Most keys of one `get_many`.
-const KEYS_MAX: usize = 100_000;
-
-/// Most bytes that one `get_many` brings (256 MiB).
-const BYTES_MAX: usize = 256 << 20;
+use crate::Limits;
 
 /// The keys and values of one `get_many`, each list packed into one buffer.
 #[derive(Default)]
@@ -40,9 +35,10 @@ pub(super) unsafe extern "C" fn many_add(
     // SAFETY: called from Lua with the VM's context and a Lua string.
     unsafe {
         native(context, |context| {
+            let keys_max = context.limits.many_keys_max;
             let many = &mut context.many;
-            if many.key_ends.len() == KEYS_MAX {
-                return Err(Fault::Refused(format!("get_many takes at most {KEYS_MAX} keys")));
+            if many.key_ends.len() == keys_max {
+                return Err(Fault::Refused(format!("get_many takes at most {keys_max} keys")));
             }
             many.keys.extend_from_slice(bytes(key, key_len));
             many.key_ends.push(many.keys.len());
@@ -56,6 +52,7 @@ pub(super) unsafe extern "C" fn many_run(context: *mut Context, index: i32) -> i
     // SAFETY: called from Lua with the VM's context.
     unsafe {
         native(context, |context| {
+            let bytes_max = context.limits.many_bytes_max;
             let transaction = context.read()?;
             let Many { keys, key_ends, values, found, next } = &mut context.many;
             (*next, *found) = (0, vec![None; key_ends.len()]);
@@ -69,7 +66,7 @@ pub(super) unsafe extern "C" fn many_run(context: *mut Context, index: i32) -> i
             let mut too_large = false;
             transaction.get_many(id, &list, &mut |i, record| {
                 let Some(record) = record else { return };
-                if values.len() + record.value.len() > BYTES_MAX {
+                if values.len() + record.value.len() > bytes_max {
                     too_large = true;
                     return;
                 }
@@ -79,7 +76,7 @@ pub(super) unsafe extern "C" fn many_run(context: *mut Context, index: i32) -> i
             })?;
             if too_large {
                 return Err(Fault::Refused(format!(
-                    "get_many brings at most {BYTES_MAX} bytes; ask for fewer keys"
+                    "get_many brings at most {bytes_max} bytes; ask for fewer keys"
                 )));
             }
             Ok(YES)
@@ -97,6 +94,7 @@ pub(super) unsafe extern "C" fn all_run(
     // SAFETY: called from Lua with the VM's context and a Lua string.
     unsafe {
         native(context, |context| {
+            let Limits { many_keys_max, many_bytes_max, .. } = context.limits;
             let transaction = context.read()?;
             let Many { values, found, next, .. } = &mut context.many;
             (*next, *found) = (0, Vec::new());
@@ -106,7 +104,7 @@ pub(super) unsafe extern "C" fn all_run(
             let mut too_large = false;
             transaction.get_all(id, bytes(key, key_len), &mut |record| {
                 let from = values.len();
-                if from + record.value.len() > BYTES_MAX || found.len() == KEYS_MAX {
+                if from + record.value.len() > many_bytes_max || found.len() == many_keys_max {
                     too_large = true;
                     return;
                 }
@@ -115,7 +113,7 @@ pub(super) unsafe extern "C" fn all_run(
             })?;
             if too_large {
                 return Err(Fault::Refused(format!(
-                    "get_all brings at most {KEYS_MAX} values of {BYTES_MAX} bytes; go through them with scan"
+                    "get_all brings at most {many_keys_max} values of {many_bytes_max} bytes; go through them with scan"
                 )));
             }
             context.reply.number = found.len() as f64;

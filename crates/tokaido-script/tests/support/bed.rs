@@ -30,7 +30,7 @@ pub fn sources(files: &[(&str, &str)]) -> Sources {
 
 /// Short limits, so that tests of runaway scripts do not take long.
 pub fn limits() -> Limits {
-    Limits { time: Duration::from_millis(100), memory_bytes: 32 << 20 }
+    Limits { time: Duration::from_millis(100), memory_bytes: 32 << 20, ..Limits::default() }
 }
 
 impl Bed {

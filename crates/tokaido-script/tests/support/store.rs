@@ -137,7 +137,7 @@ impl MemoryTransaction {
 
 fn check_key(key: &[u8]) -> Result<(), ReadError> {
     if key.is_empty() || key.len() > limits::KEY_LEN_MAX {
-        return Err(ReadError::KeyLength { len: key.len() });
+        return Err(ReadError::KeyLength { len: key.len(), max: limits::KEY_LEN_MAX });
     }
     Ok(())
 }
@@ -197,7 +197,10 @@ impl WriteTransaction for MemoryTransaction {
     ) -> Result<(), WriteError> {
         check_key(key)?;
         if record.value.len() > limits::VALUE_LEN_MAX {
-            return Err(WriteError::ValueLength { len: record.value.len() });
+            return Err(WriteError::ValueLength {
+                len: record.value.len(),
+                max: limits::VALUE_LEN_MAX,
+            });
         }
         if key == b"broken engine" {
             return Err(WriteError::Engine { message: "the disk is on fire".to_owned() });

@@ -8,6 +8,8 @@ use tokaido_store::{
     composite::{Mount, MountEngine},
 };
 
+use super::Limits;
+
 /// What the configuration says of databases, by name. Those that it does not name are of the
 /// engine `tree`.
 pub type Databases = BTreeMap<String, DatabaseConfig>;
@@ -34,13 +36,15 @@ pub enum DatabaseConfig {
 }
 
 /// What is to be mounted beside the store.
-pub(super) fn mounts(databases: &Databases) -> Vec<Mount> {
+pub(super) fn mounts(databases: &Databases, limits: &Limits) -> Vec<Mount> {
     let mount = |(name, database): (&String, &DatabaseConfig)| {
         let engine = match database {
             DatabaseConfig::Tree {} => return None,
             DatabaseConfig::Cache { bytes, shards } => MountEngine::Cache(cache::Options {
                 bytes_max: bytes.0,
                 shards: *shards,
+                key_len_max: limits.key_bytes_max,
+                value_len_max: limits.value_bytes_max,
                 ..cache::Options::default()
             }),
             DatabaseConfig::Cdb { file } => MountEngine::Cdb(file.clone()),

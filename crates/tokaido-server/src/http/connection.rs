@@ -13,6 +13,10 @@ use crate::{
     worker::Worker,
 };
 
+/// Most headers that hyper takes unless told otherwise. Told so, it allocates memory for them with
+/// each request; untold, they are on the stack.
+const HYPER_HEADERS_MAX: usize = 100;
+
 /// Serves a connection to its end. `first` is what was read of it already.
 pub(crate) async fn serve(
     worker: &Rc<Worker>,
@@ -38,7 +42,13 @@ pub(crate) async fn serve(
     // With half_close, hyper answers what it has read when the input ends, be it that the client
     // has closed its side or that this server stops. (Its pipeline_flush is not used: it would hold
     // a response back for as long as part of the next request has come.)
-    let served = http1::Builder::new().half_close(true).serve_connection(socket, service).await;
+    let mut builder = http1::Builder::new();
+    let limits = &worker.service.config.limits;
+    builder.half_close(true).max_buf_size(limits.http_head_bytes_max);
+    if limits.http_headers_max != HYPER_HEADERS_MAX {
+        builder.max_headers(limits.http_headers_max);
+    }
+    let served = builder.serve_connection(socket, service).await;
     if link.expired() == Some(Phase::Request) {
         metrics::add(&worker.counters.http.errors, 1);
         let limit_ms = worker.service.config.limits.request_ms;

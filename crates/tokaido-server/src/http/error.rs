@@ -136,7 +136,7 @@ impl From<WriteError> for HttpError {
             WriteError::Read(error) => return error.into(),
             WriteError::ValueLength { .. }
             | WriteError::RecordTooLarge { .. }
-            | WriteError::TransactionTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            | WriteError::TransactionTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             WriteError::Poisoned { .. } | WriteError::Raced => StatusCode::SERVICE_UNAVAILABLE,
             WriteError::ReadOnly => {
                 return Self { message: error.to_string(), ..Self::method(&["GET", "HEAD"]) };

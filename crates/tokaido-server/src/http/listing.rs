@@ -17,14 +17,10 @@ use hyper::{
 use tokaido_store::{DatabaseId, Direction, Entry, ReadError, ReadTransaction, ScanRange, Scanner};
 
 use super::{base64, body::Reply, error::HttpError, query};
-use crate::{metrics, worker::Worker};
+use crate::{Limits, metrics, worker::Worker};
 
-/// Entries of a page, unless the client says otherwise, and at most.
+/// Entries of a page, unless the client says otherwise.
 const LIMIT_DEFAULT: usize = 1_000;
-const LIMIT_MAX: usize = 100_000;
-
-/// A page ends early once it has so many bytes.
-const PAGE_BYTES_MAX: usize = 8 << 20;
 
 /// Entries of a database without an order that are looked at in one step.
 const UNORDERED_STEP: usize = 1_000;
@@ -37,6 +33,8 @@ struct Listing {
     cursor: Option<u64>,
     limit: usize,
     values: bool,
+    /// The page ends early once it has so many bytes.
+    bytes_max: usize,
 }
 
 /// Answers with one page. Pages may be long, so a thread of the pool writes them.
@@ -45,7 +43,7 @@ pub(super) async fn answer(
     database: &str,
     query: Option<&str>,
 ) -> Result<Response<Reply>, HttpError> {
-    let listing = Listing::parse(query)?;
+    let listing = Listing::parse(query, &worker.service.config.limits)?;
     let store = worker.service.shared.store();
     let database = store.find_database(database).ok_or_else(|| {
         HttpError::not_found("there is no such database; the first write to one makes it")
@@ -69,13 +67,14 @@ pub(super) async fn answer(
 }
 
 impl Listing {
-    fn parse(query: Option<&str>) -> Result<Self, HttpError> {
+    fn parse(query: Option<&str>, limits: &Limits) -> Result<Self, HttpError> {
         let mut listing = Self {
             range: ScanRange::all(),
             after: None,
             cursor: None,
-            limit: LIMIT_DEFAULT,
+            limit: LIMIT_DEFAULT.min(limits.http_page_records_max),
             values: true,
+            bytes_max: limits.http_page_bytes_max,
         };
         let (mut from, mut to, mut reverse) = (None, None, false);
         for (name, value) in query::parse(query)? {
@@ -90,7 +89,7 @@ impl Listing {
                         Some(base64::decode(&text).ok_or_else(|| bad(&name, "takes base64"))?);
                 }
                 "cursor" => listing.cursor = Some(parse_cursor(&value)?),
-                "limit" => listing.limit = parse_limit(&value)?,
+                "limit" => listing.limit = parse_limit(&value, limits)?,
                 "values" => listing.values = parse_bool(&name, &value)?,
                 "reverse" => reverse = parse_bool(&name, &value)?,
                 _ => {
@@ -132,7 +131,7 @@ impl Listing {
         let mut last = Vec::new();
         let mut entries = 0;
         scanner.visit(transaction, |entry| {
-            if entries == self.limit || page.len() >= PAGE_BYTES_MAX {
+            if entries == self.limit || page.len() >= self.bytes_max {
                 page.push(b'{');
                 push_field(&mut page, "next", &last);
                 page.extend_from_slice(b"}\n");
@@ -161,7 +160,7 @@ impl Listing {
                 }
             })?;
             let Some(next) = next else { return Ok(page) };
-            if entries >= self.limit || page.len() >= PAGE_BYTES_MAX {
+            if entries >= self.limit || page.len() >= self.bytes_max {
                 page.extend_from_slice(format!("{{\"next_cursor\":{next}}}\n").as_bytes());
                 return Ok(page);
             }
@@ -213,11 +212,12 @@ fn bad(name: &str, takes: &str) -> HttpError {
     HttpError::bad_request(format!("parameter {name} {takes}"))
 }
 
-fn parse_limit(value: &[u8]) -> Result<usize, HttpError> {
+fn parse_limit(value: &[u8], limits: &Limits) -> Result<usize, HttpError> {
+    let max = limits.http_page_records_max;
     let limit = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
     limit
-        .filter(|limit| (1..=LIMIT_MAX).contains(limit))
-        .ok_or_else(|| bad("limit", &format!("takes a number from 1 to {LIMIT_MAX}")))
+        .filter(|limit| (1..=max).contains(limit))
+        .ok_or_else(|| bad("limit", &format!("takes a number from 1 to {max}")))
 }
 
 fn parse_bool(name: &str, value: &[u8]) -> Result<bool, HttpError> {
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     fn parse(query: &str) -> Listing {
-        Listing::parse(Some(query)).expect("it is a query")
+        Listing::parse(Some(query), &Limits::default()).expect("it is a query")
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_refused() {
         for query in ["limit=0", "limit=100001", "limit=x", "values=maybe", "colour=red", "to=%z"] {
-            assert!(Listing::parse(Some(query)).is_err(), "{query}");
+            assert!(Listing::parse(Some(query), &Limits::default()).is_err(), "{query}");
         }
     }
 }

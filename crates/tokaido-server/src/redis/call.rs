@@ -4,7 +4,7 @@ use tokaido_store::{DatabaseId, Engine, parse_integer};
 use tokaido_wire::resp::{ReplyWriter, Request};
 
 use super::{failure::Failure, session::Session};
-use crate::{Shared, shared::NUMBERED_DATABASES};
+use crate::Shared;
 
 /// What every command gets. The arguments outlive it, so that they can be used while the reply is
 /// written.
@@ -66,7 +66,8 @@ impl<'c> Call<'c, '_> {
         match std::str::from_utf8(argument) {
             Ok(name) => Ok(self.shared.store().database(name)?),
             Err(_) => Err(Failure::other(format!(
-                "no database has that name; use a number below {NUMBERED_DATABASES} or a name"
+                "no database has that name; use a number below {} or a name",
+                self.shared.limits().numbered_databases_max
             ))),
         }
     }

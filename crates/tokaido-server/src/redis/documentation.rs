@@ -41,7 +41,7 @@ the call remains in the data.
 
 ## Differences
 
-- A key has 1 to 4096 bytes, a value at most 64 MiB.
+- A key has 1 to 4096 bytes, a value at most 64 MiB, if the server is not set to less.
 - `EXEC` is all or nothing: if a queued command fails, the transaction is rolled back and answered
   with `EXECABORT`. Redis would keep what the other commands did.
 - `SELECT`, `MOVE` and `COPY` also take the name of a database, as in `SELECT companies`. Number 0
@@ -49,7 +49,7 @@ the call remains in the data.
 - `FLUSHALL` deletes the named databases, too.
 - `KEYS` and `SCAN` give keys in their order as bytes, and a pattern that starts with plain text
   visits only keys that start with it. The cursor of a `SCAN` is forgotten when 4,096 newer ones
-  exist; it can then not be used any more, and says so.
+  (`scan_cursors_max`) exist; it can then not be used any more, and says so.
 - `MEMORY USAGE` counts key, value and header as they are stored, not Redis's structures.
 - `RANDOMKEY` does not choose each key with the same probability.
 - `INCRBYFLOAT` counts with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.

@@ -146,7 +146,7 @@ fn run(
         }
     };
     if session.queue.is_some() && !wanted.has(Flags::UNQUEUED) {
-        transactions::enqueue(session, wanted, request)?;
+        transactions::enqueue(session, wanted, request, context.shared.limits())?;
         reply.simple("QUEUED");
         return Ok(Step::Done);
     }

@@ -8,7 +8,7 @@ use tokaido_store::{DatabaseStatistics, Engine, ReadTransaction, Usage};
 use super::failure::Failure;
 use crate::{
     Shared,
-    shared::{NUMBERED_DATABASES, REDIS_VERSION, TOKAIDO_VERSION, wall_clock_us},
+    shared::{REDIS_VERSION, TOKAIDO_VERSION, wall_clock_us},
 };
 
 /// The sections, in the order in which they are shown.
@@ -143,7 +143,7 @@ fn keyspace(
 ) -> Result<Vec<(String, String)>, Failure> {
     let mut lines = Vec::new();
     for (id, name) in shared.store().databases() {
-        let number = if id == shared.main() { Some(0) } else { number_of(&name) };
+        let number = if id == shared.main() { Some(0) } else { number_of(&name, shared.limits()) };
         if number.is_some() != numbered {
             continue;
         }
@@ -179,7 +179,7 @@ fn engine(engine: Engine<'_>) -> String {
     }
 }
 
-fn number_of(name: &str) -> Option<usize> {
-    let number = name.parse().ok().filter(|&n| (1..NUMBERED_DATABASES).contains(&n))?;
+fn number_of(name: &str, limits: &crate::Limits) -> Option<usize> {
+    let number = name.parse().ok().filter(|&n| (1..limits.numbered_databases_max).contains(&n))?;
     (number.to_string() == name).then_some(number)
 }

@@ -14,22 +14,15 @@ use tokaido_store::{DatabaseId, ReadTransaction, ScanRange, Scanner, parse_integ
 
 use super::{call::Call, failure::Failure, glob};
 
-/// Most cursors that the server remembers; beyond it the oldest are forgotten.
-const CURSORS_MAX: usize = 4096;
-
-/// Most keys that KEYS answers with.
-const KEYS_RESULTS_MAX: usize = 1_000_000;
-
 /// How many keys a SCAN visits if it does not say.
 const COUNT_DEFAULT: usize = 10;
-
-/// Most keys that one SCAN visits, whatever it says.
-const COUNT_MAX: usize = 10_000;
 
 /// Where scans stopped, each under a number.
 #[derive(Debug)]
 pub(crate) struct Cursors {
     places: Mutex<Places>,
+    /// Beyond so many the oldest are forgotten.
+    places_max: usize,
 }
 
 #[derive(Debug)]
@@ -50,15 +43,15 @@ struct Place {
 impl Cursors {
     /// Cursors of a server that started at `started_at_ms` differ from those of its earlier lives,
     /// and fit into the 53 bits that every client can read.
-    pub(crate) fn new(started_at_ms: u64) -> Self {
+    pub(crate) fn new(started_at_ms: u64, places_max: usize) -> Self {
         let next = ((started_at_ms / 1000) << 20 & ((1 << 52) - 1)) + 1;
-        Self { places: Mutex::new(Places { next, stopped: BTreeMap::new() }) }
+        Self { places: Mutex::new(Places { next, stopped: BTreeMap::new() }), places_max }
     }
 
     /// Remembers where a scan stopped that had come from cursor `from`.
     fn stop(&self, database: DatabaseId, last_key: Vec<u8>, from: u64) -> u64 {
         let places = &mut *self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        if places.stopped.len() >= CURSORS_MAX {
+        if places.stopped.len() >= self.places_max {
             places.stopped.pop_first();
         }
         let cursor = places.next;
@@ -90,8 +83,9 @@ fn range_of(pattern: &[u8]) -> ScanRange {
 
 pub(super) fn keys(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let pattern = call.arg(1);
+    let results_max = call.shared.limits().keys_results_max;
     if !call.engine().is_ordered() {
-        let found = unordered_keys(call.database(), tx, pattern)?;
+        let found = unordered_keys(call, tx, pattern)?;
         write_keys(call, &found);
         return Ok(());
     }
@@ -101,20 +95,20 @@ pub(super) fn keys(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Res
         if glob::matches(pattern, entry.key) {
             found.push(entry.key.to_vec());
         }
-        match found.len() <= KEYS_RESULTS_MAX {
+        match found.len() <= results_max {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         }
     })?;
-    if found.len() > KEYS_RESULTS_MAX {
-        return Err(too_many_keys());
+    if found.len() > results_max {
+        return Err(too_many_keys(results_max));
     }
     write_keys(call, &found);
     Ok(())
 }
 
-fn too_many_keys() -> Failure {
-    Failure::other(format!("more than {KEYS_RESULTS_MAX} keys match; go through them with SCAN"))
+fn too_many_keys(results_max: usize) -> Failure {
+    Failure::other(format!("more than {results_max} keys match; go through them with SCAN"))
 }
 
 fn write_keys(call: &mut Call<'_, '_>, keys: &[Vec<u8>]) {
@@ -126,20 +120,21 @@ fn write_keys(call: &mut Call<'_, '_>, keys: &[Vec<u8>]) {
 
 /// The keys of a database without an order that match, each once, sorted.
 fn unordered_keys(
-    database: DatabaseId,
+    call: &Call<'_, '_>,
     tx: &mut dyn ReadTransaction,
     pattern: &[u8],
 ) -> Result<Vec<Vec<u8>>, Failure> {
+    let (database, limits) = (call.database(), call.shared.limits());
     let mut found = Vec::new();
     let mut cursor = Some(0);
     while let Some(from) = cursor {
-        cursor = tx.page(database, from, COUNT_MAX, &mut |entry| {
+        cursor = tx.page(database, from, limits.scan_count_max, &mut |entry| {
             if glob::matches(pattern, entry.key) {
                 found.push(entry.key.to_vec());
             }
         })?;
-        if found.len() > KEYS_RESULTS_MAX {
-            return Err(too_many_keys());
+        if found.len() > limits.keys_results_max {
+            return Err(too_many_keys(limits.keys_results_max));
         }
     }
     found.sort_unstable();
@@ -157,7 +152,8 @@ struct Options<'c> {
 
 impl<'c> Options<'c> {
     fn read(call: &Call<'c, '_>) -> Result<Self, Failure> {
-        let mut options = Self { pattern: b"*", count: COUNT_DEFAULT, is_string: true };
+        let count = COUNT_DEFAULT.min(call.shared.limits().scan_count_max);
+        let mut options = Self { pattern: b"*", count, is_string: true };
         if !call.len().is_multiple_of(2) {
             return Err(Failure::Syntax);
         }
@@ -169,7 +165,7 @@ impl<'c> Options<'c> {
                 if count == 0 {
                     return Err(Failure::Syntax);
                 }
-                options.count = count.min(COUNT_MAX);
+                options.count = count.min(call.shared.limits().scan_count_max);
             } else if call.is_word(at, "TYPE") {
                 options.is_string = call.is_word(at + 1, "string");
             } else {
@@ -238,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_cursor_can_be_used_again_until_its_successor_is() {
-        let cursors = Cursors::new(1_700_000_000_000);
+        let cursors = Cursors::new(1_700_000_000_000, 4096);
         let a = cursors.stop(database(), b"a".to_vec(), 0);
         assert_eq!(cursors.resume(database(), a), Some(b"a".to_vec()));
         let b = cursors.stop(database(), b"b".to_vec(), a);
@@ -250,10 +246,10 @@ mod tests {
 
     #[test]
     fn the_oldest_cursors_are_forgotten() {
-        let cursors = Cursors::new(0);
+        let cursors = Cursors::new(0, 10);
         let first = cursors.stop(database(), b"first".to_vec(), 0);
         let second = cursors.stop(database(), b"second".to_vec(), 0);
-        for _ in 2..=CURSORS_MAX {
+        for _ in 2..=10 {
             cursors.stop(database(), b"x".to_vec(), 0);
         }
         assert_eq!(cursors.resume(database(), first), None);

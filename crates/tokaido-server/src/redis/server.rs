@@ -1,9 +1,9 @@
 //! Commands about the server: INFO, CONFIG GET, TIME, ROLE, WAIT, LOLWUT.
 
-use tokaido_store::{ReadTransaction, limits};
+use tokaido_store::ReadTransaction;
 
 use super::{call::Call, execute::Step, failure::Failure, glob, info as sections};
-use crate::shared::{NUMBERED_DATABASES, TOKAIDO_VERSION, wall_clock_us};
+use crate::shared::{TOKAIDO_VERSION, wall_clock_us};
 
 pub(super) fn info(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let wanted: Vec<&[u8]> = call.request.arguments().collect();
@@ -14,16 +14,18 @@ pub(super) fn info(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Res
 
 /// What can be true of a Redis setting here. Clients ask for these to find out what they may do.
 fn settings(call: &Call<'_, '_>) -> Vec<(&'static str, String)> {
+    let limits = call.shared.limits();
     vec![
         ("appendonly", "yes".to_owned()),
-        ("databases", NUMBERED_DATABASES.to_string()),
+        ("databases", limits.numbered_databases_max.to_string()),
+        ("maxclients", limits.connections_max.to_string()),
         ("maxmemory", "0".to_owned()),
         ("maxmemory-policy", "noeviction".to_owned()),
         ("notify-keyspace-events", String::new()),
         ("port", call.shared.port().to_string()),
-        ("proto-max-bulk-len", limits::VALUE_LEN_MAX.to_string()),
+        ("proto-max-bulk-len", limits.value_bytes_max.to_string()),
         ("save", String::new()),
-        ("timeout", "0".to_owned()),
+        ("timeout", limits.idle_ms.div_ceil(1000).to_string()),
     ]
 }
 

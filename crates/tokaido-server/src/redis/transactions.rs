@@ -14,15 +14,7 @@ use super::{
     procedures,
     session::Session,
 };
-
-/// Most commands that MULTI queues.
-const QUEUED_COMMANDS_MAX: usize = 100_000;
-
-/// Most bytes of arguments that MULTI queues.
-const QUEUED_BYTES_MAX: usize = 256 << 20;
-
-/// Most keys that a session watches.
-const WATCHED_MAX: usize = 10_000;
+use crate::Limits;
 
 /// What MULTI has queued.
 #[derive(Default)]
@@ -73,8 +65,9 @@ pub(super) fn watch(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Re
     }
     call.needs_transaction("a watched record could change while EXEC runs; use SET with NX or XX")?;
     let database = call.database();
-    if call.session.watched.len() + call.len() - 1 > WATCHED_MAX {
-        return Err(Failure::other(format!("a session watches at most {WATCHED_MAX} keys")));
+    let watched_max = call.shared.limits().watched_keys_max;
+    if call.session.watched.len() + call.len() - 1 > watched_max {
+        return Err(Failure::other(format!("a session watches at most {watched_max} keys")));
     }
     for key in call.request.arguments() {
         let is_known = |w: &Watched| w.database == database && w.key == key;
@@ -98,14 +91,16 @@ pub(super) fn enqueue(
     session: &mut Session,
     wanted: Wanted,
     request: Request<'_>,
+    limits: &Limits,
 ) -> Result<(), Failure> {
     let Some(queue) = &mut session.queue else { return Ok(()) };
     queue.bytes += request.iter().map(<[u8]>::len).sum::<usize>();
-    if queue.commands.len() >= QUEUED_COMMANDS_MAX || queue.bytes > QUEUED_BYTES_MAX {
+    let Limits { queued_commands_max, queued_bytes_max, .. } = *limits;
+    if queue.commands.len() >= queued_commands_max || queue.bytes > queued_bytes_max {
         queue.spoil();
         queue.commands = Vec::new();
         return Err(Failure::other(format!(
-            "MULTI queues at most {QUEUED_COMMANDS_MAX} commands of {QUEUED_BYTES_MAX} bytes"
+            "MULTI queues at most {queued_commands_max} commands of {queued_bytes_max} bytes"
         )));
     }
     queue.commands.push((wanted, RequestBuf::from(request)));

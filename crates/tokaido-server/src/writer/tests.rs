@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError, mpsc};
 
-use tokaido_script::{Limits, Sources, Vm};
+use tokaido_script::{Sources, Vm};
 use tokaido_store::{Clock, NewRecord, Store, transact, tree};
 
 use super::*;
@@ -75,6 +75,7 @@ impl Writer for FailingWriter {
 struct Bed {
     store: Arc<dyn Store>,
     failures: Failures,
+    limits: Limits,
     metrics: Metrics,
     handle: WriterHandle,
     queue: JobQueue,
@@ -110,10 +111,11 @@ impl Bed {
     fn with_options(options: tree::Options) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Arc::new(tree::open(directory.path(), options).expect("a store"));
-        let (handle, queue) = WriterHandle::new();
+        let (handle, queue) = WriterHandle::new(100);
         Self {
             store,
             failures: Failures::default(),
+            limits: Limits::default(),
             metrics: Metrics::new(1),
             handle,
             queue,
@@ -141,13 +143,14 @@ impl Bed {
 
     /// Runs all jobs that wait as the writer does; gives their answers, and the keys that remain.
     fn run(self) -> (Vec<String>, Vec<String>, Self) {
-        let (handle, queue) = WriterHandle::new();
+        let (handle, queue) = WriterHandle::new(100);
         let store = self.store.clone();
-        let (vm, _) = Vm::new(&store, &Sources::default(), Limits::default()).expect("a VM");
+        let (vm, _) =
+            Vm::new(&store, &Sources::default(), tokaido_script::Limits::default()).expect("a VM");
         let inner = FailingWriter { store, inner: None, failures: self.failures.clone() };
         let context = WriterContext { writer: GroupWriter::new(Box::new(inner)), vm };
         drop(self.handle);
-        run(&self.queue, context, &self.metrics);
+        run(&self.queue, context, &self.metrics, &self.limits);
         let answers = self.answers.1.try_iter().collect();
         let bed = Self { handle, queue, ..self };
         (answers, bed.keys(), bed)
@@ -172,6 +175,23 @@ fn jobs_that_wait_share_one_flush() {
     assert_eq!(answers, ["durable"; 3]);
     assert_eq!(keys, ["a", "b", "c"]);
     assert_eq!(*lock(&bed.failures.flushes), 1);
+}
+
+#[test]
+fn a_group_is_as_large_and_lasts_as_long_as_it_may() {
+    let limits = [
+        (Limits { group_jobs_max: 2, ..Limits::default() }, 2),
+        (Limits { group_ms: 0, ..Limits::default() }, 3),
+    ];
+    for (limits, flushes) in limits {
+        let bed = Bed { limits, ..Bed::new() };
+        for key in ["a", "b", "c"] {
+            bed.put(key);
+        }
+        let (answers, _, bed) = bed.run();
+        assert_eq!(answers, ["durable"; 3]);
+        assert_eq!(*lock(&bed.failures.flushes), flushes);
+    }
 }
 
 #[test]
@@ -277,10 +297,11 @@ impl Clock for FixedClock {
 #[test]
 fn expired_records_are_removed_when_it_is_time() {
     let clock = Arc::new(FixedClock(1000));
+    const REMOVALS_MAX: u64 = 100;
     let bed = Bed::with_options(tree::Options { clock, ..tree::Options::default() });
     let main = bed.store.database("main").expect("a name");
     let mut writer = GroupWriter::new(bed.store.writer().expect("a writer"));
-    for i in 0..EXPIRY_REMOVALS_MAX as u64 + 1 {
+    for i in 0..=REMOVALS_MAX {
         let record = NewRecord { value: b"v", flags: 0, expires_at_ms: Some(i.min(1000)) };
         transact(&mut writer, |tx| tx.put(main, &i.to_be_bytes(), record)).expect("a write");
     }
@@ -289,9 +310,9 @@ fn expired_records_are_removed_when_it_is_time() {
         let mut snapshot = bed.store.snapshot().expect("a snapshot");
         snapshot.statistics(main).expect("statistics").records
     };
-    let mut expiry = Expiry::new();
+    let mut expiry = Expiry::new(&Limits { expiry_batch_max: REMOVALS_MAX as usize, ..bed.limits });
     expiry.remove_if_due(&mut writer);
-    assert_eq!(left(), EXPIRY_REMOVALS_MAX as u64 + 1);
+    assert_eq!(left(), REMOVALS_MAX + 1);
     expiry.due = Instant::now();
     expiry.remove_if_due(&mut writer);
     assert_eq!(left(), 1);

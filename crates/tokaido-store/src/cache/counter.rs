@@ -36,7 +36,9 @@ impl Cache {
             let number = parse_unsigned(shard.view(old).value());
             let new = change(number.ok_or(IncrementError::NotANumber)?);
             let mut digits = itoa::Buffer::new();
-            put_value(shard, key, digits.format(new).as_bytes(), old, now);
+            let value = digits.format(new).as_bytes();
+            self.check(key.bytes, value.len())?;
+            put_value(shard, key, value, old, now);
             Ok(Some(new))
         })?
     }
@@ -58,6 +60,7 @@ impl Cache {
             let new = old.checked_add(by).ok_or(IncrementError::Overflow)?;
             let mut digits = itoa::Buffer::new();
             let value = digits.format(new).as_bytes();
+            self.check(key.bytes, value.len())?;
             match found {
                 None => shard.put(key, &NewRecord::of(value), None, now),
                 Some(found) => put_value(shard, key, value, found, now),

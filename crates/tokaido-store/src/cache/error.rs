@@ -1,6 +1,6 @@
 //! What the cache refuses.
 
-use crate::{IncrementError, ReadError, WriteError, limits};
+use crate::{IncrementError, ReadError, WriteError};
 
 use super::options::SHARD_BYTES_MIN;
 
@@ -37,16 +37,20 @@ pub enum OptionsError {
 #[non_exhaustive]
 pub enum CacheError {
     /// The key has no bytes, or too many.
-    #[error("a key has 1 to {max} bytes, this one has {len}", max = limits::KEY_LEN_MAX)]
+    #[error("a key has 1 to {max} bytes, this one has {len}")]
     KeyLength {
         /// The length of the key that was given.
         len: usize,
+        /// The length that it may have.
+        max: usize,
     },
-    /// The value is longer than any engine takes.
-    #[error("a value has at most {max} bytes, this one has {len}; split it over several keys", max = limits::VALUE_LEN_MAX)]
+    /// The value is longer than a value may be, in whatever engine.
+    #[error("a value has at most {max} bytes, this one has {len}; split it over several keys")]
     ValueLength {
         /// The length of the value that was given.
         len: usize,
+        /// The length that it may have.
+        max: usize,
     },
     /// The record is longer than this cache takes.
     #[error(
@@ -63,8 +67,8 @@ pub enum CacheError {
 impl From<CacheError> for WriteError {
     fn from(error: CacheError) -> Self {
         match error {
-            CacheError::KeyLength { len } => ReadError::KeyLength { len }.into(),
-            CacheError::ValueLength { len } => Self::ValueLength { len },
+            CacheError::KeyLength { len, max } => ReadError::KeyLength { len, max }.into(),
+            CacheError::ValueLength { len, max } => Self::ValueLength { len, max },
             CacheError::RecordTooLarge { len, max } => Self::RecordTooLarge { len, max },
         }
     }

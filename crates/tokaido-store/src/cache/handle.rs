@@ -24,6 +24,8 @@ pub struct Cache {
     clock: Arc<dyn Clock>,
     bytes_max: usize,
     pub(super) record_len_max: usize,
+    key_len_max: usize,
+    value_len_max: usize,
     pub(super) turn: Turn,
 }
 
@@ -78,6 +80,8 @@ impl Cache {
             clock: options.clock,
             bytes_max: options.bytes_max,
             record_len_max: layout.record_len_max,
+            key_len_max: options.key_len_max.min(limits::KEY_LEN_MAX),
+            value_len_max: options.value_len_max.min(limits::VALUE_LEN_MAX),
             turn: Turn::default(),
         })
     }
@@ -169,7 +173,7 @@ impl Cache {
         operation: impl FnOnce(&mut Shard, Key<'_>, &mut Now<'_>) -> R,
     ) -> Result<R, CacheError> {
         if key.is_empty() || key.len() > limits::KEY_LEN_MAX {
-            return Err(CacheError::KeyLength { len: key.len() });
+            return Err(CacheError::KeyLength { len: key.len(), max: limits::KEY_LEN_MAX });
         }
         let key = Key { bytes: key, hash: hash_of(&self.hasher, key) };
         // The topmost byte of the hash, which nothing else is chosen by.
@@ -200,8 +204,11 @@ impl Cache {
 
     /// Refuses what no record, or no record here, may be as long as.
     pub(super) fn check(&self, key: &[u8], value_len: usize) -> Result<(), CacheError> {
-        if value_len > limits::VALUE_LEN_MAX {
-            return Err(CacheError::ValueLength { len: value_len });
+        if key.len() > self.key_len_max {
+            return Err(CacheError::KeyLength { len: key.len(), max: self.key_len_max });
+        }
+        if value_len > self.value_len_max {
+            return Err(CacheError::ValueLength { len: value_len, max: self.value_len_max });
         }
         let len = record::footprint(key.len(), value_len);
         if len > self.record_len_max {

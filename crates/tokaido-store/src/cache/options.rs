@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Clock, SystemClock};
+use crate::{Clock, SystemClock, limits};
 
 use super::{OptionsError, record, segment};
 
@@ -35,6 +35,10 @@ pub struct Options {
     /// How many parts, each with its own lock, the cache has: a power of two, at most 256; 0 lets
     /// the cache choose. A record may take half a shard.
     pub shards: usize,
+    /// Longest key that is written, in bytes; at most [`limits::KEY_LEN_MAX`].
+    pub key_len_max: usize,
+    /// Longest value that is written, in bytes; at most [`limits::VALUE_LEN_MAX`].
+    pub value_len_max: usize,
     /// The clock that expiry goes by. It is read under a shard's lock, so it must not block.
     pub clock: Arc<dyn Clock>,
 }
@@ -42,7 +46,13 @@ pub struct Options {
 impl Default for Options {
     /// 64 MiB, as memcached has it.
     fn default() -> Self {
-        Self { bytes_max: 64 << 20, shards: 0, clock: Arc::new(SystemClock) }
+        Self {
+            bytes_max: 64 << 20,
+            shards: 0,
+            key_len_max: limits::KEY_LEN_MAX,
+            value_len_max: limits::VALUE_LEN_MAX,
+            clock: Arc::new(SystemClock),
+        }
     }
 }
 

@@ -201,7 +201,7 @@ impl From<super::Statistics> for DatabaseStatistics {
 impl From<CacheError> for ReadError {
     fn from(error: CacheError) -> Self {
         match error {
-            CacheError::KeyLength { len } => Self::KeyLength { len },
+            CacheError::KeyLength { len, max } => Self::KeyLength { len, max },
             // A read has nothing else that can be refused.
             _ => Self::Engine { message: error.to_string() },
         }

@@ -16,9 +16,6 @@ use crate::{
 
 use super::MountError;
 
-/// How often the files are looked at: a call of `stat` for each.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-
 /// The files as they are served at one moment.
 pub(super) type Files = Vec<Arc<ServedFile>>;
 
@@ -66,6 +63,7 @@ pub(super) struct ServedFiles {
 /// What the readers and the thread share.
 struct Shared {
     current: RwLock<Arc<Files>>,
+    look_interval: Duration,
     is_stopping: Mutex<bool>,
     stop: Condvar,
 }
@@ -73,7 +71,10 @@ struct Shared {
 impl ServedFiles {
     /// Opens files, given by the name of their database and their path, and begins to look after
     /// them.
-    pub(super) fn open(named: Vec<(String, PathBuf)>) -> Result<Self, MountError> {
+    pub(super) fn open(
+        named: Vec<(String, PathBuf)>,
+        look_interval: Duration,
+    ) -> Result<Self, MountError> {
         let Some((_, first)) = named.first().cloned() else { return Ok(Self { shared: None }) };
         let open = |(name, path): &(String, PathBuf)| {
             let opened = ServedFile::open(path).map(Arc::new);
@@ -82,6 +83,7 @@ impl ServedFiles {
         let files = named.iter().map(open).collect::<Result<Files, _>>()?;
         let shared = Arc::new(Shared {
             current: RwLock::new(Arc::new(files)),
+            look_interval,
             is_stopping: Mutex::new(false),
             stop: Condvar::new(),
         });
@@ -131,7 +133,7 @@ impl Shared {
     fn wait(&self) -> bool {
         let is_stopping = self.is_stopping.lock().unwrap_or_else(PoisonError::into_inner);
         let waited =
-            self.stop.wait_timeout_while(is_stopping, LOOK_INTERVAL, |stopping| !*stopping);
+            self.stop.wait_timeout_while(is_stopping, self.look_interval, |stopping| !*stopping);
         !*waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }

@@ -34,6 +34,7 @@
 mod error;
 mod files;
 mod mounts;
+mod options;
 mod read;
 mod snapshot;
 mod store;
@@ -44,4 +45,5 @@ mod writer;
 
 pub use error::MountError;
 pub use mounts::{Mount, MountEngine};
+pub use options::{LOOK_INTERVAL_DEFAULT, Options, SWEEP_RECORDS_DEFAULT};
 pub use store::CompositeStore;

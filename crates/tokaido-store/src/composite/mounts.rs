@@ -8,7 +8,7 @@ use crate::{
     check_database_name, limits,
 };
 
-use super::{MountError, files::ServedFiles};
+use super::{MountError, Options, files::ServedFiles};
 
 /// A database to be mounted.
 pub struct Mount {
@@ -31,6 +31,7 @@ pub enum MountEngine {
 pub(super) struct Mounts {
     mounted: Vec<Mounted>,
     pub(super) files: ServedFiles,
+    sweep_records_max: usize,
 }
 
 struct Mounted {
@@ -46,7 +47,7 @@ pub(super) enum Kind {
 }
 
 impl Mounts {
-    pub(super) fn new(mounts: Vec<Mount>) -> Result<Self, MountError> {
+    pub(super) fn new(mounts: Vec<Mount>, options: Options) -> Result<Self, MountError> {
         if mounts.len() > limits::MOUNTS_MAX {
             return Err(MountError::TooMany { count: mounts.len() });
         }
@@ -69,7 +70,8 @@ impl Mounts {
             };
             mounted.push(Mounted { name, engine });
         }
-        Ok(Self { mounted, files: ServedFiles::open(files)? })
+        let files = ServedFiles::open(files, options.look_interval)?;
+        Ok(Self { mounted, files, sweep_records_max: options.sweep_records_max })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -85,11 +87,13 @@ impl Mounts {
         named.map(|(slot, mount)| (DatabaseId::from_mount(slot), mount.name.as_str()))
     }
 
-    pub(super) fn caches(&self) -> impl Iterator<Item = &Arc<Cache>> {
-        self.mounted.iter().filter_map(|mount| match &mount.engine {
-            Kind::Cache(cache) => Some(cache),
-            Kind::Cdb(_) => None,
-        })
+    /// Removes some of what has expired from the caches.
+    pub(super) fn sweep(&self) {
+        for mount in &self.mounted {
+            if let Kind::Cache(cache) = &mount.engine {
+                cache.remove_expired(self.sweep_records_max);
+            }
+        }
     }
 
     /// What is mounted under an id; `None` if it is one of the inner store's.

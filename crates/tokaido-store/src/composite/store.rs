@@ -7,7 +7,7 @@ use crate::{
 };
 
 use super::{
-    Mount, MountError, mounts::Mounts, snapshot::CompositeSnapshot, view::MountView,
+    Mount, MountError, Options, mounts::Mounts, snapshot::CompositeSnapshot, view::MountView,
     writer::CompositeWriter,
 };
 
@@ -24,7 +24,19 @@ impl CompositeStore {
     /// # Errors
     /// See [`MountError`].
     pub fn new(inner: Box<dyn Store>, mounts: Vec<Mount>) -> Result<Self, MountError> {
-        let mounts = Arc::new(Mounts::new(mounts)?);
+        Self::with(inner, mounts, Options::default())
+    }
+
+    /// As [`new`](Self::new), with other options than the default ones.
+    ///
+    /// # Errors
+    /// See [`MountError`].
+    pub fn with(
+        inner: Box<dyn Store>,
+        mounts: Vec<Mount>,
+        options: Options,
+    ) -> Result<Self, MountError> {
+        let mounts = Arc::new(Mounts::new(mounts, options)?);
         for (_, name) in mounts.names() {
             let Some(hidden) = inner.find_database(name) else { continue };
             let records = inner.snapshot()?.statistics(hidden)?.records;

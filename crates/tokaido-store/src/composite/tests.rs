@@ -263,3 +263,38 @@ fn readers_see_one_file_or_the_other_while_it_is_replaced() {
     }
     readers.into_iter().for_each(|reader| reader.join().unwrap());
 }
+
+#[test]
+fn files_are_looked_at_as_often_as_was_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.cdb");
+    make_cdb(&path, &[("k", "old")]);
+    let options = Options { look_interval: Duration::from_secs(3600), ..Options::default() };
+    let mounts = vec![cdb_mount("a", &path)];
+    let store = CompositeStore::with(tree_in(&directory), mounts, options).unwrap();
+    make_cdb(&path, &[("k", "new")]);
+    // By default it would have been looked at by then.
+    thread::sleep(4 * LOOK_INTERVAL_DEFAULT);
+    let snapshot = &mut *store.snapshot().unwrap();
+    assert_eq!(value(snapshot, &store, "a", "k").as_deref(), Some("old"));
+}
+
+#[test]
+fn a_sweep_looks_at_as_many_records_as_was_asked_for() {
+    let left_by = |sweep_records_max| {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options { sweep_records_max, ..Options::default() };
+        let mounts = vec![cache_mount("hot")];
+        let store = CompositeStore::with(tree_in(&directory), mounts, options).unwrap();
+        let Engine::Cache(hot) = store.engine(store.database("hot").unwrap()) else { panic!() };
+        for n in 0..2000u32 {
+            // Long ago, so that all of them have expired.
+            let record = NewRecord { value: b"v", flags: 0, expires_at_ms: Some(1) };
+            hot.set(&n.to_be_bytes(), record).unwrap();
+        }
+        store.writer().unwrap().remove_expired(1).unwrap();
+        hot.statistics().records
+    };
+    assert_eq!(left_by(1 << 20), 0);
+    assert!((1900..2000).contains(&left_by(8)), "{}", left_by(8));
+}

@@ -11,9 +11,6 @@ use super::{
     view::{MountView, unknown},
 };
 
-/// Most records of each cache that one call of `remove_expired` looks at.
-const CACHE_RECORDS_SWEPT_MAX: usize = 4096;
-
 /// The inner writer and, while one is open, what its transaction has told.
 pub(super) struct InnerWriter {
     writer: Box<dyn Writer>,
@@ -69,9 +66,7 @@ impl Writer for CompositeWriter {
 
     /// Looks after the caches, too. What goes there needs no flush, and is not counted.
     fn remove_expired(&mut self, limit: usize) -> Result<usize, WriteError> {
-        for cache in self.mounted.mounts.caches() {
-            cache.remove_expired(CACHE_RECORDS_SWEPT_MAX);
-        }
+        self.mounted.mounts.sweep();
         self.inner.writer.remove_expired(limit)
     }
 }

@@ -51,9 +51,6 @@ struct State {
     is_stopping: bool,
 }
 
-/// How long the keeper waits after a checkpoint that failed, for a full disk for example.
-const RETRY_DELAY: Duration = Duration::from_secs(1);
-
 impl Signal {
     pub(super) fn begin(&self, job: Job) {
         let mut state = lock(&self.state);
@@ -104,8 +101,9 @@ impl Signal {
         self.changed.notify_all();
     }
 
-    /// Waits for something to do: a job, or the time for a sync. `None` to stop.
-    fn next(&self, pause: Option<Duration>) -> Option<Option<Job>> {
+    /// Waits for something to do: a job, or the time for a sync. `None` to stop. After a job that
+    /// failed, it waits for `retry`.
+    fn next(&self, pause: Option<Duration>, retry: Duration) -> Option<Option<Job>> {
         let mut state = lock(&self.state);
         loop {
             if state.is_stopping {
@@ -114,7 +112,7 @@ impl Signal {
             if state.failure.is_none() && state.job.is_some() {
                 return Some(state.job.clone());
             }
-            let wait = if state.failure.is_some() { Some(RETRY_DELAY) } else { pause };
+            let wait = if state.failure.is_some() { Some(retry) } else { pause };
             let Some(wait) = wait else {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -158,7 +156,7 @@ fn keep(shared: &Shared) {
         SyncMode::Interval(interval) => Some(interval),
         SyncMode::Always | SyncMode::Os => None,
     };
-    while let Some(work) = shared.signal.next(interval) {
+    while let Some(work) = shared.signal.next(interval, shared.options.checkpoint_retry) {
         sync_in_background(shared);
         let Some(job) = work else { continue };
         let result = try_checkpoint(shared, &job);
@@ -241,5 +239,23 @@ pub(super) fn remove_segments(directory: &Path, storage: &dyn LogStorage, keep_f
     });
     if let Err(error) = removed {
         tracing::warn!(%error, "an old segment of the log could not be removed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_that_failed_is_given_out_again_after_the_pause() {
+        let signal = Signal::default();
+        let frozen = Arc::clone(Memtable::create(0).table());
+        signal.begin(Job { frozen, sequence: 1, trees: TreeMap::default(), keep_from: 1 });
+        let (long, short) = (Duration::from_secs(3600), Duration::from_millis(1));
+        let job = signal.next(None, long).flatten().expect("it is to be done");
+        signal.finish(&job, Err("no room".to_owned()));
+        assert!(signal.wait_for_checkpoint().is_err());
+        assert!(signal.next(Some(long), short).is_some_and(|work| work.is_none()), "the pause");
+        assert!(signal.next(None, long).flatten().is_some(), "the same again");
     }
 }

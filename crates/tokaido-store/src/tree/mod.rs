@@ -43,8 +43,9 @@ pub use compact::{CompactError, CompactReport, compact};
 pub use log::{DirectoryStorage, LogFile, LogStorage};
 pub use open::{exists, open};
 pub use options::{
+    CHECKPOINT_RETRY_DEFAULT, LOG_GROWTH_BYTES_DEFAULT, LOG_LEFT_BYTES_DEFAULT,
     MEMTABLE_BYTES_DEFAULT, Options, SIZE_MAX_DEFAULT, SNAPSHOTS_MAX_DEFAULT, SyncMode,
-    SyncModeError,
+    SyncModeError, TRANSACTION_BYTES_DEFAULT, TRANSACTION_WRITES_DEFAULT,
 };
 pub use salvage::{SalvageError, SalvageReport, salvage};
 pub use store::TreeStore;

@@ -153,7 +153,7 @@ impl Opening<'_> {
         recovered: &Recovered,
     ) -> Result<(LogEnd, u64), OpenError> {
         let place = LogPlace { directory: self.directory, storage, store: base.store() };
-        let mut log = LogEnd::of(recovered);
+        let mut log = LogEnd::of(recovered, options.log_growth_bytes);
         let last = recovered.last_sequence;
         if last == contents.sequence && recovered.bytes > 0 {
             // A checkpoint was interrupted before it removed the log. The power may bring back
@@ -237,8 +237,9 @@ pub(super) fn check_operation(operation: &Operation<'_>) -> Result<(), ReadError
 /// Whether a tree can have a key.
 pub(super) fn check_key(tree: u32, key: &[u8]) -> Result<(), ReadError> {
     let head_len = if tree == EXPIRY_TREE { expiry::ENTRY_HEAD_LEN } else { 0 };
-    match (1..=head_len + limits::KEY_LEN_MAX).contains(&key.len()) {
+    let max = head_len + limits::KEY_LEN_MAX;
+    match (1..=max).contains(&key.len()) {
         true => Ok(()),
-        false => Err(ReadError::KeyLength { len: key.len() }),
+        false => Err(ReadError::KeyLength { len: key.len(), max }),
     }
 }

@@ -184,7 +184,7 @@ pub(super) fn scan_live(
 fn check_bound(bound: Bound<&[u8]>) -> Result<(), ReadError> {
     match bound {
         Bound::Included(key) | Bound::Excluded(key) if key.len() > limits::KEY_LEN_MAX => {
-            Err(ReadError::KeyLength { len: key.len() })
+            Err(ReadError::KeyLength { len: key.len(), max: limits::KEY_LEN_MAX })
         }
         _ => Ok(()),
     }

@@ -13,11 +13,6 @@ pub struct TreeStore {
     shared: Arc<Shared>,
 }
 
-/// Bytes of log that closing a store leaves to the next opening, which reads them in about a
-/// millisecond. A checkpoint takes several, for its syncs. Programs that wrote 170 kB in each of a
-/// hundred lives took least time in all with a limit of 512 kB to 1 MB.
-const LOG_LEFT_MAX: u64 = 1 << 20;
-
 impl TreeStore {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self { shared }
@@ -40,11 +35,15 @@ impl TreeStore {
     /// program that opens a store, writes a little and closes it, again and again, would otherwise
     /// read all of it back each time.
     fn shorten_log(&self) {
-        let is_short = self.shared.log_bytes() <= LOG_LEFT_MAX;
+        let left_max = self.shared.options.log_left_bytes_max;
+        let is_short = self.shared.log_bytes() <= left_max;
         if is_short && self.shared.tables().frozen.is_none() {
             return;
         }
-        match self.tree_writer().and_then(|mut writer| writer.checkpoint(LOG_LEFT_MAX + 1)) {
+        match self
+            .tree_writer()
+            .and_then(|mut writer| writer.checkpoint(left_max.saturating_add(1)))
+        {
             // A writer that outlives the store keeps the log to itself.
             Ok(()) | Err(WriteError::WriterBusy | WriteError::Poisoned { .. }) => {}
             Err(error) => tracing::warn!(

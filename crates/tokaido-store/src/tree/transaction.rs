@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, NewRecord, ReadError,
-    ReadTransaction, Record, WriteError, WriteTransaction, limits,
+    ReadTransaction, Record, WriteError, WriteTransaction,
     record::{self, Header},
 };
 
@@ -18,6 +18,7 @@ use super::{
     expiry,
     log::{FrameBuilder, Operation},
     memtable::{MemtableWriter, Node},
+    options::Bounds,
     shared::{Shared, lock},
     snapshot::{scan_live, seek_live},
     view::{self, View},
@@ -40,7 +41,8 @@ pub(super) struct TreeTransaction {
     pub(super) group: Group,
     /// The last entry of the expiry index that was removed: there is none before it.
     pub(super) swept: Vec<u8>,
-    /// Writes and bytes so far, against the limits.
+    bounds: Bounds,
+    /// Writes and bytes so far, against the bounds.
     writes: usize,
     bytes: usize,
 }
@@ -64,6 +66,7 @@ impl TreeTransaction {
         next_tree: u32,
     ) -> Self {
         Self {
+            bounds: shared.options.bounds(),
             view,
             memtable,
             shared,
@@ -162,9 +165,7 @@ impl TreeTransaction {
     fn account(&mut self, bytes: usize) -> Result<(), WriteError> {
         self.writes += 1;
         self.bytes += bytes;
-        let is_within = self.writes <= limits::TRANSACTION_WRITES_MAX
-            && self.bytes <= limits::TRANSACTION_BYTES_MAX;
-        if is_within { Ok(()) } else { Err(WriteError::TransactionTooLarge) }
+        self.bounds.check_sum(self.writes, self.bytes)
     }
 
     /// The tree of a database, which gets one if it has none.
@@ -329,12 +330,8 @@ impl WriteTransaction for TreeTransaction {
         key: &[u8],
         record: NewRecord<'_>,
     ) -> Result<(), WriteError> {
-        view::check_key(key)?;
-        let len = record.value.len();
-        if len > limits::VALUE_LEN_MAX {
-            return Err(WriteError::ValueLength { len });
-        }
-        self.account(key.len() + len)?;
+        self.bounds.check_record(key, record.value)?;
+        self.account(key.len() + record.value.len())?;
         let tree = self.tree_or_create(database)?;
         let header = Header::new(&record, self.number);
         let old_expiry = self.write(tree, key, Some([header.as_bytes(), record.value]))?;

@@ -115,7 +115,7 @@ fn beside(node: &Node, direction: Direction) -> Option<&Node> {
 /// Refuses a key that no record can have.
 pub(super) fn check_key(key: &[u8]) -> Result<(), ReadError> {
     if key.is_empty() || key.len() > limits::KEY_LEN_MAX {
-        return Err(ReadError::KeyLength { len: key.len() });
+        return Err(ReadError::KeyLength { len: key.len(), max: limits::KEY_LEN_MAX });
     }
     Ok(())
 }

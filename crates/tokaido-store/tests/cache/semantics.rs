@@ -132,11 +132,11 @@ fn the_longest_keys_and_values_fit_and_longer_ones_are_refused() {
     cache.set(&key, of(&long[1..])).unwrap();
     assert_eq!(value(&cache, &key).unwrap(), long[1..]);
 
-    let error = CacheError::ValueLength { len: long.len() };
+    let error = CacheError::ValueLength { len: long.len(), max: limits::VALUE_LEN_MAX };
     assert_eq!(cache.set(&key, of(&long)), Err(error));
     assert_eq!(cache.append(&key, b"x"), Err(error));
     for key in [&b""[..], &[0; limits::KEY_LEN_MAX + 1]] {
-        let error = CacheError::KeyLength { len: key.len() };
+        let error = CacheError::KeyLength { len: key.len(), max: limits::KEY_LEN_MAX };
         assert_eq!(cache.get(key, &mut Vec::new()), Err(error));
         assert_eq!(cache.set(key, of(b"")), Err(error));
         assert_eq!(cache.append(key, b""), Err(error));
@@ -199,4 +199,19 @@ fn a_scan_meets_every_record_once_when_nobody_writes() {
     assert_eq!(seen, (0..10_000).collect::<Vec<_>>());
     assert!(pages > 60);
     assert_eq!(cache.scan(Cursor::from_number(u64::MAX), 10, &mut page), None);
+}
+
+#[test]
+fn a_cache_takes_no_longer_keys_and_values_than_it_was_told() {
+    let options = Options { key_len_max: 4, value_len_max: 5, ..Options::default() };
+    let cache = Cache::new(options).unwrap();
+    let key_error = CacheError::KeyLength { len: 5, max: 4 };
+    assert_eq!(cache.set(b"12345", NewRecord::of(b"")), Err(key_error));
+    assert!(cache.increment_signed(b"12345", 1).is_err());
+    let value_error = CacheError::ValueLength { len: 6, max: 5 };
+    assert_eq!(cache.set(b"1234", NewRecord::of(b"123456")), Err(value_error));
+    cache.set(b"1234", NewRecord::of(b"99999")).unwrap();
+    assert_eq!(cache.append(b"1234", b"6"), Err(value_error));
+    assert!(cache.increment_signed(b"1234", 1).is_err());
+    assert_eq!(value(&cache, b"1234").unwrap(), b"99999");
 }

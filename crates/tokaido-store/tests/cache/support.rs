@@ -35,7 +35,7 @@ pub(crate) fn cache(bytes_max: usize, shards: usize) -> Cache {
 }
 
 pub(crate) fn clocked_cache(bytes_max: usize, shards: usize, clock: Arc<dyn Clock>) -> Cache {
-    Cache::new(Options { bytes_max, shards, clock }).unwrap()
+    Cache::new(Options { bytes_max, shards, clock, ..Options::default() }).unwrap()
 }
 
 pub(crate) fn get(cache: &Cache, key: &[u8]) -> Option<(Vec<u8>, Metadata)> {

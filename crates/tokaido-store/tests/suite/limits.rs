@@ -24,7 +24,7 @@ fn keys_and_values_over_their_limits_are_refused() {
         let result = transact(&mut *writer, |tx| tx.put(main, key, NewRecord::of(b"v")));
         let is_refused = matches!(
             result,
-            Err(TransactError::Body(WriteError::Read(ReadError::KeyLength { len }))) if len == key.len()
+            Err(TransactError::Body(WriteError::Read(ReadError::KeyLength { len, .. }))) if len == key.len()
         );
         assert!(is_refused, "{} bytes", key.len());
     }
@@ -45,12 +45,12 @@ fn a_transaction_that_writes_too_much_leaves_nothing() {
     let main = store.database("main").unwrap();
     let mut writer = store.writer().unwrap();
     let value = vec![b'v'; 1 << 20];
-    let megabytes = limits::TRANSACTION_BYTES_MAX >> 20;
+    let megabytes = tree::TRANSACTION_BYTES_DEFAULT >> 20;
     let result = transact(&mut *writer, |tx| {
         (0..=megabytes)
             .try_for_each(|n| tx.put(main, n.to_string().as_bytes(), NewRecord::of(&value)))
     });
-    assert!(matches!(result, Err(TransactError::Body(WriteError::TransactionTooLarge))));
+    assert!(matches!(result, Err(TransactError::Body(WriteError::TransactionTooLarge { .. }))));
     let mut snapshot = store.snapshot().unwrap();
     assert_eq!(snapshot.statistics(main).unwrap().records, 0);
 }

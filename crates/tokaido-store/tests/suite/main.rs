@@ -3,4 +3,5 @@
 mod concurrency;
 mod limits;
 mod model;
+mod options;
 mod support;

@@ -7,10 +7,13 @@ use std::{
     process::ExitCode,
 };
 
-use tokaido_server::{Config, Password, Server};
+use tokaido_server::{Config, ConfigError, Password, Server};
 use tokaido_store::tree::SyncMode;
 
+use self::limit_flags::LimitFlags;
 use crate::{error::Error, logging};
+
+mod limit_flags;
 
 /// The configuration that is read if it is there.
 const CONFIG_PATH: &str = "tokaido.toml";
@@ -18,7 +21,8 @@ const CONFIG_PATH: &str = "tokaido.toml";
 /// Start a server
 ///
 /// Options come from the configuration file, and flags go over it; each option has a flag of the
-/// same name, and the example file tokaido.toml tells more of each.
+/// same name, and the example file tokaido.toml tells more of each. Those of its section [limits]
+/// are left out of -h.
 ///
 /// The server answers every protocol on the same port. It stops on SIGINT and SIGTERM, once it has
 /// answered and stored what it has taken.
@@ -50,7 +54,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
     #[command(flatten)]
-    limits: LimitArgs,
+    limits: LimitFlags,
 }
 
 const EXAMPLES: &str = "\
@@ -63,56 +67,12 @@ Exit status: 0 after a signal, 1 on failure, 2 for a wrong command line or confi
 /// The end of the help: what the options are when nobody sets them, from where they are set.
 fn help_tail() -> String {
     let defaults = toml::to_string(&Config::default()).unwrap_or_default();
-    let lines = defaults.lines().filter(|line| !line.is_empty());
+    // Flags of limits have theirs beside them.
+    let lines = defaults.lines().take_while(|line| !line.is_empty());
     let lines: String = lines.map(|line| format!("  {line}\n")).collect();
     format!(
         "Options that are not set, as they would stand in the configuration file:\n{lines}\n{EXAMPLES}"
     )
-}
-
-/// The options of `[limits]`.
-#[derive(Debug, Default, clap::Args)]
-#[command(next_help_heading = "Limits")]
-struct LimitArgs {
-    /// Most connections at one time
-    #[arg(long, value_name = "N")]
-    connections_max: Option<usize>,
-    /// Most bytes of one request of the Redis protocol
-    #[arg(long, value_name = "BYTES")]
-    request_bytes_max: Option<usize>,
-    /// Most bytes of an HTTP body
-    #[arg(long, value_name = "BYTES")]
-    http_body_bytes_max: Option<usize>,
-    /// Longest a new connection may take for its first line
-    #[arg(long, value_name = "MS")]
-    first_line_ms: Option<u64>,
-    /// Longest a client may take to send one request
-    #[arg(long, value_name = "MS")]
-    request_ms: Option<u64>,
-    /// Longest a client may leave its replies untaken
-    #[arg(long, value_name = "MS")]
-    reply_ms: Option<u64>,
-    /// How long a connection may rest between requests; 0: for ever
-    #[arg(long, value_name = "MS")]
-    idle_ms: Option<u64>,
-    /// Longest one call of a procedure may run
-    #[arg(long, value_name = "MS")]
-    script_ms: Option<u64>,
-    /// Most memory of one Lua VM
-    #[arg(long, value_name = "BYTES")]
-    script_memory_bytes: Option<usize>,
-    /// Most bytes of writes that are kept in memory between two checkpoints
-    #[arg(long, value_name = "BYTES")]
-    memtable_bytes: Option<usize>,
-    /// Most bytes that the store's file may grow to
-    #[arg(long, value_name = "BYTES")]
-    store_bytes_max: Option<usize>,
-    /// Most views of the store at one time
-    #[arg(long, value_name = "N")]
-    snapshots_max: Option<u32>,
-    /// Longest a stopping server waits for its clients
-    #[arg(long, value_name = "MS")]
-    stop_ms: Option<u64>,
 }
 
 /// Puts a flag over an option if it was given.
@@ -129,12 +89,12 @@ impl ServeArgs {
             None if Path::new(CONFIG_PATH).exists() => Config::read(Path::new(CONFIG_PATH))?,
             None => Config::default(),
         };
-        self.put_over(&mut config);
+        self.put_over(&mut config)?;
         config.validate()?;
         Ok(config)
     }
 
-    fn put_over(self, config: &mut Config) {
+    fn put_over(self, config: &mut Config) -> Result<(), ConfigError> {
         if !self.listen.is_empty() {
             config.listen = self.listen;
         }
@@ -146,20 +106,7 @@ impl ServeArgs {
         put(&mut config.password, password);
         put(&mut config.sync, self.sync);
         put(&mut config.log, self.log);
-        let (limits, flags) = (&mut config.limits, self.limits);
-        put(&mut limits.connections_max, flags.connections_max);
-        put(&mut limits.request_bytes_max, flags.request_bytes_max);
-        put(&mut limits.http_body_bytes_max, flags.http_body_bytes_max);
-        put(&mut limits.first_line_ms, flags.first_line_ms);
-        put(&mut limits.request_ms, flags.request_ms);
-        put(&mut limits.reply_ms, flags.reply_ms);
-        put(&mut limits.idle_ms, flags.idle_ms);
-        put(&mut limits.script_ms, flags.script_ms);
-        put(&mut limits.script_memory_bytes, flags.script_memory_bytes);
-        put(&mut limits.memtable_bytes, flags.memtable_bytes);
-        put(&mut limits.store_bytes_max, flags.store_bytes_max);
-        put(&mut limits.snapshots_max, flags.snapshots_max);
-        put(&mut limits.stop_ms, flags.stop_ms);
+        self.limits.put_over(&mut config.limits)
     }
 }
 
@@ -232,13 +179,15 @@ mod tests {
             let given = match (option.as_str(), &default) {
                 ("listen", _) => "127.0.0.1:1".to_owned(),
                 ("sync", _) => "os".to_owned(),
-                (_, toml::Value::Integer(number)) => (number + 1).to_string(),
+                // Some have the largest value that they can have.
+                (_, toml::Value::Integer(0)) => "1".to_owned(),
+                (_, toml::Value::Integer(number)) => (number - 1).to_string(),
                 _ => "something".to_owned(),
             };
             let flag = format!("--{}={given}", option.replace('_', "-"));
             let args = <Wrapper as clap::Parser>::parse_from(["serve", &flag]).args;
             let mut config = Config::default();
-            args.put_over(&mut config);
+            args.put_over(&mut config).unwrap();
             assert_ne!(config, Config::default(), "{flag}");
             let shown = toml::to_string(&config).unwrap();
             assert!(shown.contains(&given), "{flag} gives {shown}");

@@ -68,7 +68,8 @@ impl Server {
         assert!(errors.is_empty(), "{errors:?}");
         let password = password.map(str::to_owned);
         let procedures = vm.procedures().to_vec();
-        let options = SharedOptions { password, port: 7379, procedures };
+        let options =
+            SharedOptions { password, port: 7379, procedures, ..SharedOptions::default() };
         let shared = Arc::new(Shared::new(store.clone(), options).unwrap());
         let snapshot = store.snapshot().unwrap();
         Self { clock, shared, vm, snapshot, _directory: directory }

@@ -31,6 +31,8 @@ pub(in crate::tree) struct LogEnd {
     next_segment: u64,
     /// Bytes of frames that an opening would read.
     bytes: u64,
+    /// Bytes of zeros that are written ahead at a time.
+    growth_len: u64,
 }
 
 /// Why a log could not be made durable.
@@ -49,18 +51,20 @@ impl From<SettleError> for io::Error {
 }
 
 impl LogEnd {
-    pub(in crate::tree) fn of(recovered: &Recovered) -> Self {
+    pub(in crate::tree) fn of(recovered: &Recovered, growth_len: u64) -> Self {
         Self {
             segment: None,
             tail: recovered.tail.clone(),
             next_segment: recovered.next_segment,
             bytes: recovered.bytes,
+            growth_len,
         }
     }
 
     /// The same, after all segments were removed.
     pub(in crate::tree) fn without_segments(self) -> Self {
-        Self { next_segment: self.next_segment, ..Self::default() }
+        let Self { next_segment, growth_len, .. } = self;
+        Self { next_segment, growth_len, ..Self::default() }
     }
 
     /// Bytes of frames that an opening would read.
@@ -107,9 +111,10 @@ impl LogEnd {
         frame: &mut FrameBuilder,
         durable_sequence: u64,
     ) -> Result<(), AppendError> {
+        let growth_len = self.growth_len;
         let segment = self.written();
         let begin = segment.end();
-        segment.append(frame, durable_sequence)?;
+        segment.append(frame, durable_sequence, growth_len)?;
         let len = segment.end() - begin;
         self.bytes += len;
         Ok(())
@@ -194,7 +199,7 @@ mod tests {
 
     /// A life that writes transaction `sequence`, and is closed.
     fn life(storage: &Memory, sequence: u64, is_durable: bool) {
-        let mut log = LogEnd::of(&found(storage));
+        let mut log = LogEnd::of(&found(storage), 1 << 20);
         let mut frame = FrameBuilder::default();
         let operation = Operation { tree: 2, key: b"k", record: Some(b"r") };
         frame.push(sequence, std::iter::once(operation));

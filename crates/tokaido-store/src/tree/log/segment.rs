@@ -23,9 +23,6 @@ const VERSION: u32 = 1;
 pub(super) const HEADER_LEN: usize = 48;
 const CRC_AT: usize = 32;
 
-/// Bytes of zeros written ahead at a time.
-const GROWTH_LEN: u64 = 1 << 20;
-
 /// A segment that is being written.
 pub(in crate::tree) struct Segment {
     file: Arc<dyn LogFile>,
@@ -103,16 +100,17 @@ impl Segment {
         })
     }
 
-    /// Writes a frame, without syncing it.
+    /// Writes a frame, without syncing it. If the file has to grow, it grows by `growth_len` more.
     pub(in crate::tree) fn append(
         &mut self,
         frame: &mut FrameBuilder,
         durable_sequence: u64,
+        growth_len: u64,
     ) -> Result<(), AppendError> {
         self.is_synced = false;
         let bytes = frame.finish(durable_sequence);
         let end = self.end + bytes.len() as u64;
-        let result = self.grow(end).and_then(|()| self.file.write_at(bytes, self.end));
+        let result = self.grow(end, growth_len).and_then(|()| self.file.write_at(bytes, self.end));
         if let Err(error) = result {
             // Part of the frame may be there: it must not be taken for damage, nor a later frame
             // be looked for behind it.
@@ -127,12 +125,12 @@ impl Segment {
         Ok(())
     }
 
-    /// Makes sure that the file reaches beyond `end`.
-    fn grow(&mut self, end: u64) -> io::Result<()> {
+    /// Makes sure that the file reaches to `end`.
+    fn grow(&mut self, end: u64, growth_len: u64) -> io::Result<()> {
         if end <= self.len {
             return Ok(());
         }
-        let len = end + GROWTH_LEN;
+        let len = end + growth_len;
         let zeros = vec![0; (len - self.len) as usize];
         self.file.write_at(&zeros, self.len)?;
         self.len = len;

@@ -1,0 +1,70 @@
+//! What a call may use, and what a directory of procedures may hold.
+
+use std::time::Duration;
+
+/// Most arguments of one call of a procedure: they stand on Lua's stack.
+pub(crate) const ARGUMENTS_MAX: usize = 200;
+
+/// Deepest nesting of tables in arguments, results and JSON.
+pub(crate) const VALUE_DEPTH_MAX: usize = 100;
+
+/// Most values, nested ones included, in one argument or result.
+pub(crate) const VALUE_COUNT_MAX: usize = 4_000_000;
+
+/// Deepest folder below the directory of procedures. Also ends symbolic links that go in a circle.
+pub const SOURCE_DEPTH_MAX: usize = 8;
+
+/// What one call may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Wall-clock time of one call.
+    pub time: Duration,
+    /// Memory of the VM, in bytes.
+    pub memory_bytes: usize,
+    /// Steps of one match of a pattern that backtracks; within it no time limit is looked at.
+    pub pattern_steps_max: u32,
+    /// Keys of one `get_many`, and values of one `get_all`.
+    pub many_keys_max: usize,
+    /// Bytes of values that one `get_many` or `get_all` brings.
+    pub many_bytes_max: usize,
+    /// Length of one message to `tokaido.log`, in bytes; the rest is cut.
+    pub log_len_max: usize,
+    /// Length of an HTTP response's body, in bytes.
+    pub response_len_max: usize,
+    /// Headers that a handler may set.
+    pub response_headers_max: usize,
+    /// Pairs that a query is taken apart into; the rest is left out.
+    pub query_pairs_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(1),
+            memory_bytes: 256 << 20,
+            // Some tenths of a second.
+            pattern_steps_max: 10_000_000,
+            many_keys_max: 100_000,
+            many_bytes_max: 256 << 20,
+            log_len_max: 8 << 10,
+            response_len_max: 64 << 20,
+            response_headers_max: 100,
+            query_pairs_max: 1000,
+        }
+    }
+}
+
+/// What a directory of procedures may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceLimits {
+    /// Procedure files.
+    pub files_max: usize,
+    /// Length of one file, in bytes.
+    pub len_max: u64,
+}
+
+impl Default for SourceLimits {
+    fn default() -> Self {
+        Self { files_max: 1000, len_max: 1 << 20 }
+    }
+}
