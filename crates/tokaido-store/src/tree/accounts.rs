@@ -11,7 +11,7 @@ use crate::{DatabaseStatistics, ReadError, record};
 
 use super::{
     base::{BaseContents, BaseView},
-    memtable::{Memtable, MemtableWriter, Node, Seen, Written},
+    memtable::{Chain, Memtable, MemtableWriter, Node, Seen, Written},
 };
 
 /// Records and bytes, added or taken away.
@@ -105,9 +105,9 @@ impl Sums {
 pub(super) struct Changes {
     added: Sums,
     /// Nodes that these changes were the first to write to in their table.
-    nodes: Vec<NonNull<Node>>,
-    /// How many of them are part of `shadowed`.
-    resolved: usize,
+    nodes: Chain,
+    /// The last of them that is part of `shadowed`, as all before it.
+    resolved: Option<NonNull<Node>>,
     shadowed: Sums,
 }
 
@@ -157,47 +157,46 @@ impl Changes {
                 if header.is_empty() { record::decode(value)?.value.len() } else { value.len() };
             self.added.get_mut(tree).increase(Sum::of(key.len(), value_len));
         }
-        // SAFETY: the memtable has just given the node.
-        if !unsafe { written.node.as_ref() }.set_listed(true) {
-            self.nodes.push(written.node);
-        }
+        // SAFETY: the memtable has just given the node, and lives as long as what is noted of it.
+        unsafe { self.nodes.push(written.node) };
         Ok((written, old_expiry?))
     }
 
     /// Forgets all, since the writes were taken back.
     pub(super) fn discard(&mut self) {
-        for node in self.nodes.drain(..) {
-            // SAFETY: listed by `write`; the table lives as long as what is noted of it.
-            unsafe { node.as_ref() }.set_listed(false);
-        }
+        self.nodes.clear();
         self.added.sums.clear();
         self.shadowed.sums.clear();
-        self.resolved = 0;
+        self.resolved = None;
     }
 
     /// Takes over what came later.
     pub(super) fn append(&mut self, later: &mut Self) {
-        let are_resolved = self.resolved == self.nodes.len() && later.resolved == later.nodes.len();
+        let are_resolved = self.are_resolved() && later.are_resolved();
         self.added.append(&mut later.added);
         self.nodes.append(&mut later.nodes);
         if are_resolved {
             self.shadowed.append(&mut later.shadowed);
-            self.resolved = self.nodes.len();
+            self.resolved = self.nodes.last();
         }
         later.shadowed.sums.clear();
-        later.resolved = 0;
+        later.resolved = None;
+    }
+
+    fn are_resolved(&self) -> bool {
+        self.resolved == self.nodes.last()
     }
 
     /// What the changes come to for a tree, after looking up what they shadow.
     pub(super) fn total(&mut self, tree: u32, below: &Below<'_>) -> Result<Sum, ReadError> {
-        while let Some(node) = self.nodes.get(self.resolved) {
-            // SAFETY: listed by `write`; the table lives as long as what is noted of it.
-            let node = unsafe { node.as_ref() };
+        while let Some(next) = self.nodes.behind(self.resolved) {
+            // SAFETY: chained by `write`; the table lives as long as what is noted of it.
+            let node = unsafe { next.as_ref() };
             if let Some(stored) = below.find(node.tree(), node.key())? {
                 let value_len = record::decode(stored)?.value.len();
                 self.shadowed.get_mut(node.tree()).increase(Sum::of(node.key().len(), value_len));
             }
-            self.resolved += 1;
+            self.resolved = Some(next);
         }
         let mut sum = self.added.get(tree);
         sum.decrease(self.shadowed.get(tree));

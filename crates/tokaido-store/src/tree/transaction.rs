@@ -24,6 +24,12 @@ use super::{
     view::{self, View},
 };
 
+/// Bytes that the log keeps of a write beside the key and the value, about.
+const HEADS_LEN: usize = 24;
+
+/// Room for noting more nodes than this is given back after a group.
+const TOUCHED_KEPT_MAX: usize = 1 << 16;
+
 pub(super) struct TreeTransaction {
     /// Before `shared`. It sees every version, also those that are not published.
     pub(super) view: View,
@@ -34,7 +40,7 @@ pub(super) struct TreeTransaction {
     pub(super) next_tree: u32,
     pub(super) now_ms: u64,
     pub(super) number: CommitNumber,
-    /// The nodes that the transaction has written to.
+    /// The nodes that the group has written to, and then those of the transaction.
     touched: Vec<NonNull<Node>>,
     changes: Changes,
     is_catalog_changed: bool,
@@ -51,8 +57,8 @@ pub(super) struct TreeTransaction {
 #[derive(Default)]
 pub(super) struct Group {
     pub(super) frame: FrameBuilder,
-    /// Which transaction has written to which node.
-    touched: Vec<(NonNull<Node>, CommitNumber)>,
+    /// How many of the nodes that were touched are the group's.
+    touched: usize,
     pub(super) changes: Changes,
     pub(super) is_catalog_changed: bool,
 }
@@ -98,10 +104,11 @@ impl TreeTransaction {
             return Ok(false);
         }
         let mut frame = std::mem::take(&mut self.group.frame);
+        let touched = self.touched.len() - self.group.touched;
+        frame.reserve(self.bytes + touched * HEADS_LEN);
         frame.push(self.number, self.operations());
         self.group.frame = frame;
-        let number = self.number;
-        self.group.touched.extend(self.touched.drain(..).map(|node| (node, number)));
+        self.group.touched = self.touched.len();
         self.group.changes.append(&mut self.changes);
         self.group.is_catalog_changed |= std::mem::take(&mut self.is_catalog_changed);
         Ok(true)
@@ -109,7 +116,7 @@ impl TreeTransaction {
 
     /// Ends the transaction and takes back what it wrote.
     pub(super) fn undo(&mut self) -> Result<(), ReadError> {
-        for node in std::mem::take(&mut self.touched) {
+        for node in self.touched.drain(self.group.touched..) {
             // SAFETY: all nodes that were touched are of the memtable.
             unsafe { self.memtable.take_back(node, self.number) }
         }
@@ -121,20 +128,17 @@ impl TreeTransaction {
         Ok(())
     }
 
-    /// Takes back all transactions of the group.
+    /// Takes back all transactions of the group. None is open.
     pub(super) fn undo_group(&mut self) -> Result<(), ReadError> {
-        let Group { mut frame, touched, mut changes, is_catalog_changed } =
-            std::mem::take(&mut self.group);
-        // The newest version of a node is the last that was written.
-        for (node, number) in touched.into_iter().rev() {
+        let first = self.group.frame.first_sequence();
+        for node in self.touched.drain(..) {
             // SAFETY: as in `undo`.
-            unsafe { self.memtable.take_back(node, number) }
+            unsafe { self.memtable.take_back(node, first) }
         }
-        changes.discard();
-        frame.clear();
+        self.group.changes.discard();
         self.swept.clear();
-        self.group.frame = frame;
-        if is_catalog_changed {
+        self.end_group();
+        if std::mem::take(&mut self.group.is_catalog_changed) {
             self.trees = TreeMap::read(&self.view)?;
         }
         Ok(())
@@ -142,17 +146,23 @@ impl TreeTransaction {
 
     /// The group is on disk: lets snapshots see it.
     pub(super) fn publish(&mut self) {
-        let Group { frame, touched, changes, is_catalog_changed } = &mut self.group;
+        let Group { frame, changes, is_catalog_changed, .. } = &mut self.group;
         let sequence = frame.last_sequence();
         lock(&self.shared.accounts).publish(changes);
         self.shared.publish(sequence, std::mem::take(is_catalog_changed));
-        touched.clear();
-        frame.clear();
+        self.end_group();
+    }
+
+    fn end_group(&mut self) {
+        self.group.frame.clear();
+        self.group.touched = 0;
+        self.touched.clear();
+        self.touched.shrink_to(TOUCHED_KEPT_MAX);
     }
 
     /// What the transaction did to the store, without what cancels out.
     pub(super) fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
-        self.touched.iter().filter_map(|node| {
+        self.touched[self.group.touched..].iter().filter_map(|node| {
             // SAFETY: nodes live as long as the memtable.
             let node = unsafe { node.as_ref() };
             let record = node.latest()?.record();

@@ -33,6 +33,11 @@ pub(in crate::tree) struct FrameBuilder {
 }
 
 impl FrameBuilder {
+    /// Makes room for about that many bytes, so that a long transaction is not moved as it grows.
+    pub(in crate::tree) fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes);
+    }
+
     /// Adds a transaction.
     pub(in crate::tree) fn push<'o>(
         &mut self,
@@ -52,6 +57,11 @@ impl FrameBuilder {
         }
         let len = (self.bytes.len() - start - 4) as u32;
         self.bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
+    }
+
+    /// The first sequence in it.
+    pub(in crate::tree) fn first_sequence(&self) -> u64 {
+        self.first_sequence
     }
 
     /// The last sequence in it.

@@ -1,19 +1,19 @@
-//! The nodes in order: a skip list (Pugh, "Skip lists: a probabilistic alternative to balanced
-//! trees", 1990), as in LevelDB, with a way back on the lowest level.
+//! The nodes in order: a list, linked both ways, and a [guide](super::guide) to the places in it.
 //!
 //! Finding a node's place costs more than the rest of a write, and points need no order. So the
 //! writer only hands new nodes over, and whoever next asks for an order links them: a scan, or the
 //! checkpoint, which gets by with one sort. One thread links at a time; readers go on meanwhile.
 
 use std::{
-    cmp::Ordering as Order,
+    iter,
     ptr::{self, NonNull},
 };
 
 use crate::tree::prefetch::prefetch;
 
 use super::{
-    node::{HEIGHT_MAX, Node, Place},
+    guide::{Guide, Pages},
+    node::{Node, Place},
     sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, PoisonError},
 };
 
@@ -24,8 +24,9 @@ const PREFETCH_DISTANCE: usize = 8;
 const SORTING_KEPT_MAX: usize = 1024;
 
 pub(super) struct List {
-    /// The list begins at a node that has no key and every level.
+    /// The list begins at a node that has no key.
     head: NonNull<Node>,
+    guide: Guide,
     /// The newest of the nodes that are not linked; each leads to the one before it.
     unlinked: AtomicPtr<Node>,
     /// How many nodes the writer has handed over.
@@ -33,13 +34,12 @@ pub(super) struct List {
     /// How many of them are linked.
     linked: AtomicUsize,
     /// The right to link.
-    splice: Mutex<Splice>,
+    linker: Mutex<Linker>,
 }
 
-/// Where the last node was linked: on each level the node before it, or that node. Most nodes
-/// belong near the last one, and then need no search from the top.
-struct Splice {
-    previous: [NonNull<Node>; HEIGHT_MAX],
+/// What the one who links has.
+struct Linker {
+    pages: Pages,
     /// Room for the nodes that are sorted, kept from one time to the next.
     sorting: Vec<Unlinked>,
 }
@@ -52,16 +52,18 @@ struct Unlinked {
 }
 
 // SAFETY: the pointers lead to nodes, which any thread may use.
-unsafe impl Send for Splice {}
+unsafe impl Send for Linker {}
 
 impl List {
     pub(super) fn new(head: NonNull<Node>) -> Self {
+        let (guide, pages) = Guide::new();
         Self {
             head,
+            guide,
             unlinked: AtomicPtr::new(ptr::null_mut()),
             added: AtomicUsize::new(0),
             linked: AtomicUsize::new(0),
-            splice: Mutex::new(Splice { previous: [head; HEIGHT_MAX], sorting: Vec::new() }),
+            linker: Mutex::new(Linker { pages, sorting: Vec::new() }),
         }
     }
 
@@ -73,6 +75,11 @@ impl List {
     /// The number of nodes, linked or not.
     pub(super) fn len(&self) -> usize {
         self.added.load(Ordering::Acquire)
+    }
+
+    /// Bytes of memory that the order takes beside the nodes.
+    pub(super) fn bytes(&self) -> usize {
+        self.guide.bytes()
     }
 
     /// Hands a new node over, to be linked when an order is asked for. Only the writer calls this.
@@ -110,8 +117,8 @@ impl List {
 
     #[cold]
     fn link_all(&self) {
-        let splice: &mut Splice = &mut self.splice.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut nodes = std::mem::take(&mut splice.sorting);
+        let linker: &mut Linker = &mut self.linker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut nodes = std::mem::take(&mut linker.sorting);
         // Acquire: pairs with `add`.
         let mut next = self.unlinked.swap(ptr::null_mut(), Ordering::Acquire);
         while let Some(node) = NonNull::new(next) {
@@ -133,27 +140,26 @@ impl List {
                 prefetch(ahead.node.as_ptr());
             }
             // SAFETY: as above.
-            self.find(splice, &unsafe { node.as_ref() }.place());
-            self.link(splice, *node);
+            self.link(&mut linker.pages, unsafe { node.as_ref() });
         }
         // Release: who sees the number finds the links. Only the holder of the lock writes it.
         let linked = self.linked.load(Ordering::Relaxed) + nodes.len();
         self.linked.store(linked, Ordering::Release);
         nodes.clear();
         nodes.shrink_to(SORTING_KEPT_MAX);
-        splice.sorting = nodes;
+        linker.sorting = nodes;
     }
 
     /// The first node.
     pub(super) fn first(&self) -> Option<&Node> {
         self.order();
-        self.head().next_at(0)
+        self.head().next()
     }
 
     /// The first node at or after `place`.
     pub(super) fn at_or_after(&self, place: &Place<'_>) -> Option<&Node> {
         self.order();
-        self.before(place).next_at(0)
+        self.before(place).next()
     }
 
     /// The last node before `place`.
@@ -168,81 +174,32 @@ impl List {
 
     /// The last linked node before `place`, or the head.
     fn before(&self, place: &Place<'_>) -> &Node {
-        let mut node = self.head();
-        for level in (0..HEIGHT_MAX).rev() {
-            while let Some(next) = node.next_at(level)
-                && next.compare(place) == Order::Less
-            {
-                node = next;
-            }
+        let near = iter::successors(self.guide.near(place), |node| node.back());
+        let mut node = near.into_iter().find(|node| node.is_before(place)).unwrap_or(self.head());
+        while let Some(next) = node.next()
+            && next.is_before(place)
+        {
+            node = next;
         }
         node
     }
 
-    /// Moves the splice to where `place` belongs. It is not in the list.
-    fn find(&self, splice: &mut Splice, place: &Place<'_>) {
-        // SAFETY: the splice holds nodes of this list.
-        let node = |at: NonNull<Node>| -> &Node { unsafe { at.as_ref() } };
-        let is_before =
-            |at: NonNull<Node>| at == self.head || node(at).compare(place) == Order::Less;
-        let is_within = |level: usize, at: NonNull<Node>| {
-            is_before(at)
-                && node(at).next_at(level).is_none_or(|next| next.compare(place) == Order::Greater)
-        };
-        // Up to the lowest level on which the place lies where the last node was linked. On the
-        // levels above it lies there as well or further on, since their steps are longer.
-        let mut level = 0;
-        while level < HEIGHT_MAX && !is_within(level, splice.previous[level]) {
-            level += 1;
+    /// Links a node where it belongs.
+    fn link(&self, pages: &mut Pages, node: &Node) {
+        let spot = self.guide.find(pages, &node.place());
+        let before = spot.before();
+        let next = spot.behind().or_else(|| before.unwrap_or(self.head()).next());
+        // The way back first: with its next node a node counts as linked.
+        node.set_back(before);
+        node.set_next(next);
+        before.unwrap_or(self.head()).set_next(Some(node));
+        if let Some(next) = next {
+            next.set_back(Some(node));
         }
-        let mut at = if level < HEIGHT_MAX { splice.previous[level] } else { self.head };
-        for below in (0..level).rev() {
-            while let Some(next) = node(at).next_at(below)
-                && next.compare(place) == Order::Less
-            {
-                at = NonNull::from(next);
-            }
-            splice.previous[below] = at;
-        }
-    }
-
-    /// Links a node where the splice is, and moves the splice behind it.
-    fn link(&self, splice: &mut Splice, node: NonNull<Node>) {
-        // SAFETY: the node and those of the splice live as long as the list.
-        unsafe {
-            let new = node.as_ref();
-            let previous = splice.previous[0];
-            let next = previous.as_ref().next_at(0);
-            // The way back first: with its next node on the lowest level a node counts as linked.
-            new.set_back((previous != self.head).then_some(previous.as_ref()));
-            for level in 0..new.height() {
-                let previous = splice.previous[level].as_ref();
-                new.set_next_at(level, previous.next_at(level));
-                previous.set_next_at(level, Some(new));
-                splice.previous[level] = node;
-            }
-            if let Some(next) = next {
-                next.set_back(Some(new));
-            }
-        }
+        self.guide.insert(pages, &spot, node);
     }
 }
 
-/// Gives new nodes their heights: each level holds a quarter of the nodes of the one below.
-pub(super) struct Heights {
-    random: u64,
-}
-
-impl Heights {
-    pub(super) fn new() -> Self {
-        Self { random: 0x9e37_79b9_7f4a_7c15 }
-    }
-
-    pub(super) fn next(&mut self) -> usize {
-        // xorshift64, Marsaglia 2003.
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        (1 + self.random.trailing_zeros() as usize / 2).min(HEIGHT_MAX)
-    }
-}
+#[cfg(test)]
+#[cfg(not(feature = "shuttle"))]
+mod tests;

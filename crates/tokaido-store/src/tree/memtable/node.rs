@@ -1,38 +1,34 @@
 //! Nodes, one for each key, and their versions.
 
 use std::{
-    cmp::Ordering as Order,
     ptr::{self, NonNull},
     slice,
 };
 
 use crate::tree::prefetch::{LINE_LEN, prefetch};
 
-use super::sync::{AtomicBool, AtomicPtr, Ordering};
-
-/// Most levels of the skip list: enough for 4^12 keys.
-pub(super) const HEIGHT_MAX: usize = 12;
+use super::sync::{AtomicPtr, Ordering};
 
 /// Lines of the cache that a node with a short key and a short value takes.
 const PREFETCHED_LINES: usize = 3;
 
-/// A key. Behind the struct, in the same piece of the arena, stand the pointers to the next node
-/// of each level, and then the bytes of the key.
+/// A key, whose bytes stand behind the struct, in the same piece of the arena.
 #[repr(C)]
 pub(in crate::tree) struct Node {
     /// The newest version; null after a rollback of the only one.
     versions: AtomicPtr<Version>,
+    /// The next node in order; null for the last. The node itself while it is not linked.
+    next: AtomicPtr<Node>,
     /// The node before this one; null for the first. While the node is not linked, the one that
     /// was handed over before it.
     back: AtomicPtr<Node>,
     /// The first bytes of the key, so that most comparisons need no more.
+    /// The next node of the same [chain](super::chain), or the node itself if it is the last; null
+    /// if it is part of none.
+    chained: AtomicPtr<Node>,
     prefix: u64,
     tree: u32,
     key_len: u16,
-    height: u8,
-    /// Whether the node is on a list of those whose older record is still to be accounted for.
-    /// Only the writer looks at it.
-    is_listed: AtomicBool,
 }
 
 /// What one transaction has put under a key. The stored record stands behind the struct.
@@ -83,40 +79,30 @@ impl<'k> Place<'k> {
 
 impl Node {
     /// Bytes that a node takes.
-    pub(super) fn size(height: usize, key_len: usize) -> usize {
-        size_of::<Self>() + height * size_of::<AtomicPtr<Self>>() + key_len
+    pub(super) fn size(key_len: usize) -> usize {
+        size_of::<Self>() + key_len
     }
 
     /// Writes a node that is linked nowhere.
     ///
     /// # Safety
     /// `piece` has [`Node::size`] writable bytes, aligned for a pointer, to which nobody else
-    /// refers. `height` is at least 1, and the key has at most `u16::MAX` bytes.
-    pub(super) unsafe fn write(
-        piece: NonNull<u8>,
-        height: usize,
-        place: &Place<'_>,
-    ) -> NonNull<Self> {
+    /// refers. The key has at most `u16::MAX` bytes.
+    pub(super) unsafe fn write(piece: NonNull<u8>, place: &Place<'_>) -> NonNull<Self> {
         let node = piece.cast::<Self>();
         let header = Self {
             versions: AtomicPtr::new(ptr::null_mut()),
+            next: AtomicPtr::new(node.as_ptr()),
             back: AtomicPtr::new(ptr::null_mut()),
+            chained: AtomicPtr::new(ptr::null_mut()),
             prefix: place.prefix,
             tree: place.tree,
             key_len: place.key.len() as u16,
-            height: height as u8,
-            is_listed: AtomicBool::new(false),
         };
-        // SAFETY: all three parts lie in the piece, as its size says.
+        // SAFETY: both parts lie in the piece, as its size says.
         unsafe {
             node.write(header);
-            let tower = node.add(1).cast::<AtomicPtr<Self>>();
-            // The mark of a node that is not linked.
-            tower.write(AtomicPtr::new(node.as_ptr()));
-            for level in 1..height {
-                tower.add(level).write(AtomicPtr::new(ptr::null_mut()));
-            }
-            let key = tower.add(height).cast::<u8>();
+            let key = node.add(1).cast::<u8>();
             key.copy_from_nonoverlapping(NonNull::from(place.key).cast(), place.key.len());
         }
         node
@@ -124,13 +110,13 @@ impl Node {
 
     /// Makes an unlinked node the head of a list, which has no next node.
     pub(super) fn make_head(&self) {
-        self.set_next_at(0, None);
+        self.set_next(None);
     }
 
     /// Whether the node has its place in the list. Its neighbours are set then.
     pub(super) fn is_linked(&self) -> bool {
-        // Acquire: pairs with the Release of `set_next_at`, before which `back` is set as well.
-        !ptr::eq(self.link(0).load(Ordering::Acquire), self)
+        // Acquire: pairs with the Release of `set_next`, before which `back` is set as well.
+        !ptr::eq(self.next.load(Ordering::Acquire), self)
     }
 
     /// The node that was handed to the list before this one, which is not linked yet.
@@ -142,16 +128,12 @@ impl Node {
         self.back.store(node, Ordering::Relaxed);
     }
 
-    pub(super) fn height(&self) -> usize {
-        self.height as usize
+    pub(super) fn prefix(&self) -> u64 {
+        self.prefix
     }
 
     pub(super) fn place(&self) -> Place<'_> {
         Place { tree: self.tree, prefix: self.prefix, key: self.key() }
-    }
-
-    fn tower(&self) -> *const AtomicPtr<Self> {
-        ptr::from_ref(self).wrapping_add(1).cast()
     }
 
     pub(in crate::tree) fn tree(&self) -> u32 {
@@ -159,36 +141,18 @@ impl Node {
     }
 
     pub(in crate::tree) fn key(&self) -> &[u8] {
-        // SAFETY: `write` has put the key behind the tower, and it is never changed.
-        unsafe {
-            let key = self.tower().add(self.height as usize).cast::<u8>();
-            slice::from_raw_parts(key, self.key_len as usize)
-        }
+        let key = ptr::from_ref(self).wrapping_add(1).cast::<u8>();
+        // SAFETY: `write` has put the key there, and it is never changed.
+        unsafe { slice::from_raw_parts(key, self.key_len as usize) }
     }
 
-    /// Marks the node as listed or not; tells what it was.
-    pub(in crate::tree) fn set_listed(&self, is_listed: bool) -> bool {
-        self.is_listed.swap(is_listed, Ordering::Relaxed)
+    /// Whoever has the chain has it alone, so the order of these accesses does not matter.
+    pub(super) fn chained(&self) -> *mut Self {
+        self.chained.load(Ordering::Relaxed)
     }
 
-    fn link(&self, level: usize) -> &AtomicPtr<Self> {
-        debug_assert!(level < self.height as usize);
-        // SAFETY: `write` has put `height` pointers behind the node; callers reach it by a link of
-        // that level, so the level is below its height.
-        unsafe { &*self.tower().add(level) }
-    }
-
-    /// The next node of a level at which this one is linked.
-    #[inline]
-    pub(super) fn next_at(&self, level: usize) -> Option<&Self> {
-        // SAFETY: a link is null or leads to a node of the same arena, which lives as long as any
-        // borrow of a node; Acquire pairs with the Release of `set_next_at`.
-        unsafe { self.link(level).load(Ordering::Acquire).as_ref() }
-    }
-
-    pub(super) fn set_next_at(&self, level: usize, next: Option<&Self>) {
-        let next = next.map_or(ptr::null_mut(), |next| ptr::from_ref(next).cast_mut());
-        self.link(level).store(next, Ordering::Release);
+    pub(super) fn set_chained(&self, node: *mut Self) {
+        self.chained.store(node, Ordering::Relaxed);
     }
 
     /// Fetches the node and what most likely stands behind it: its first version.
@@ -201,14 +165,22 @@ impl Node {
     }
 
     /// The next node in order, for one that the order led to.
+    #[inline]
     pub(in crate::tree) fn next(&self) -> Option<&Self> {
-        self.next_at(0)
+        // SAFETY: a link is null or leads to a node of the same arena, which lives as long as any
+        // borrow of a node; Acquire pairs with the Release of `set_next`.
+        unsafe { self.next.load(Ordering::Acquire).as_ref() }
+    }
+
+    pub(super) fn set_next(&self, next: Option<&Self>) {
+        let next = next.map_or(ptr::null_mut(), |next| ptr::from_ref(next).cast_mut());
+        self.next.store(next, Ordering::Release);
     }
 
     /// The node before this one, as `next`. A reader that goes back may miss nodes that were linked after its
     /// snapshot, which it would not see anyway.
     pub(in crate::tree) fn back(&self) -> Option<&Self> {
-        // SAFETY: as in `next_at`.
+        // SAFETY: as in `next`.
         unsafe { self.back.load(Ordering::Acquire).as_ref() }
     }
 
@@ -217,12 +189,11 @@ impl Node {
         self.back.store(back, Ordering::Release);
     }
 
+    /// Whether the node's own place is before `place`. Most often the prefix decides.
     #[inline]
-    pub(super) fn compare(&self, place: &Place<'_>) -> Order {
-        self.tree
-            .cmp(&place.tree)
-            .then(self.prefix.cmp(&place.prefix))
-            .then_with(|| self.key().cmp(place.key))
+    pub(super) fn is_before(&self, place: &Place<'_>) -> bool {
+        (self.tree, self.prefix) < (place.tree, place.prefix)
+            || ((self.tree, self.prefix) == (place.tree, place.prefix) && self.key() < place.key)
     }
 
     #[inline]

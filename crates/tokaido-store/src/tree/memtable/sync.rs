@@ -4,10 +4,10 @@
 #[cfg(feature = "shuttle")]
 pub(super) use shuttle::sync::{
     Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering},
+    atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering},
 };
 #[cfg(not(feature = "shuttle"))]
 pub(super) use std::sync::{
     Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering},
+    atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering},
 };

@@ -5,8 +5,8 @@ use std::{hash::BuildHasher, ptr::NonNull, sync::Arc};
 use super::{
     arena::{Arena, Cursor},
     index::Index,
-    list::{Heights, List},
-    node::{HEIGHT_MAX, Node, Place, Seen, TOMBSTONE, Version},
+    list::List,
+    node::{Node, Place, Seen, TOMBSTONE, Version},
     sync::{AtomicUsize, Ordering},
 };
 
@@ -56,7 +56,6 @@ impl Trees {
 pub(in crate::tree) struct MemtableWriter {
     table: Arc<Memtable>,
     cursor: Cursor,
-    heights: Heights,
 }
 
 // SAFETY: the pointers lead into the arena of `table`, which goes along.
@@ -75,16 +74,16 @@ impl Memtable {
     pub(in crate::tree) fn create(len: usize) -> MemtableWriter {
         let arena = Arena::default();
         let mut cursor = Cursor::new();
-        let piece = arena.allocate(&mut cursor, Node::size(HEIGHT_MAX, 0));
+        let piece = arena.allocate(&mut cursor, Node::size(0));
         // SAFETY: the piece is as large as such a node, and new.
-        let head = unsafe { Node::write(piece, HEIGHT_MAX, &Place::new(0, &[])) };
+        let head = unsafe { Node::write(piece, &Place::new(0, &[])) };
         // SAFETY: it was just written.
         unsafe { head.as_ref() }.make_head();
         let list = List::new(head);
         let hasher = foldhash::fast::RandomState::default();
         let table =
             Self { arena, index: Index::for_len(len), list, trees: Trees::default(), hasher };
-        MemtableWriter { table: Arc::new(table), cursor, heights: Heights::new() }
+        MemtableWriter { table: Arc::new(table), cursor }
     }
 
     #[inline]
@@ -161,9 +160,14 @@ impl Memtable {
         self.list.len()
     }
 
+    #[cfg(test)]
+    pub(super) fn list_bytes(&self) -> usize {
+        self.list.bytes()
+    }
+
     /// Bytes of memory that it takes.
     pub(in crate::tree) fn bytes(&self) -> usize {
-        self.arena.bytes() + self.index.bytes()
+        self.arena.bytes() + self.index.bytes() + self.list.bytes()
     }
 }
 
@@ -216,11 +220,9 @@ impl MemtableWriter {
     fn insert(&mut self, hash: u64, place: &Place<'_>) -> NonNull<Node> {
         let table = &*self.table;
         table.trees.add(place.tree);
-        let height = self.heights.next();
-        let size = Node::size(height, place.key.len());
-        let piece = table.arena.allocate(&mut self.cursor, size);
+        let piece = table.arena.allocate(&mut self.cursor, Node::size(place.key.len()));
         // SAFETY: the piece is new and has the size of such a node; keys are far below 64 KiB.
-        let node = unsafe { Node::write(piece, height, place) };
+        let node = unsafe { Node::write(piece, place) };
         let len = table.list.len();
         table.index.insert(hash, node, len, |node| table.hash(node.tree(), node.key()));
         // SAFETY: it is a new node of this table's arena.
@@ -246,17 +248,21 @@ impl MemtableWriter {
         piece.as_ptr()
     }
 
-    /// Takes back what transaction `sequence` has written under a key.
+    /// Takes back what transaction `first` and those after it have written under a key. None of
+    /// them is published.
     ///
     /// # Safety
     /// The node is of this table.
-    pub(in crate::tree) unsafe fn take_back(&mut self, node: NonNull<Node>, sequence: u64) {
-        // SAFETY: the caller vouches for the node; its versions lie in the same arena.
+    pub(in crate::tree) unsafe fn take_back(&mut self, node: NonNull<Node>, first: u64) {
+        // SAFETY: the caller vouches for the node; its versions lie in the same arena, and the
+        // writer alone changes them.
         unsafe {
             let node = node.as_ref();
-            if let Some(own) = own_version(node.newest(), sequence) {
-                node.set_newest(own.older);
+            let mut version = node.newest();
+            while !version.is_null() && (*version).sequence >= first {
+                version = (*version).older;
             }
+            node.set_newest(version);
         }
     }
 }

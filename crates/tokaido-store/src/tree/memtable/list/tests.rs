@@ -1,0 +1,95 @@
+//! The order against that of a `BTreeSet`, however the keys come.
+
+use std::collections::BTreeSet;
+
+use proptest::{collection::vec, prelude::*};
+
+use super::super::{Memtable, MemtableWriter, Node};
+
+/// As many as the one who runs this can bear.
+const BATCH_MAX: usize = if cfg!(miri) { 6 } else { 60 };
+const BATCHES_MAX: usize = if cfg!(miri) { 4 } else { 20 };
+
+type Key = (u32, Vec<u8>);
+
+fn add(writer: &mut MemtableWriter, (tree, key): &Key) {
+    writer.write(*tree, key, Some([b"", b"value"]), 1, |_| {});
+}
+
+fn key_of(node: &Node) -> Key {
+    (node.tree(), node.key().to_vec())
+}
+
+/// Everything that the order can be asked for.
+fn check(table: &Memtable, expected: &BTreeSet<Key>) {
+    assert!(table.nodes().map(key_of).eq(expected.iter().cloned()));
+    for (tree, key) in expected {
+        let longer = [&key[..], b"\0"].concat();
+        for key in [key, &longer, &key[..key.len() - 1].to_vec()] {
+            let (tree, place) = (*tree, (*tree, key.clone()));
+            let in_tree = |found: Option<&Key>| found.filter(|found| found.0 == tree).cloned();
+            let at_or_after = in_tree(expected.range(place.clone()..).next());
+            assert_eq!(table.after(tree, key, true).map(key_of), at_or_after);
+            let before = in_tree(expected.range(..place).next_back());
+            assert_eq!(table.before(tree, key, false).map(key_of), before);
+        }
+        let last = expected.range((*tree, vec![])..(*tree + 1, vec![])).next_back().cloned();
+        assert_eq!(table.last(*tree).map(key_of), last);
+    }
+}
+
+/// Keys of a few trees, some with the same first bytes.
+fn keys() -> impl Strategy<Value = Key> {
+    let key = prop_oneof![
+        vec(any::<u8>(), 1..3),
+        (0..300u16).prop_map(|n| n.to_be_bytes().to_vec()),
+        (0..300u16).prop_map(|n| format!("the same beginning {n}").into_bytes()),
+    ];
+    (2..5u32, key)
+}
+
+proptest! {
+    #[test]
+    fn nodes_come_in_order_whenever_it_is_asked_for(
+        batches in vec(vec(keys(), 1..BATCH_MAX), 1..BATCHES_MAX)
+    ) {
+        let mut writer = Memtable::create(0);
+        let mut expected = BTreeSet::new();
+        for batch in batches {
+            for key in batch {
+                add(&mut writer, &key);
+                expected.insert(key);
+            }
+            check(writer.table(), &expected);
+        }
+    }
+}
+
+/// Orders in which a search tree may become high or empty: each asked for after every key.
+#[test]
+fn pages_are_filled_in_whatever_order_keys_come() {
+    /// Of pages that are half full; Miri has small ones.
+    const ENTRY_BYTES_MAX: usize = if cfg!(miri) { 200 } else { 50 };
+    const KEYS: u32 = if cfg!(miri) { 20 } else { 20_000 };
+    let upwards = |n| n;
+    let downwards = |n| KEYS - n;
+    let inwards = |n| if n % 2 == 0 { n } else { 2 * KEYS - n };
+    let outwards = |n| if n % 2 == 0 { KEYS + n } else { KEYS - n };
+    // A full page, then always right behind it.
+    let behind_a_page = |n| if n < 32 { n } else { 2 * KEYS - n };
+    let orders: [fn(u32) -> u32; 5] = [upwards, downwards, inwards, outwards, behind_a_page];
+    for order in orders {
+        let mut writer = Memtable::create(0);
+        let bare = writer.table().list_bytes();
+        let mut expected = BTreeSet::new();
+        for n in 0..KEYS {
+            let key = (2, order(n).to_be_bytes().to_vec());
+            add(&mut writer, &key);
+            expected.insert(key);
+            assert!(writer.table().last(2).is_some());
+        }
+        assert!(writer.table().nodes().map(key_of).eq(expected));
+        let bytes = writer.table().list_bytes() - bare;
+        assert!(bytes <= ENTRY_BYTES_MAX * KEYS as usize, "{bytes} bytes for {KEYS} keys");
+    }
+}
