@@ -172,6 +172,17 @@ impl TreeTransaction {
         })
     }
 
+    /// The stored record under `key`, expired or not.
+    #[inline]
+    fn find(&mut self, tree: u32, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
+        // SAFETY: nodes live as long as the memtable.
+        let node = self.memtable.find(tree, key).map(|node| unsafe { node.as_ref() });
+        match node.and_then(Node::latest) {
+            Some(seen) => Ok(seen.record()),
+            None => self.view.find_below(tree, key),
+        }
+    }
+
     fn account(&mut self, bytes: usize) -> Result<(), WriteError> {
         self.writes += 1;
         self.bytes += bytes;
@@ -252,8 +263,9 @@ impl TreeTransaction {
         key: &[u8],
     ) -> Result<bool, WriteError> {
         let Some(tree) = self.trees.get(database) else { return Ok(false) };
-        let Some(stored) = self.view.find(tree, key)? else { return Ok(false) };
-        if record::decode(stored)?.is_live(self.now_ms) {
+        let now_ms = self.now_ms;
+        let Some(stored) = self.find(tree, key)? else { return Ok(false) };
+        if record::decode(stored)?.is_live(now_ms) {
             return Ok(false);
         }
         self.write(tree, key, None)?;
@@ -296,8 +308,9 @@ impl ReadTransaction for TreeTransaction {
     ) -> Result<Option<Record<'t>>, ReadError> {
         view::check_key(key)?;
         let Some(tree) = self.trees.get(database) else { return Ok(None) };
-        let Some(stored) = self.view.find(tree, key)? else { return Ok(None) };
-        Ok(Some(record::decode(stored)?).filter(|record| record.is_live(self.now_ms)))
+        let now_ms = self.now_ms;
+        let Some(stored) = self.find(tree, key)? else { return Ok(None) };
+        Ok(Some(record::decode(stored)?).filter(|record| record.is_live(now_ms)))
     }
 
     fn seek<'t>(
@@ -351,8 +364,9 @@ impl WriteTransaction for TreeTransaction {
     fn delete(&mut self, database: DatabaseId, key: &[u8]) -> Result<bool, WriteError> {
         view::check_key(key)?;
         let Some(tree) = self.trees.get(database) else { return Ok(false) };
-        let Some(stored) = self.view.find(tree, key)? else { return Ok(false) };
-        let is_live = record::decode(stored)?.is_live(self.now_ms);
+        let now_ms = self.now_ms;
+        let Some(stored) = self.find(tree, key)? else { return Ok(false) };
+        let is_live = record::decode(stored)?.is_live(now_ms);
         self.account(key.len())?;
         let old_expiry = self.write(tree, key, None)?;
         self.move_expiry(database, key, old_expiry, None)?;

@@ -147,12 +147,21 @@ impl View {
     /// The stored record under `key`, expired or not.
     #[inline]
     pub(super) fn find(&self, tree: u32, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
-        for table in self.tables.each() {
-            if let Some(seen) = table.find(tree, key).and_then(|node| node.see(self.sequence)) {
-                return Ok(seen.record());
-            }
+        let node = self.tables.active.find(tree, key);
+        match node.and_then(|node| node.see(self.sequence)) {
+            Some(seen) => Ok(seen.record()),
+            None => self.find_below(tree, key),
         }
-        self.base.find(tree, key)
+    }
+
+    /// As [`find`](Self::find), below the memtable that is written to.
+    #[inline]
+    pub(super) fn find_below(&self, tree: u32, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
+        let node = self.tables.frozen.as_ref().and_then(|table| table.find(tree, key));
+        match node.and_then(|node| node.see(self.sequence)) {
+            Some(seen) => Ok(seen.record()),
+            None => self.base.find(tree, key),
+        }
     }
 
     /// Shows `visit` the entries from `from` on, until it breaks off.

@@ -56,6 +56,43 @@ impl Trees {
 pub(in crate::tree) struct MemtableWriter {
     table: Arc<Memtable>,
     cursor: Cursor,
+    recent: Recent,
+}
+
+/// What was found or written last. The next call often means the same key, or the one that came to
+/// the table after it: then it need not be looked for.
+#[derive(Default)]
+struct Recent {
+    node: Option<NonNull<Node>>,
+    /// Whether the call before it meant the key that came before.
+    is_in_turn: bool,
+}
+
+impl Recent {
+    #[inline]
+    fn find(&mut self, place: &Place<'_>) -> Option<NonNull<Node>> {
+        let node = self.node?;
+        // SAFETY: it lies in the arena of the table, which is kept beside this.
+        if unsafe { node.as_ref() }.is_at(place) {
+            return Some(node);
+        }
+        let next = self.following().filter(|_| self.is_in_turn)?;
+        // SAFETY: as above.
+        unsafe { next.as_ref() }.is_at(place).then(|| *self.node.insert(next))
+    }
+
+    /// The node that came to the table after this one.
+    #[inline]
+    fn following(&self) -> Option<NonNull<Node>> {
+        // SAFETY: as above.
+        NonNull::new(unsafe { self.node?.as_ref() }.chained())
+    }
+
+    #[inline]
+    fn set(&mut self, node: NonNull<Node>) {
+        self.is_in_turn = self.following() == Some(node);
+        self.node = Some(node);
+    }
 }
 
 // SAFETY: the pointers lead into the arena of `table`, which goes along.
@@ -83,7 +120,7 @@ impl Memtable {
         let hasher = foldhash::fast::RandomState::default();
         let table =
             Self { arena, index: Index::for_len(len), list, trees: Trees::default(), hasher };
-        MemtableWriter { table: Arc::new(table), cursor }
+        MemtableWriter { table: Arc::new(table), cursor, recent: Recent::default() }
     }
 
     #[inline]
@@ -176,6 +213,21 @@ impl MemtableWriter {
         &self.table
     }
 
+    /// The node of a key.
+    #[inline]
+    pub(in crate::tree) fn find(&mut self, tree: u32, key: &[u8]) -> Option<NonNull<Node>> {
+        let place = Place::new(tree, key);
+        self.recent.find(&place).or_else(|| self.look_up(self.table.hash(tree, key), &place))
+    }
+
+    /// Finds a node in the index.
+    #[inline]
+    fn look_up(&mut self, hash: u64, place: &Place<'_>) -> Option<NonNull<Node>> {
+        let found = NonNull::from(self.table.index.find(hash, place)?);
+        self.recent.set(found);
+        Some(found)
+    }
+
     /// Puts the record that `parts` make up, or a deletion for `None`, under a key, as transaction
     /// `sequence`. A transaction has one version of a key: its later writes replace its first.
     /// `inspect` is shown what this table had before.
@@ -187,12 +239,11 @@ impl MemtableWriter {
         sequence: u64,
         inspect: impl FnOnce(Option<Seen<'_>>),
     ) -> Written {
-        let hash = self.table.hash(tree, key);
         let place = Place::new(tree, key);
-        let node = match self.table.index.find(hash, &place) {
-            Some(node) => NonNull::from(node),
-            None => self.insert(hash, &place),
-        };
+        let node = self.recent.find(&place).unwrap_or_else(|| {
+            let hash = self.table.hash(tree, key);
+            self.look_up(hash, &place).unwrap_or_else(|| self.insert(hash, &place))
+        });
         // SAFETY: the node lies in the arena of `table`, which `self` keeps.
         inspect(unsafe { node.as_ref() }.latest());
         // SAFETY: as above.
@@ -217,6 +268,7 @@ impl MemtableWriter {
         Written { node, is_first }
     }
 
+    /// Adds a node for a key that has none.
     fn insert(&mut self, hash: u64, place: &Place<'_>) -> NonNull<Node> {
         let table = &*self.table;
         table.trees.add(place.tree);
@@ -227,6 +279,7 @@ impl MemtableWriter {
         table.index.insert(hash, node, len, |node| table.hash(node.tree(), node.key()));
         // SAFETY: it is a new node of this table's arena.
         unsafe { table.list.add(node) };
+        self.recent.set(node);
         node
     }
 
