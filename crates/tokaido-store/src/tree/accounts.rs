@@ -11,7 +11,7 @@ use crate::{DatabaseStatistics, ReadError, record};
 
 use super::{
     base::{BaseContents, BaseView},
-    memtable::{Chain, Memtable, MemtableWriter, Node, Seen, Written},
+    memtable::{Chain, Memtable, MemtableWriter, Node, Seen},
 };
 
 /// Records and bytes, added or taken away.
@@ -111,6 +111,14 @@ pub(super) struct Changes {
     shadowed: Sums,
 }
 
+/// What a write has found.
+pub(super) struct Noted {
+    /// The expiry of the record that the memtable had.
+    pub(super) old_expiry: Option<u64>,
+    /// The node, if the transaction has not written to it before, but an earlier one has.
+    pub(super) touched: Option<NonNull<Node>>,
+}
+
 // SAFETY: the nodes are kept alive by the table beside which the changes are kept, and shared
 // nodes may be used by any thread.
 unsafe impl Send for Changes {}
@@ -132,8 +140,7 @@ impl Below<'_> {
 }
 
 impl Changes {
-    /// Writes to a memtable, always the same one, and notes what changes. Gives the expiry of the
-    /// record that the memtable had.
+    /// Writes to a memtable, always the same one, and notes what changes.
     pub(super) fn write(
         &mut self,
         memtable: &mut MemtableWriter,
@@ -141,7 +148,7 @@ impl Changes {
         key: &[u8],
         parts: Option<[&[u8]; 2]>,
         sequence: u64,
-    ) -> Result<(Written, Option<u64>), ReadError> {
+    ) -> Result<Noted, ReadError> {
         let sum = self.added.get_mut(tree);
         let mut old_expiry = Ok(None);
         let written = memtable.write(tree, key, parts, sequence, |seen| {
@@ -158,8 +165,14 @@ impl Changes {
             self.added.get_mut(tree).increase(Sum::of(key.len(), value_len));
         }
         // SAFETY: the memtable has just given the node, and lives as long as what is noted of it.
-        unsafe { self.nodes.push(written.node) };
-        Ok((written, old_expiry?))
+        let is_new = unsafe { self.nodes.push(written.node) };
+        let touched = (written.is_first && !is_new).then_some(written.node);
+        Ok(Noted { old_expiry: old_expiry?, touched })
+    }
+
+    /// The nodes that these changes were the first to write to in their table.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NonNull<Node>> {
+        self.nodes.nodes()
     }
 
     /// Forgets all, since the writes were taken back.

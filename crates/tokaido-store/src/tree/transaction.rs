@@ -40,7 +40,8 @@ pub(super) struct TreeTransaction {
     pub(super) next_tree: u32,
     pub(super) now_ms: u64,
     pub(super) number: CommitNumber,
-    /// The nodes that the group has written to, and then those of the transaction.
+    /// The nodes that the group has written to, and then those of the transaction; but for those
+    /// that the changes have.
     touched: Vec<NonNull<Node>>,
     changes: Changes,
     is_catalog_changed: bool,
@@ -104,8 +105,7 @@ impl TreeTransaction {
             return Ok(false);
         }
         let mut frame = std::mem::take(&mut self.group.frame);
-        let touched = self.touched.len() - self.group.touched;
-        frame.reserve(self.bytes + touched * HEADS_LEN);
+        frame.reserve(self.bytes + self.writes * HEADS_LEN);
         frame.push(self.number, self.operations());
         self.group.frame = frame;
         self.group.touched = self.touched.len();
@@ -116,7 +116,7 @@ impl TreeTransaction {
 
     /// Ends the transaction and takes back what it wrote.
     pub(super) fn undo(&mut self) -> Result<(), ReadError> {
-        for node in self.touched.drain(self.group.touched..) {
+        for node in self.touched.drain(self.group.touched..).chain(self.changes.nodes()) {
             // SAFETY: all nodes that were touched are of the memtable.
             unsafe { self.memtable.take_back(node, self.number) }
         }
@@ -131,7 +131,7 @@ impl TreeTransaction {
     /// Takes back all transactions of the group. None is open.
     pub(super) fn undo_group(&mut self) -> Result<(), ReadError> {
         let first = self.group.frame.first_sequence();
-        for node in self.touched.drain(..) {
+        for node in self.touched.drain(..).chain(self.group.changes.nodes()) {
             // SAFETY: as in `undo`.
             unsafe { self.memtable.take_back(node, first) }
         }
@@ -162,7 +162,8 @@ impl TreeTransaction {
 
     /// What the transaction did to the store, without what cancels out.
     pub(super) fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
-        self.touched[self.group.touched..].iter().filter_map(|node| {
+        let touched = self.touched[self.group.touched..].iter().copied();
+        self.changes.nodes().chain(touched).filter_map(|node| {
             // SAFETY: nodes live as long as the memtable.
             let node = unsafe { node.as_ref() };
             let record = node.latest()?.record();
@@ -217,12 +218,9 @@ impl TreeTransaction {
         key: &[u8],
         parts: Option<[&[u8]; 2]>,
     ) -> Result<Option<u64>, WriteError> {
-        let (written, old_expiry) =
-            self.changes.write(&mut self.memtable, tree, key, parts, self.number)?;
-        if written.is_first {
-            self.touched.push(written.node);
-        }
-        Ok(old_expiry)
+        let noted = self.changes.write(&mut self.memtable, tree, key, parts, self.number)?;
+        self.touched.extend(noted.touched);
+        Ok(noted.old_expiry)
     }
 
     /// Keeps the expiry index true to a record whose expiry changes, as far as that is known.

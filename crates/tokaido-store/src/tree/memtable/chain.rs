@@ -1,7 +1,10 @@
 //! Nodes one behind the other, in the order in which they came. They are chained by themselves, so
 //! that a chain takes no memory, however long it becomes. A node is part of one chain at most.
 
-use std::ptr::{self, NonNull};
+use std::{
+    iter,
+    ptr::{self, NonNull},
+};
 
 use super::node::Node;
 
@@ -17,19 +20,25 @@ struct Ends {
 }
 
 impl Chain {
-    /// Puts a node at the end, unless it is part of a chain.
+    /// Puts a node at the end, unless it is part of a chain. Tells whether it did.
     ///
     /// # Safety
     /// The node lives as long as any chain that it comes to.
-    pub(in crate::tree) unsafe fn push(&mut self, node: NonNull<Node>) {
+    pub(in crate::tree) unsafe fn push(&mut self, node: NonNull<Node>) -> bool {
         // SAFETY: the caller's.
         let new = unsafe { node.as_ref() };
         if !new.chained().is_null() {
-            return;
+            return false;
         }
         // The last one leads to itself.
         new.set_chained(node.as_ptr());
         self.append(&mut Self { ends: Some(Ends { first: node, last: node }) });
+        true
+    }
+
+    /// All nodes.
+    pub(in crate::tree) fn nodes(&self) -> impl Iterator<Item = NonNull<Node>> {
+        iter::successors(self.behind(None), |node| self.behind(Some(*node)))
     }
 
     /// Takes over all nodes of another chain, behind its own.

@@ -1,8 +1,9 @@
 //! The hash index: from a key to its node.
 //!
 //! Open addressing with linear probing. The writer fills empty slots and, when the table is half
-//! full, publishes one of twice the size; old ones stay for readers that are still in them. A slot
-//! holds the node's address and, in the 16 bits that addresses leave free, a part of the hash.
+//! full, publishes one of several times the size; old ones stay for readers that are still in them.
+//! A slot holds the node's address and, in the 16 bits that addresses leave free, a part of the
+//! hash.
 
 use std::ptr::{self, NonNull};
 
@@ -15,6 +16,10 @@ use super::{
 
 /// Slots of a new table; few where a test is to see it grow and each step is dear.
 const SLOTS_MIN: usize = if cfg!(any(miri, feature = "shuttle")) { 1 << 2 } else { 1 << 10 };
+
+/// By how much a table that is full grows. Each size takes its memory from another place, so few
+/// sizes are passed through.
+const GROWTH: usize = 4;
 const TAG_SHIFT: u32 = 48;
 const ADDRESS_MASK: usize = (1 << TAG_SHIFT) - 1;
 
@@ -126,7 +131,7 @@ impl Index {
     #[cold]
     fn grow(&self, hash_of: impl Fn(&Node) -> u64) {
         let old = self.current();
-        let mut new = Slots::new(old.slots.len() * 2);
+        let mut new = Slots::new(old.slots.len() * GROWTH);
         for (i, slot) in old.slots.iter().enumerate() {
             if let Some(ahead) = old.slots.get(i + PREFETCH_DISTANCE) {
                 prefetch(node_of(ahead.load(Ordering::Relaxed)));

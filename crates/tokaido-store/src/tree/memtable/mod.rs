@@ -23,4 +23,4 @@ mod tests;
 
 pub(super) use chain::Chain;
 pub(super) use node::{Node, Seen};
-pub(super) use table::{Memtable, MemtableWriter, Written};
+pub(super) use table::{Memtable, MemtableWriter};
