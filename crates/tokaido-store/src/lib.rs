@@ -45,6 +45,7 @@
 //! | LMDB environment; QDBM, Tokyo or Kyoto Cabinet file | [`open`] gives an [`Embedded`]: a directory with many databases |
 //! | `MDB_dbi`, one file for each database | [`Database`], by name |
 //! | `mdb_txn_begin`, `tcbdbtranbegin`, `begin_transaction` | [`Embedded::transact`] with a closure |
+//! | a commit by another thread, or in `async` code | [`Embedded::submit`], awaited when it suits |
 //! | `MDB_RDONLY` transaction | [`Embedded::snapshot`], or a plain [`Database::get`] |
 //! | cursor, `curjump`, `iterinit` | [`Database::scan`] of a [`ScanRange`]; without copying, a [`Scanner`] on a snapshot |
 //! | `MDB_NOOVERWRITE`, `putkeep`, `add`, `cas` | [`put_if`](WriteOperations::put_if) |
@@ -85,7 +86,7 @@ pub mod tree;
 
 pub use clock::{Clock, SystemClock};
 pub use database::{DatabaseId, DatabaseStatistics, Usage, check_database_name};
-pub use embedded::{Database, Embedded, Scan, open, open_with};
+pub use embedded::{Database, Embedded, Pending, Scan, open, open_with};
 pub use error::{CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError};
 pub use operations::{
     Condition, IncrementError, WriteOperations, format_float, parse_float, parse_integer,

@@ -1,10 +1,11 @@
-//! Group commit among threads: whoever comes first leads. The leader runs its own transaction and
-//! those of all who wait, one after another, makes them durable with one flush, and wakes their
-//! threads. Then the next who waits leads.
+//! Group commit: whoever comes first leads. The leader runs its own transaction and those of all
+//! who wait, one after another, makes them durable with one flush, and tells those who wait. Then
+//! the next one leads.
 //!
 //! That one thread runs the transactions of many is what makes it fast: a lock that goes from
 //! thread to thread costs a switch of threads for each transaction, which takes longer than the
-//! transaction.
+//! transaction. Whoever has submitted a transaction and does other things meanwhile does not even
+//! have a thread to be woken; for these the committer leads, a thread that does nothing else.
 //!
 //! Invariant: a thread that asked for a transaction returns only when nobody will use what it lent
 //! any more, and with the outcome of the flush that covers its transaction.
@@ -12,56 +13,77 @@
 use std::{
     collections::VecDeque,
     mem,
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    task::Waker,
+    thread,
+    time::{Duration, Instant},
 };
 
-use crate::{
-    CommitError, Store, TransactError, WriteError, WriteTransaction, Writer,
-    limits::CONFLICT_ATTEMPTS_MAX,
+use crate::{CommitError, Store, TransactError, WriteError, WriteTransaction, Writer};
+
+use super::{
+    gate::{Call, Gate, Ticket},
+    job::{self, Fate, Ran},
+    lock,
+    pending::Task,
 };
 
 /// Most transactions that one flush covers, since each of them waits for all the others.
 const GROUP_MAX: usize = 1024;
 
-/// The threads that write to one store.
+/// Most transactions that are submitted and not yet run.
+const SUBMITTED_MAX: usize = 1 << 16;
+
+/// How long a flush is put off for the next of those who come one after another. It takes ten times
+/// as long itself, on a fast disk.
+const GATHER_TIME: Duration = Duration::from_micros(8);
+
+/// Those who write to one store.
 #[derive(Default)]
 pub(super) struct Group {
     queue: Mutex<Queue>,
     /// The mark of the thread that leads, or zero.
     leader: AtomicUsize,
+    /// What the committer is to do.
+    orders: Mutex<Orders>,
+    ordered: Condvar,
 }
 
 #[derive(Default)]
 struct Queue {
     /// Those that will be run together; all but the last are full.
     batches: VecDeque<Batch>,
+    /// How many of them were submitted.
+    submitted: usize,
     is_led: bool,
 }
 
-/// Transactions for one flush. The thread of the first one leads when its turn comes.
+#[derive(Default)]
+struct Orders {
+    must_lead: bool,
+    must_stop: bool,
+}
+
+/// Transactions for one flush. When its turn comes the thread of the first one leads, or the
+/// committer if that was submitted.
 #[derive(Default)]
 struct Batch {
     jobs: Vec<Job>,
     gate: Arc<Gate>,
 }
 
-/// Where the threads of a batch wait. All but the first are woken by one call to the system: to
-/// wake them one by one takes longer than the flush.
-#[derive(Default)]
-struct Gate {
-    lock: Mutex<()>,
-    first_called: Condvar,
-    rest_called: Condvar,
-}
-
-/// One thread's transaction, for the leader to run.
-struct Job {
-    run: Lent,
-    ticket: Arc<Ticket>,
+/// One transaction, for the leader to run.
+enum Job {
+    /// Of a thread that waits.
+    Lent {
+        run: Lent,
+        ticket: Arc<Ticket>,
+    },
+    Submitted(Box<dyn Task>),
 }
 
 /// A closure that lies on the stack of the thread that waits for it. It gets the writer, or why
@@ -71,77 +93,13 @@ struct Lent(*mut (dyn FnMut(Result<&mut dyn Writer, WriteError>) -> Fate + Send)
 // SAFETY: the closure is `Send`, and only whoever has the job calls it.
 unsafe impl Send for Lent {}
 
-/// What became of a transaction before the flush.
-enum Fate {
-    /// It is part of the group.
-    Kept,
-    /// It left nothing behind.
-    Gone,
-    /// It panicked, and may have left a transaction open.
-    Panicked,
-    /// The whole group goes with it.
-    Lost(CommitError),
-}
-
-/// What a thread is told once its transaction was run, or its turn has come to lead.
-#[derive(Default)]
-struct Ticket {
-    call: Mutex<Option<Call>>,
-}
-
-/// What a waiting thread is told.
-enum Call {
-    /// To lead; its job is still in the queue.
-    Lead,
-    /// That it is done, and the outcome of the flush.
-    Done(Result<(), CommitError>),
-}
-
-impl Ticket {
-    /// To be followed by waking the thread.
-    fn call(&self, call: Call) {
-        *lock(&self.call) = Some(call);
-    }
-}
-
-impl Gate {
-    fn wait(&self, ticket: &Ticket, is_first: bool) -> Call {
-        let called = if is_first { &self.first_called } else { &self.rest_called };
-        let mut held = lock(&self.lock);
-        loop {
-            if let Some(call) = lock(&ticket.call).take() {
-                return call;
-            }
-            held = called.wait(held).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn wake_first(&self) {
-        // Whoever has not seen its call yet waits when this has the lock.
-        drop(lock(&self.lock));
-        self.first_called.notify_one();
-    }
-
-    fn wake_all(&self) {
-        self.wake_first();
-        self.rest_called.notify_all();
-    }
-}
-
-/// What a thread's own transaction came to.
-enum Ran<T, E> {
-    Kept(T),
-    Gone(TransactError<E>),
-    Lost(CommitError),
-}
-
 impl Group {
     pub(super) fn transact<T: Send, E: Send>(
         &self,
         store: &dyn Store,
         mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send,
     ) -> Result<T, TransactError<E>> {
-        self.join(store, |writer| run(writer, &mut body))
+        self.join(store, |writer| job::transact(writer, &mut body))
     }
 
     pub(super) fn remove_expired(
@@ -156,48 +114,102 @@ impl Group {
         })
     }
 
+    /// Has a transaction run by the committer, or by whoever leads before.
+    ///
+    /// # Errors
+    /// If too many wait already.
+    pub(super) fn submit(&self, task: Box<dyn Task>) -> Result<(), WriteError> {
+        let must_lead = {
+            let mut queue = lock(&self.queue);
+            if queue.submitted == SUBMITTED_MAX {
+                let message = format!(
+                    "{SUBMITTED_MAX} submitted transactions wait to be run; await some of them \
+                     before the next"
+                );
+                return Err(WriteError::Engine { message });
+            }
+            queue.submitted += 1;
+            queue.open_batch().jobs.push(Job::Submitted(task));
+            !mem::replace(&mut queue.is_led, true)
+        };
+        if must_lead {
+            self.order(|orders| orders.must_lead = true);
+        }
+        Ok(())
+    }
+
+    /// What the committer does, until [`stop`](Self::stop) and until nothing is left to lead.
+    pub(super) fn serve(&self, store: &dyn Store) {
+        // As many as were told last are likely to come back.
+        let mut told = 0;
+        loop {
+            let mut orders = lock(&self.orders);
+            while !orders.must_lead {
+                if orders.must_stop {
+                    return;
+                }
+                orders = self.ordered.wait(orders).unwrap_or_else(PoisonError::into_inner);
+            }
+            orders.must_lead = false;
+            drop(orders);
+            self.gather(&mut told);
+            // Those of its batch are told by then, and the next one may go better.
+            if catch_unwind(AssertUnwindSafe(|| self.lead(store))).is_err() {
+                tracing::error!("committing a group of transactions has panicked");
+            }
+        }
+    }
+
+    /// Waits until as many wait as were told last, as long as they keep coming: they would else meet
+    /// a flush that has just begun, and wait for another one.
+    fn gather(&self, told: &mut usize) {
+        let waiting = || lock(&self.queue).batches.front().map_or(0, |batch| batch.jobs.len());
+        let (mut seen, mut since) = (waiting(), Instant::now());
+        while seen < *told && since.elapsed() < GATHER_TIME {
+            thread::yield_now();
+            let now = waiting();
+            if now > seen {
+                (seen, since) = (now, Instant::now());
+            }
+        }
+        *told = seen;
+    }
+
+    pub(super) fn stop(&self) {
+        self.order(|orders| orders.must_stop = true);
+    }
+
+    fn order(&self, order: impl FnOnce(&mut Orders)) {
+        order(&mut lock(&self.orders));
+        self.ordered.notify_one();
+    }
+
+    pub(super) fn is_led_by_this_thread(&self) -> bool {
+        self.leader.load(Ordering::Relaxed) == thread_mark()
+    }
+
     /// Has `work` run by whoever leads, and returns when what it did is durable.
     fn join<T: Send, E: Send>(
         &self,
         store: &dyn Store,
         mut work: impl FnMut(&mut dyn Writer) -> Ran<T, E> + Send,
     ) -> Result<T, TransactError<E>> {
-        let mark = thread_mark();
-        if self.leader.load(Ordering::Relaxed) == mark {
+        if self.is_led_by_this_thread() {
             return Err(TransactError::Write(WriteError::WriterBusy));
         }
         let mut ran = None;
-        let mut run = |writer: Result<&mut dyn Writer, WriteError>| {
-            let result = catch_unwind(AssertUnwindSafe(|| match writer {
-                Ok(writer) => work(writer),
-                Err(error) => Ran::Gone(TransactError::Write(error)),
-            }));
-            let fate = match &result {
-                Ok(Ran::Kept(_)) => Fate::Kept,
-                Ok(Ran::Gone(_)) => Fate::Gone,
-                Ok(Ran::Lost(error)) => Fate::Lost(error.clone()),
-                Err(_) => Fate::Panicked,
-            };
+        let outcome = self.queue_up(store, &mut |writer| {
+            let (result, fate) = job::run(writer, &mut work);
             ran = Some(result);
             fate
-        };
-        let outcome = self.queue_up(store, mark, &mut run);
-        let failed = |error| Err(TransactError::Commit(error));
-        match (ran, outcome) {
-            (Some(Ok(Ran::Kept(value))), Ok(())) => Ok(value),
-            (Some(Ok(Ran::Kept(_))) | None, Err(error)) => failed(error),
-            (Some(Ok(Ran::Gone(error))), _) => Err(error),
-            (Some(Ok(Ran::Lost(error))), _) => failed(error),
-            (Some(Err(panic)), _) => resume_unwind(panic),
-            (None, Ok(())) => unreachable!("a leader runs what it calls done"),
-        }
+        });
+        job::settle(ran, outcome)
     }
 
     /// Waits until `run` has been run, and gives the outcome of the flush.
     fn queue_up(
         &self,
         store: &dyn Store,
-        mark: usize,
         run: &mut (dyn FnMut(Result<&mut dyn Writer, WriteError>) -> Fate + Send),
     ) -> Result<(), CommitError> {
         let run: *mut (dyn FnMut(Result<&mut dyn Writer, WriteError>) -> Fate + Send + '_) = run;
@@ -209,14 +221,13 @@ impl Group {
             let mut queue = lock(&self.queue);
             let batch = queue.open_batch();
             let (gate, is_first) = (Arc::clone(&batch.gate), batch.jobs.is_empty());
-            batch.jobs.push(Job { run, ticket: Arc::clone(&ticket) });
+            batch.jobs.push(Job::Lent { run, ticket: Arc::clone(&ticket) });
             (gate, is_first, !mem::replace(&mut queue.is_led, true))
         };
         let call = if must_lead { Call::Lead } else { gate.wait(&ticket, is_first) };
         match call {
             Call::Done(outcome) => outcome,
             Call::Lead => {
-                self.leader.store(mark, Ordering::Relaxed);
                 self.lead(store);
                 match gate.wait(&ticket, is_first) {
                     Call::Done(outcome) => outcome,
@@ -226,24 +237,30 @@ impl Group {
         }
     }
 
-    /// Runs the batch that is next, of which the caller's job is the first, and lets the first of
-    /// the one after it lead.
+    /// Runs the batch that is next, and lets the first of the one after it lead.
     fn lead(&self, store: &dyn Store) {
-        let batch = lock(&self.queue).batches.pop_front().unwrap_or_default();
-        let led = catch_unwind(AssertUnwindSafe(|| run_group(store, batch)));
-        self.leader.store(0, Ordering::Relaxed);
-        {
-            let mut queue = lock(&self.queue);
-            match queue.batches.front().and_then(|next| Some((next.jobs.first()?, &next.gate))) {
-                Some((first, gate)) => {
-                    first.ticket.call(Call::Lead);
-                    gate.wake_first();
-                }
-                None => queue.is_led = false,
+        self.leader.store(thread_mark(), Ordering::Relaxed);
+        let _lead = Lead(self);
+        let batch = lock(&self.queue).take_batch();
+        run_group(store, batch);
+    }
+}
+
+/// The right to lead. When it is given up, the first of the batch that is next has it.
+struct Lead<'g>(&'g Group);
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        let group = self.0;
+        group.leader.store(0, Ordering::Relaxed);
+        let mut queue = lock(&group.queue);
+        match queue.batches.front().and_then(|next| Some((next.jobs.first()?, &next.gate))) {
+            Some((Job::Lent { ticket, .. }, gate)) => {
+                ticket.call(Call::Lead);
+                gate.wake_first();
             }
-        }
-        if let Err(panic) = led {
-            resume_unwind(panic);
+            Some((Job::Submitted(_), _)) => group.order(|orders| orders.must_lead = true),
+            None => queue.is_led = false,
         }
     }
 }
@@ -256,19 +273,62 @@ impl Queue {
         }
         self.batches.back_mut().expect("there is one now")
     }
+
+    fn take_batch(&mut self) -> Batch {
+        let batch = self.batches.pop_front().unwrap_or_default();
+        self.submitted -= batch.jobs.iter().filter(|job| matches!(job, Job::Submitted(_))).count();
+        batch
+    }
 }
 
-/// Threads of one batch. Should the leader panic, they are told.
+impl Job {
+    fn run(&mut self, writer: Result<&mut dyn Writer, WriteError>) -> Fate {
+        match self {
+            // SAFETY: the thread that lent it waits until it is told, which is after this.
+            Self::Lent { run, .. } => unsafe { (*run.0)(writer) },
+            Self::Submitted(task) => task.run(writer),
+        }
+    }
+
+    /// To be followed by waking the threads of the batch, and the task that this gives.
+    fn tell(self, outcome: Result<(), CommitError>) -> Option<Waker> {
+        match self {
+            Self::Lent { ticket, .. } => {
+                ticket.call(Call::Done(outcome));
+                None
+            }
+            // The body, which goes here, is the caller's code.
+            Self::Submitted(task) => guard(move || task.settle(outcome)).flatten(),
+        }
+    }
+}
+
+/// Runs code of the caller, whose panic must not keep others from being told.
+fn guard<R>(code: impl FnOnce() -> R) -> Option<R> {
+    let ran = catch_unwind(AssertUnwindSafe(code));
+    ran.inspect_err(|_| tracing::error!("telling who awaits a transaction has panicked")).ok()
+}
+
+/// The jobs of a batch that were not told yet. Should the leader panic, they are.
 struct Members {
-    tickets: Vec<Arc<Ticket>>,
+    jobs: VecDeque<Job>,
     gate: Arc<Gate>,
+    wakers: Vec<Waker>,
 }
 
 impl Members {
-    fn tell(&mut self, outcome: &Result<(), CommitError>) {
-        if !self.tickets.is_empty() {
-            self.tickets.drain(..).for_each(|member| member.call(Call::Done(outcome.clone())));
+    /// Tells the first `count`, and only then wakes them: an executor that was woken for the first
+    /// finds the others ready, too, and need not sleep in between.
+    fn tell(&mut self, count: usize, outcome: &Result<(), CommitError>) {
+        if count == 0 {
+            return;
+        }
+        self.wakers.extend(self.jobs.drain(..count).filter_map(|job| job.tell(outcome.clone())));
+        if self.wakers.len() < count {
             self.gate.wake_all();
+        }
+        for waker in self.wakers.drain(..) {
+            guard(|| waker.wake());
         }
     }
 }
@@ -276,81 +336,44 @@ impl Members {
 impl Drop for Members {
     fn drop(&mut self) {
         let message = "the thread that committed has panicked".to_owned();
-        self.tell(&Err(CommitError::Undetermined { message }));
+        self.tell(self.jobs.len(), &Err(CommitError::Undetermined { message }));
     }
 }
 
-/// Runs jobs, flushes once, and tells their threads.
+/// Runs jobs, flushes once, and tells those who wait.
 fn run_group(store: &dyn Store, batch: Batch) {
     let Batch { jobs, gate } = batch;
-    // A job's ticket goes from those that wait to those that ran.
-    let tickets = jobs.iter().rev().map(|job| Arc::clone(&job.ticket)).collect();
-    let mut waiting = Members { tickets, gate: Arc::clone(&gate) };
-    let mut ran = Members { tickets: Vec::with_capacity(jobs.len()), gate };
+    let mut members = Members { jobs: jobs.into(), gate, wakers: Vec::new() };
+    // How many have run and were not told.
+    let mut ran = 0;
     let mut writer: Option<Box<dyn Writer>> = None;
-    for Job { run, .. } in jobs {
+    while let Some(job) = members.jobs.get_mut(ran) {
         let given = match writer.take() {
             Some(writer) => Ok(writer),
             None => store.writer(),
         };
         let given: Result<&mut dyn Writer, WriteError> =
             given.map(|taken| &mut **writer.insert(taken) as &mut dyn Writer);
-        // SAFETY: the thread that lent it waits for its ticket, which is in `waiting`.
-        let run = unsafe { &mut *run.0 };
-        let lost = match run(given) {
+        let lost = match job.run(given) {
             Fate::Kept | Fate::Gone => None,
             Fate::Lost(error) => Some(error),
             Fate::Panicked => writer.as_mut().and_then(|writer| writer.rollback().err()),
         };
+        ran += 1;
         if let Some(error) = lost {
             // A writer that is dropped takes back what it has not flushed.
             writer = None;
-            ran.tell(&Err(error));
+            members.tell(mem::take(&mut ran), &Err(error));
         }
-        ran.tickets.extend(waiting.tickets.pop());
     }
     let outcome = writer.as_mut().map_or(Ok(()), |writer| writer.flush());
     // Given back, so that a store at rest is pinned by nobody.
     drop(writer);
-    ran.tell(&outcome);
-}
-
-/// One transaction up to its commit, and again after a conflict.
-fn run<T, E>(
-    writer: &mut dyn Writer,
-    body: &mut impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
-) -> Ran<T, E> {
-    let mut attempt = 1;
-    loop {
-        let transaction = match writer.begin() {
-            Ok(transaction) => transaction,
-            Err(error) => return Ran::Gone(TransactError::Write(error)),
-        };
-        let value = match body(transaction) {
-            Ok(value) => value,
-            Err(error) => {
-                return match writer.rollback() {
-                    Ok(()) => Ran::Gone(TransactError::Body(error)),
-                    Err(error) => Ran::Lost(error),
-                };
-            }
-        };
-        match writer.commit() {
-            Ok(_) => return Ran::Kept(value),
-            Err(CommitError::Conflict) if attempt < CONFLICT_ATTEMPTS_MAX => attempt += 1,
-            Err(error @ CommitError::Conflict) => return Ran::Gone(TransactError::Commit(error)),
-            Err(error) => return Ran::Lost(error),
-        }
-    }
+    members.tell(ran, &outcome);
 }
 
 /// Tells this thread from all others that live, and is never zero.
 fn thread_mark() -> usize {
     thread_local! { static MARK: u8 = const { 0 } }
     MARK.with(|mark| std::ptr::from_ref(mark).addr())
-}
-
-/// What a panic may have left behind a lock is whole: bodies are caught before it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

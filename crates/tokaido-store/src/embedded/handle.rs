@@ -2,7 +2,8 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
+    thread::{self, JoinHandle},
 };
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
     WriteTransaction, tree,
 };
 
-use super::{database::Database, group::Group};
+use super::{database::Database, group::Group, lock, pending::Pending};
 
 /// Most snapshots that are kept for the next read while none is under way.
 const SPARE_SNAPSHOTS_MAX: usize = 16;
@@ -49,8 +50,22 @@ pub struct Embedded {
 struct Shared {
     /// Before `store`: what the store gave out is dropped first.
     spare_snapshots: Mutex<Vec<Box<dyn Snapshot>>>,
-    group: Group,
+    group: Arc<Group>,
+    /// The thread that commits what is submitted, once something was.
+    committer: Mutex<Option<JoinHandle<()>>>,
     store: Arc<dyn Store>,
+}
+
+impl Drop for Shared {
+    /// Everything that was submitted is run before.
+    fn drop(&mut self) {
+        let Some(committer) = lock(&self.committer).take() else { return };
+        self.group.stop();
+        // A body may have had the last handle: then this is the committer itself.
+        if committer.thread().id() != thread::current().id() && committer.join().is_err() {
+            tracing::error!("the thread that commits has panicked");
+        }
+    }
 }
 
 impl Embedded {
@@ -58,7 +73,8 @@ impl Embedded {
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
         let spare_snapshots = Mutex::new(Vec::new());
-        Self { shared: Arc::new(Shared { spare_snapshots, group: Group::default(), store }) }
+        let (group, committer) = (Arc::default(), Mutex::new(None));
+        Self { shared: Arc::new(Shared { spare_snapshots, group, committer, store }) }
     }
 
     /// The database of that name. It comes into being with the first write to it; until then it
@@ -85,6 +101,53 @@ impl Embedded {
         body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send,
     ) -> Result<T, TransactError<E>> {
         self.shared.group.transact(&*self.shared.store, body)
+    }
+
+    /// Hands in `body`, to be run as one transaction, and returns at once: for a program that has
+    /// other things to do until it is durable, and for one that is `async`.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = tokaido_store::open(directory.path())?;
+    /// # let log = store.database("log")?.id();
+    /// use tokaido_store::{NewRecord, WriteError};
+    ///
+    /// let both = ["1", "2"].map(|key| {
+    ///     store.submit(move |tx| tx.put(log, key.as_bytes(), NewRecord::of(b"begun")))
+    /// });
+    /// // They share a sync, and are on disk when these return; or `.await` them.
+    /// for pending in both {
+    ///     pending.wait()?;
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// What one thread submits is run in that order. A thread of the store's own runs it, unless
+    /// one that [waits](Self::transact) does. It runs `body` again after a conflict, as `transact`
+    /// does, and what that says of errors holds of the outcome.
+    pub fn submit<T: Send + 'static, E: Send + 'static>(
+        &self,
+        body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send + 'static,
+    ) -> Pending<T, E> {
+        let (pending, task) = Pending::new(&self.shared.group, body);
+        let submitted = self.start_committer().and_then(|()| self.shared.group.submit(task));
+        if let Err(error) = submitted {
+            pending.refuse(error);
+        }
+        pending
+    }
+
+    fn start_committer(&self) -> Result<(), WriteError> {
+        let mut committer = lock(&self.shared.committer);
+        if committer.is_none() {
+            let (group, store) = (Arc::clone(&self.shared.group), Arc::clone(self.store()));
+            let thread = thread::Builder::new().name("tokaido-committer".to_owned());
+            let started = thread.spawn(move || group.serve(&*store));
+            *committer = Some(started.map_err(|error| WriteError::Engine {
+                message: format!("no thread could be started for commits ({error}); try again"),
+            })?);
+        }
+        Ok(())
     }
 
     /// A view of all databases at one commit, for as long as it is kept.
@@ -116,7 +179,7 @@ impl Embedded {
         &self,
         read: impl FnOnce(&mut dyn Snapshot) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
-        let spare = self.spare_snapshots().pop();
+        let spare = lock(&self.shared.spare_snapshots).pop();
         let mut snapshot = match spare {
             Some(mut snapshot) => {
                 snapshot.renew()?;
@@ -126,14 +189,10 @@ impl Embedded {
         };
         let result = read(&mut *snapshot);
         snapshot.release();
-        let mut spares = self.spare_snapshots();
+        let mut spares = lock(&self.shared.spare_snapshots);
         if spares.len() < SPARE_SNAPSHOTS_MAX {
             spares.push(snapshot);
         }
         result
-    }
-
-    fn spare_snapshots(&self) -> MutexGuard<'_, Vec<Box<dyn Snapshot>>> {
-        self.shared.spare_snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,11 +1,23 @@
 //! The front door for a Rust program that keeps its data in its own process: [`crate::open`].
 //!
 //! Where to look: `handle` for the store as such a program holds it, `database` for the calls of
-//! one database, `group` for how threads that write at the same time share one sync.
+//! one database, `pending` for transactions that are awaited later, `group` for how those who write
+//! at the same time share one sync, with `job` for one transaction and `gate` for threads that wait.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 mod database;
+mod gate;
 mod group;
 mod handle;
+mod job;
+mod pending;
 
 pub use database::{Database, Scan};
 pub use handle::{Embedded, open, open_with};
+pub use pending::Pending;
+
+/// What a panic may have left behind a lock is whole: bodies are caught before it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,61 @@
+//! Where the threads of a batch wait to be told.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use crate::CommitError;
+
+use super::lock;
+
+/// All but the first thread of a batch are woken by one call to the system: to wake them one by
+/// one takes longer than the flush.
+#[derive(Default)]
+pub(super) struct Gate {
+    lock: Mutex<()>,
+    first_called: Condvar,
+    rest_called: Condvar,
+}
+
+/// What a thread is told once its transaction was run, or its turn has come to lead.
+#[derive(Default)]
+pub(super) struct Ticket {
+    call: Mutex<Option<Call>>,
+}
+
+/// What a waiting thread is told.
+pub(super) enum Call {
+    /// To lead; its job is still in the queue.
+    Lead,
+    /// That it is done, and the outcome of the flush.
+    Done(Result<(), CommitError>),
+}
+
+impl Ticket {
+    /// To be followed by waking the thread.
+    pub(super) fn call(&self, call: Call) {
+        *lock(&self.call) = Some(call);
+    }
+}
+
+impl Gate {
+    pub(super) fn wait(&self, ticket: &Ticket, is_first: bool) -> Call {
+        let called = if is_first { &self.first_called } else { &self.rest_called };
+        let mut held = lock(&self.lock);
+        loop {
+            if let Some(call) = lock(&ticket.call).take() {
+                return call;
+            }
+            held = called.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub(super) fn wake_first(&self) {
+        // Whoever has not seen its call yet waits when this has the lock.
+        drop(lock(&self.lock));
+        self.first_called.notify_one();
+    }
+
+    pub(super) fn wake_all(&self) {
+        self.wake_first();
+        self.rest_called.notify_all();
+    }
+}
