@@ -2,7 +2,10 @@
 
 use std::{sync::Barrier, thread};
 
-use tokaido_store::{NewRecord, Store, open, transact, tree};
+use tokaido_store::{
+    DatabaseId, Embedded, NewRecord, Store, TransactError, WriteError, open, transact, tree,
+};
+use tokio::task::JoinSet;
 
 use crate::{
     Outcome,
@@ -49,4 +52,44 @@ pub(crate) fn many(place: &Place) -> Outcome<Took> {
             Ok(0)
         })
     })
+}
+
+/// As many tasks of one thread, each awaiting its own: what an asynchronous program does.
+pub(crate) fn tasks(place: &Place) -> Outcome<Took> {
+    let store = open(place.empty("durable-tasks")?)?;
+    let main = store.database("main")?;
+    // The first ones make the file of the log, and the thread that commits.
+    store
+        .submit({
+            let main = main.id();
+            move |tx| tx.put(main, &key(0), NewRecord::of(&VALUE))
+        })
+        .wait()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    Took::timed(WRITERS * COMMITS_OF_EACH, || {
+        runtime.block_on(async {
+            let mut tasks = JoinSet::new();
+            for writer in 0..WRITERS {
+                let main = main.id();
+                tasks.spawn(write(store.clone(), main, 1 + writer * COMMITS_OF_EACH));
+            }
+            while let Some(written) = tasks.join_next().await {
+                written??;
+            }
+            Ok(0)
+        })
+    })
+}
+
+/// Awaits each put before the next.
+async fn write(
+    store: Embedded,
+    main: DatabaseId,
+    first: u64,
+) -> Result<(), TransactError<WriteError>> {
+    for n in first..first + COMMITS_OF_EACH {
+        let key = key(n);
+        store.submit(move |tx| tx.put(main, &key, NewRecord::of(&VALUE))).await?;
+    }
+    Ok(())
 }

@@ -79,6 +79,7 @@ fn run(place: &Place, workload: &str) -> Outcome<Took> {
         "random-scan" => random::scan(place),
         "durable-commit" => durable::one(place),
         "durable-64" => durable::many(place),
+        "durable-64-tasks" => durable::tasks(place),
         "cdb-write" => companies::cdb_write(place, false),
         "cdb-write-synced" => companies::cdb_write(place, true),
         "cdb-read" => companies::cdb_read(place),

@@ -126,7 +126,11 @@ const WORKLOADS: &[Workload] = &[
     Workload {
         title: "a durable commit, 64 writers",
         goal: "1/25 of one",
-        sides: &[ours("durable-64"), side(Peer::Tokaido, "Tokaido, one writer", "durable-commit")],
+        sides: &[
+            side(Peer::Tokaido, "Tokaido, as tasks", "durable-64-tasks"),
+            side(Peer::Tokaido, "Tokaido, as threads", "durable-64"),
+            side(Peer::Tokaido, "Tokaido, one writer", "durable-commit"),
+        ],
     },
     Workload {
         title: "companies: a cdb file written",
