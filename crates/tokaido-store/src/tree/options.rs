@@ -83,7 +83,8 @@ pub struct Options {
     pub key_len_max: usize,
     /// Longest value that is written, in bytes; at most [`limits::VALUE_LEN_MAX`].
     pub value_len_max: usize,
-    /// Bytes of log that closing the store leaves to the next opening, which reads them.
+    /// Bytes of log that closing the store leaves to the next opening, which reads them. Whoever has
+    /// written nothing meanwhile leaves 64 KiB at most, for the sake of others that only read.
     pub log_left_bytes_max: u64,
     /// Bytes of zeros by which a segment of the log grows ahead of what is written to it. A sync
     /// that need not change the length of the file is cheaper.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{DatabaseError, DatabaseId, ReadError, Snapshot, Store, Usage, WriteError, Writer};
+use crate::{
+    CommitNumber, DatabaseError, DatabaseId, ReadError, Snapshot, Store, Usage, WriteError, Writer,
+};
 
 use super::{
     catalog::TreeMap, checkpoint, shared::Shared, snapshot::TreeSnapshot, usage, writer::TreeWriter,
@@ -11,11 +13,18 @@ use super::{
 /// The durable engine; see [`open`](super::open).
 pub struct TreeStore {
     shared: Arc<Shared>,
+    /// The last transaction that opening has found.
+    found: CommitNumber,
 }
+
+/// Bytes of log that are left by whoever has only read, so that the next who does so need not read
+/// it back as well. Taking a log into the base takes as long as reading 3 MB of it.
+const LOG_READ_AGAIN_MAX: u64 = 64 << 10;
 
 impl TreeStore {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+        let found = shared.published();
+        Self { shared, found }
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -35,7 +44,10 @@ impl TreeStore {
     /// program that opens a store, writes a little and closes it, again and again, would otherwise
     /// read all of it back each time.
     fn shorten_log(&self) {
-        let left_max = self.shared.options.log_left_bytes_max;
+        let mut left_max = self.shared.options.log_left_bytes_max;
+        if self.shared.published() == self.found {
+            left_max = left_max.min(LOG_READ_AGAIN_MAX);
+        }
         let is_short = self.shared.log_bytes() <= left_max;
         if is_short && self.shared.tables().frozen.is_none() {
             return;

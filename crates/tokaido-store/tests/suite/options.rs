@@ -92,6 +92,22 @@ fn closing_leaves_as_much_of_the_log_as_was_asked_for() {
 }
 
 #[test]
+fn whoever_only_reads_leaves_little_of_the_log_to_be_read_again() {
+    let directory = fast_directory();
+    let store = open(directory.path(), Options::default());
+    put(&store, b"k", &[7; 200_000]).unwrap();
+    drop(store);
+    let store = open(directory.path(), Options::default());
+    assert!(store.usage().log_bytes > 200_000);
+    drop(store);
+    let store = open(directory.path(), Options::default());
+    assert!(store.usage().log_bytes < 10_000);
+    let main = store.database("main").unwrap();
+    let found = store.snapshot().unwrap().get(main, b"k").unwrap().map(|found| found.value.len());
+    assert_eq!(found, Some(200_000));
+}
+
+#[test]
 fn the_log_grows_by_what_was_asked_for() {
     for growth in [0, 4 << 10, 3 << 20] {
         let directory = fast_directory();
