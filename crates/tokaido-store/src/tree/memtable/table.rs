@@ -10,6 +10,10 @@ use super::{
     sync::{AtomicUsize, Ordering},
 };
 
+/// Room that each version has at least, so that a short record which grows within its transaction,
+/// as a counter does, stays beside its key.
+const CAPACITY_MIN: usize = 24;
+
 /// Every write since the last checkpoint; readers share it.
 pub(in crate::tree) struct Memtable {
     arena: Arena,
@@ -290,7 +294,7 @@ impl MemtableWriter {
         parts: Option<[&[u8]; 2]>,
         len: usize,
     ) -> *mut Version {
-        let capacity = len.next_multiple_of(super::arena::ALIGN);
+        let capacity = len.max(CAPACITY_MIN).next_multiple_of(super::arena::ALIGN);
         let size = size_of::<Version>() + capacity;
         let piece = self.table.arena.allocate(&mut self.cursor, size).cast::<Version>();
         // SAFETY: the piece is new and has room for the struct and `capacity` bytes behind it.
