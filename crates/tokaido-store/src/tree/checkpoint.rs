@@ -7,7 +7,10 @@ use std::{
     io,
     panic::{self, AssertUnwindSafe},
     path::Path,
-    sync::{Arc, Condvar, Mutex, PoisonError, atomic::Ordering},
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -41,6 +44,8 @@ pub(super) struct Job {
 pub(super) struct Signal {
     state: Mutex<State>,
     changed: Condvar,
+    /// The store was closed. Set while `state` is locked, so that nobody misses it who waits.
+    is_stopping: AtomicBool,
 }
 
 #[derive(Default)]
@@ -48,7 +53,6 @@ struct State {
     job: Option<Job>,
     /// Why the last attempt at the job failed.
     failure: Option<String>,
-    is_stopping: bool,
 }
 
 impl Signal {
@@ -63,10 +67,7 @@ impl Signal {
     pub(super) fn wait_for_checkpoint(&self) -> Result<(), WriteError> {
         let mut state = lock(&self.state);
         while state.job.is_some() {
-            if state.is_stopping {
-                let message = "the store was closed; drop its writer and open it again".to_owned();
-                return Err(WriteError::Engine { message });
-            }
+            self.check_open()?;
             if let Some(why) = &state.failure {
                 let message = format!("the last checkpoint failed: {why}");
                 return Err(WriteError::Engine { message });
@@ -76,12 +77,19 @@ impl Signal {
         Ok(())
     }
 
-    fn is_stopping(&self) -> bool {
-        lock(&self.state).is_stopping
+    /// Refuses to write to a store that was closed: nobody runs its checkpoints, or syncs its log in
+    /// the background.
+    pub(super) fn check_open(&self) -> Result<(), WriteError> {
+        if self.is_stopping.load(Ordering::Acquire) {
+            let message = "the store was closed; drop its writer and open it again".to_owned();
+            return Err(WriteError::Engine { message });
+        }
+        Ok(())
     }
 
     fn stop(&self) {
-        lock(&self.state).is_stopping = true;
+        let _state = lock(&self.state);
+        self.is_stopping.store(true, Ordering::Release);
         self.changed.notify_all();
     }
 
@@ -106,7 +114,7 @@ impl Signal {
     fn next(&self, pause: Option<Duration>, retry: Duration) -> Option<Option<Job>> {
         let mut state = lock(&self.state);
         loop {
-            if state.is_stopping {
+            if self.is_stopping.load(Ordering::Acquire) {
                 return None;
             }
             if state.failure.is_none() && state.job.is_some() {
@@ -133,7 +141,7 @@ impl Signal {
 pub(super) fn start_keeper(shared: &Arc<Shared>) -> io::Result<()> {
     let mut keeper = lock(&shared.keeper);
     // Under the lock: `stop_keeper` looks for the keeper after it has told it to stop.
-    if keeper.is_none() && !shared.signal.is_stopping() {
+    if keeper.is_none() && shared.signal.check_open().is_ok() {
         let shared = Arc::clone(shared);
         let thread = thread::Builder::new().name("tokaido-keeper".to_owned());
         *keeper = Some(thread.spawn(move || keep(&shared))?);

@@ -83,14 +83,26 @@ pub(super) struct DirectoryInMaking {
 }
 
 impl DirectoryInMaking {
-    /// Makes `TARGET.making`, so that a user who finds one, after a kill, knows whose it is.
+    /// Makes `TARGET.PID.making`, so that a user who finds one, after a kill, knows whose it is; with
+    /// a number behind PID if an earlier process of the same one has left that.
     pub(super) fn beside(target: &Path) -> io::Result<Self> {
+        const NAMES_MAX: u32 = 1000;
         let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut name = name.to_owned();
-        name.push(format!(".{}.making", std::process::id()));
-        let path = target.with_file_name(name);
-        fs::create_dir(&path)?;
-        Ok(Self { path, is_done: false })
+        let process = std::process::id();
+        for nth in 0..NAMES_MAX {
+            let mut name = name.to_owned();
+            match nth {
+                0 => name.push(format!(".{process}.making")),
+                nth => name.push(format!(".{process}-{nth}.making")),
+            }
+            let path = target.with_file_name(name);
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path, is_done: false }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -136,4 +148,22 @@ pub(super) fn bytes_below(path: &Path) -> io::Result<u64> {
         bytes += if metadata.is_dir() { bytes_below(&entry.path())? } else { metadata.len() };
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_of_the_same_number_has_left_does_not_matter() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("monday");
+        let left = directory.path().join(format!("monday.{}.making", std::process::id()));
+        fs::create_dir(&left).unwrap();
+        let making = DirectoryInMaking::beside(&target).unwrap();
+        let made = making.path().to_owned();
+        assert!(made.to_str().unwrap().ends_with("-1.making"), "{}", made.display());
+        making.become_target(&target).unwrap();
+        assert!(target.is_dir() && !made.exists() && left.is_dir());
+    }
 }

@@ -230,6 +230,7 @@ impl Writer for TreeWriter {
         assert!(!self.is_open, "a transaction is open already");
         self.shared.check_poison()?;
         if self.kept == self.flushed {
+            self.shared.signal.check_open()?;
             self.keep_house()?;
         }
         self.is_open = true;
