@@ -17,7 +17,7 @@ use std::{
 use super::{
     LogStorage, TreeStore,
     base::{DATA_FILE, LmdbError, copy_beside},
-    check::{self, CheckError, CheckReport, survey_base},
+    check::{self, CheckError, CheckReport, SurveyError, survey_base},
     files::{self, DirectoryInMaking},
     lock::{self, LOCK_FILE, LockError, OpenHere},
     log::{Captured, DirectoryStorage, LOG_DIRECTORY, RecoveryError, capture, read_log},
@@ -210,8 +210,11 @@ impl<'d> Making<'d> {
     /// Reads base and log of the copy. Gives the last transaction of the base, and that of the log.
     fn verify(&self) -> Result<(u64, u64), BackupError> {
         let path = self.directory.path();
-        let (store, base_sequence) =
-            survey_base(&path.join(DATA_FILE)).map_err(|what| BackupError::Damaged { what })?;
+        let survey = survey_base(&path.join(DATA_FILE));
+        let (store, base_sequence) = survey.map_err(|error| match error {
+            SurveyError::Io(error) => self.io(error),
+            SurveyError::Damaged(what) => BackupError::Damaged { what },
+        })?;
         let copies = DirectoryStorage::existing(path);
         match read_log(&copies, store, base_sequence, |_, _| Ok(())) {
             Ok((recovered, _)) => Ok((base_sequence, recovered.last_sequence)),
