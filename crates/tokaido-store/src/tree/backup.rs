@@ -29,7 +29,8 @@ use super::{
 /// checkpoint fills a memtable first, so a second time is rare.
 const LOG_ATTEMPTS_MAX: usize = 100;
 
-/// A backup was not made; nothing of it remains.
+/// A backup was not made; nothing of it remains, if the disk lets it be removed. Otherwise it may be
+/// left as `DESTINATION.PID.making`, or, as a whole, under its name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
@@ -75,7 +76,9 @@ pub enum BackupError {
     },
 }
 
-/// A backup was not restored; the directory is as it was.
+/// A backup was not restored; the directory is as it was, or not there if it was empty. What the
+/// disk does not let be removed may be left beside it as `DIRECTORY.PID.making`, or, as a whole
+/// store, under its name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {

@@ -28,7 +28,7 @@ const COPY_FILE: &str = "data.mdb.compact";
 /// Room that is left on the disk beside the copy, in bytes.
 const ROOM_LEFT_MIN: u64 = 1 << 20;
 
-/// A base was not compacted; the store is as it was.
+/// A base was not compacted, or not durably so; the store holds what it held.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompactError {
