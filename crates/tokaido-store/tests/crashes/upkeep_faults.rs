@@ -124,6 +124,8 @@ fn run_processes(
 /// A store with a part of its ledger in the base and a part in the log.
 struct Original {
     directory: TempDir,
+    /// How many records it has beside those of the ledger.
+    bulk: usize,
     /// Its last transaction.
     last: u64,
 }
@@ -151,7 +153,7 @@ impl Original {
         // As a kill would leave it: closing the store would shorten its log.
         copy(made.path(), directory.path(), &mut |_, _| {});
         drop(store);
-        Self { directory, last: ledger.last() }
+        Self { directory, bulk, last: ledger.last() }
     }
 
     /// Puts the store into `root`, and tells the disk of it.
@@ -178,6 +180,19 @@ impl Original {
             disk.happen(&Event::DirectorySynced { path: path.to_owned() });
         }
         disk.acknowledged = self.last;
+    }
+
+    /// Looks at a store that was made of this one: it is sound and has all records, of the ledger up
+    /// to the transaction that is given back.
+    fn check_copy(&self, directory: &Path, place: &str) -> u64 {
+        let report = tree::check(directory).unwrap_or_else(|error| panic!("{error}, {place}"));
+        assert!(report.is_sound(), "{:?}, {place}", report.findings);
+        let bulk = report.databases.iter().find(|database| database.name == "bulk");
+        let records = bulk.map_or(0, |database| database.statistics.records);
+        assert_eq!(records, self.bulk as u64, "{place}");
+        let opened = open(directory, &options(SyncMode::Always));
+        let store = opened.unwrap_or_else(|error| panic!("{error}, {place}"));
+        Ledger::new(LEDGER_SEED).check(&store)
     }
 }
 
@@ -305,12 +320,13 @@ impl Moments<'_> {
 
     /// The store has what was acknowledged; what has the target's name is whole.
     fn check_files(&self, root: &Path, place: &str) {
-        let (found, acknowledged) = (check_whole(&root.join(STORE), place), self.disk.acknowledged);
+        let found = self.original.check_copy(&root.join(STORE), place);
+        let acknowledged = self.disk.acknowledged;
         assert!(found >= acknowledged, "{found} of {acknowledged} left, {place}");
         assert!(!root.join(STORE).join("data.mdb.compact").exists(), "{place}");
         let target = root.join(TARGET);
         if target.exists() {
-            assert_eq!(check_whole(&target, place), self.original.last, "{place}");
+            assert_eq!(self.original.check_copy(&target, place), self.original.last, "{place}");
         } else {
             assert!(!self.is_done || self.operation == "compact", "it is gone, {place}");
         }
@@ -320,14 +336,6 @@ impl Moments<'_> {
             assert!(is_known || name.ends_with(".making"), "{name} is there, {place}");
         }
     }
-}
-
-/// Gives the last transaction in a store, which is sound.
-fn check_whole(directory: &Path, place: &str) -> u64 {
-    let report = tree::check(directory).unwrap_or_else(|error| panic!("{error}, {place}"));
-    assert!(report.is_sound(), "{:?}, {place}", report.findings);
-    let opened = open(directory, &options(SyncMode::Always));
-    Ledger::new(LEDGER_SEED).check(&opened.unwrap_or_else(|error| panic!("{error}, {place}")))
 }
 
 /// The child: does what it is told, whatever happens; when something has happened the disk is
