@@ -17,7 +17,7 @@ use std::{
 use super::{
     LogStorage, TreeStore,
     base::{DATA_FILE, LmdbError, copy_beside},
-    check::{self, CheckError, CheckReport, survey_base},
+    check::{self, CheckError, CheckReport, SurveyError, survey_base},
     files::{self, DirectoryInMaking},
     lock::{self, LOCK_FILE, LockError, OpenHere},
     log::{Captured, DirectoryStorage, LOG_DIRECTORY, RecoveryError, capture, read_log},
@@ -29,7 +29,8 @@ use super::{
 /// checkpoint fills a memtable first, so a second time is rare.
 const LOG_ATTEMPTS_MAX: usize = 100;
 
-/// A backup was not made; nothing of it remains.
+/// A backup was not made; nothing of it remains, if the disk lets it be removed. Otherwise it may be
+/// left as `DESTINATION.PID.making`, or, as a whole, under its name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
@@ -75,7 +76,9 @@ pub enum BackupError {
     },
 }
 
-/// A backup was not restored; the directory is as it was.
+/// A backup was not restored; the directory is as it was, or not there if it was empty. What the
+/// disk does not let be removed may be left beside it as `DIRECTORY.PID.making`, or, as a whole
+/// store, under its name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {
@@ -210,8 +213,11 @@ impl<'d> Making<'d> {
     /// Reads base and log of the copy. Gives the last transaction of the base, and that of the log.
     fn verify(&self) -> Result<(u64, u64), BackupError> {
         let path = self.directory.path();
-        let (store, base_sequence) =
-            survey_base(&path.join(DATA_FILE)).map_err(|what| BackupError::Damaged { what })?;
+        let survey = survey_base(&path.join(DATA_FILE));
+        let (store, base_sequence) = survey.map_err(|error| match error {
+            SurveyError::Io(error) => self.io(error),
+            SurveyError::Damaged(what) => BackupError::Damaged { what },
+        })?;
         let copies = DirectoryStorage::existing(path);
         match read_log(&copies, store, base_sequence, |_, _| Ok(())) {
             Ok((recovered, _)) => Ok((base_sequence, recovered.last_sequence)),

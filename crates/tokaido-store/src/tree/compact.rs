@@ -16,7 +16,7 @@ use crate::{OpenError, WriteError};
 use super::{
     Options,
     base::{DATA_FILE, copy_still},
-    check::{CheckError, CheckReport, check, survey_base},
+    check::{CheckError, CheckReport, SurveyError, check, survey_base},
     files,
     lock::{self, LockError, StoreLock},
     open,
@@ -28,7 +28,7 @@ const COPY_FILE: &str = "data.mdb.compact";
 /// Room that is left on the disk beside the copy, in bytes.
 const ROOM_LEFT_MIN: u64 = 1 << 20;
 
-/// A base was not compacted; the store is as it was.
+/// A base was not compacted, or not durably so; the store holds what it held.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompactError {
@@ -167,8 +167,12 @@ impl<'d> Compaction<'d> {
             copy_still(self.directory, &file).map_err(|error| self.io(error.into()))?;
             file.sync_all().map_err(|error| self.io(error))?;
             // A copy that tells another store, or another checkpoint, shall not take the place.
-            let survey =
-                |path: &Path| survey_base(path).map_err(|what| self.io(io::Error::other(what)));
+            let survey = |path: &Path| {
+                survey_base(path).map_err(|error| match error {
+                    SurveyError::Io(error) => self.io(error),
+                    SurveyError::Damaged(what) => self.io(io::Error::other(what)),
+                })
+            };
             if survey(&path)? != survey(&self.directory.join(DATA_FILE))? {
                 let what = "the copy is not what it was copied from; please report this as a bug";
                 return Err(self.io(io::Error::other(what)));

@@ -111,11 +111,19 @@ impl DirectoryInMaking {
 
     /// Gives it its name, durably. `target` is absent, or an empty directory. What is in it must
     /// have been synced.
+    ///
+    /// If the name cannot be made durable, it is taken back: whoever is told of a failure, and tries
+    /// again, shall not find the name taken. What is in the directory goes only after its name is
+    /// surely gone, so that a power failure leaves nothing under it that is not whole.
     pub(super) fn become_target(mut self, target: &Path) -> io::Result<()> {
+        let above = parent(target);
         sync_directory(&self.path)?;
         fs::rename(&self.path, target)?;
         self.is_done = true;
-        sync_directory(parent(target))
+        sync_directory(above).inspect_err(|_| {
+            let taken_back = fs::rename(target, &self.path).and_then(|()| sync_directory(above));
+            self.is_done = taken_back.is_err();
+        })
     }
 }
 

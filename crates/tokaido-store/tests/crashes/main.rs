@@ -12,4 +12,5 @@ mod preload;
 mod random;
 mod store;
 mod upkeep;
+mod upkeep_faults;
 mod whole_disk;

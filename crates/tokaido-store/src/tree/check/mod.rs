@@ -20,4 +20,4 @@ pub use report::{
     BaseReport, CheckError, CheckReport, DatabaseReport, FINDINGS_MAX, Finding, LogReport,
 };
 pub use run::check;
-pub(super) use run::{check_held, examine, survey_base};
+pub(super) use run::{SurveyError, check_held, examine, survey_base};

@@ -46,19 +46,29 @@ pub(in crate::tree) fn check_held(
     Ok((look(directory, &mut |_, _, _| {})?, still))
 }
 
+/// A base of which a survey tells nothing.
+pub(in crate::tree) enum SurveyError {
+    /// It cannot be read.
+    Io(io::Error),
+    /// It is damaged, or of another version.
+    Damaged(String),
+}
+
 /// Number of the store and last transaction of the base in a file, if its directory is sound.
-pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<(u64, u64), String> {
+pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<(u64, u64), SurveyError> {
+    let damaged = |what: &dyn ToString| SurveyError::Damaged(what.to_string());
     let file = PageFile::open(data_file).map_err(|error| match error {
-        PageFileError::Damaged(what) => what.to_owned(),
-        PageFileError::Io(error) => error.to_string(),
+        PageFileError::Damaged(what) => damaged(&what),
+        PageFileError::Io(error) => SurveyError::Io(error),
     })?;
     let mut report = CheckReport::default();
-    let survey = base::survey(&file, &mut PageSet::of(&file), &mut report)
-        .map_err(|UnknownVersion(version)| format!("it has the unknown version {version}"))?;
+    let survey = base::survey(&file, &mut PageSet::of(&file), &mut report).map_err(
+        |UnknownVersion(version)| damaged(&format!("it has the unknown version {version}")),
+    )?;
     match (report.findings.first(), survey.store) {
         (None, Some(store)) => Ok((store, survey.sequence)),
-        (Some(finding), _) => Err(finding.to_string()),
-        (None, None) => Err("it does not say which store it belongs to".to_owned()),
+        (Some(finding), _) => Err(damaged(finding)),
+        (None, None) => Err(damaged(&"it does not say which store it belongs to")),
     }
 }
 

@@ -3,8 +3,8 @@
  *
  * TOKAIDO_PRELOAD_ROOT     the directory to watch, absolute and without links
  * TOKAIDO_PRELOAD_JOURNAL  the file to append the journal to; journal.rs reads it
- * TOKAIDO_PRELOAD_FAULT    space, short, broken, closed, sync, kill or names: see `fault_of`; none if
- *                          not set
+ * TOKAIDO_PRELOAD_FAULT    space, short, broken, closed, sync, once, kill or names: see `fault_of`;
+ *                          none if not set
  * TOKAIDO_PRELOAD_NTH      which of the calls that can fail so is the first to do so, from 1
  * TOKAIDO_PRELOAD_MENDED   a file; once it is there nothing fails any more
  *
@@ -33,7 +33,7 @@
 #define FDS_MAX 4096
 #define PATH_LEN 512
 
-enum fault { NONE, SPACE, SHORT, BROKEN, CLOSED, SYNC, KILL };
+enum fault { NONE, SPACE, SHORT, BROKEN, CLOSED, SYNC, ONCE, KILL };
 
 /* What a call does, as far as failing is concerned. */
 enum kind { TAKES_SPACE, GIVES_SPACE, OPENS, SYNCS, SYNCS_NAMES };
@@ -71,6 +71,7 @@ static enum fault fault_of(const char *name)
     if (!strcmp(name, "broken")) return BROKEN; /* everything fails but opening what is there: EIO */
     if (!strcmp(name, "closed")) return CLOSED; /* opening what is there fails: EIO */
     if (!strcmp(name, "sync")) return SYNC;     /* one sync fails: EIO; all that follow go well */
+    if (!strcmp(name, "once")) return ONCE;     /* one call of any kind fails: EIO; all others go well */
     if (!strcmp(name, "kill")) return KILL;     /* half of the call is done, then SIGKILL */
     if (!strcmp(name, "names")) {               /* as `kill`, at a sync of a directory */
         is_kill_of_names = 1;
@@ -161,17 +162,23 @@ static int is_concerned(enum kind kind)
     case BROKEN: return kind != OPENS;
     case CLOSED: return kind == OPENS;
     case SYNC: return kind == SYNCS || kind == SYNCS_NAMES;
+    case ONCE: return 1;
     case KILL: return is_kill_of_names ? kind == SYNCS_NAMES : kind != OPENS;
     }
     return 0;
+}
+
+static int is_mended(void)
+{
+    return syscall(SYS_faccessat, AT_FDCWD, mended, F_OK) == 0;
 }
 
 /* Whether this call is to fail. `what` and `path` go into the journal if it is the first. */
 static int fails(enum kind kind, const char *what, const char *path)
 {
     if (!is_concerned(kind)) return 0;
-    if (++calls < nth || (fault == SYNC && is_met)) return 0;
-    if (syscall(SYS_faccessat, AT_FDCWD, mended, F_OK) == 0) {
+    if (++calls < nth || ((fault == SYNC || fault == ONCE) && is_met)) return 0;
+    if (is_mended()) {
         fault = NONE;
         return 0;
     }
@@ -600,7 +607,8 @@ static int asked(const char *path, struct statvfs *room, int (*real)(const char 
 {
     int result = real(path, room);
     LOCKED({
-        if (ours(path) && is_met && (fault == SPACE || fault == SHORT)) room->f_bavail = 0;
+        int is_full = is_met && (fault == SPACE || fault == SHORT) && !is_mended();
+        if (ours(path) && is_full) room->f_bavail = 0;
     });
     return result;
 }
