@@ -155,7 +155,10 @@ fn a_writer_that_outlives_its_store_is_told_so_and_does_not_wait() {
         drop(store);
         writer.commit().unwrap();
         writer.flush().unwrap();
-        sender.send(writer.begin().err().map(|error| error.to_string()))
+        let refused = writer.begin().err().map(|error| error.to_string());
+        // It holds the directory.
+        drop(writer);
+        sender.send(refused)
     });
     let refused = receiver.recv_timeout(Duration::from_secs(30)).expect("it waits for nobody");
     let error = refused.expect("the store is closed");
