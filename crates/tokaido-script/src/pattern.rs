@@ -359,14 +359,15 @@ fn in_class(byte: u8, class: u8) -> bool {
     found != class.is_ascii_uppercase()
 }
 
-/// `match(subject, pattern, start, steps_max)` → start, end, captures…; nil for no match; false and a message
-/// for a pattern that is malformed or takes too long. Without captures the whole match is one.
+/// `match(subject, pattern, start, steps_max)` → start, end, captures…; nil for no match; false and
+/// a message for a pattern that is malformed or takes too long. Without captures the whole match is
+/// one.
 ///
 /// # Safety
 /// To be called from Lua with two strings and two numbers.
 pub(crate) unsafe extern "C-unwind" fn lua_match(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: `lua/patterns.lua` passes two strings, a number from 1 up and one of 32 bits. The matcher owns
-    // nothing, so a raise leaks nothing.
+    // SAFETY: `lua/patterns.lua` passes two strings, a number from 1 up and one of 32 bits. The
+    // matcher owns nothing, so a raise leaks nothing.
     unsafe {
         let steps_max = ffi::lua_tonumber(state, 4) as u32;
         let mut matcher = Matcher::new(string(state, 1), string(state, 2), steps_max);

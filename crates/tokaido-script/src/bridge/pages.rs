@@ -14,8 +14,8 @@ pub(crate) struct Page {
     at: usize,
 }
 
-/// Loads about `records` entries from a cursor on, their values only if `has_values` is `YES`. The reply's number is the cursor to go on with;
-/// the code is `NO` if there is none.
+/// Loads about `records` entries from a cursor on, their values only if `has_values` is `YES`. The
+/// reply's number is the cursor to go on with; the code is `NO` if there is none.
 pub(super) unsafe extern "C" fn page_load(
     context: *mut Context,
     index: i32,

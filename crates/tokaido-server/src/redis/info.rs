@@ -134,8 +134,8 @@ fn replication(shared: &Shared) -> Lines {
     ]
 }
 
-/// The databases that hold something, and those of another engine than `tree`: those with a number under the name that Redis gives them, or
-/// those with a name.
+/// The databases that hold something, and those of another engine than `tree`: those with a number
+/// under the name that Redis gives them, or those with a name.
 fn keyspace(
     shared: &Shared,
     tx: &mut dyn ReadTransaction,

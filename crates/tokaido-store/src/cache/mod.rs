@@ -21,8 +21,9 @@
 //! ```
 //!
 //! Where to look: `handle` for the cache and its reads, `write`, `counter` and `scan` for the other
-//! operations, `transaction` and `turn` for those made of several; below them `shard` (what one lock guards),
-//! `index` (hash table), `segment` and `record` (memory), `evict` and `ghost` (who must go).
+//! operations, `transaction` and `turn` for those made of several; below them `shard` (what one
+//! lock guards), `index` (hash table), `segment` and `record` (memory), `evict` and `ghost` (who
+//! must go).
 
 mod counter;
 mod error;

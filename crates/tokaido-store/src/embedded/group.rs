@@ -38,8 +38,8 @@ const GROUP_MAX: usize = 1024;
 /// Most transactions that are submitted and not yet run.
 const SUBMITTED_MAX: usize = 1 << 16;
 
-/// How long a flush is put off for the next of those who come one after another. It takes ten times
-/// as long itself, on a fast disk.
+/// How long a flush is put off for the next of those who come one after another. The flush itself
+/// takes ten times as long, on a fast disk.
 const GATHER_TIME: Duration = Duration::from_micros(8);
 
 /// Those who write to one store.

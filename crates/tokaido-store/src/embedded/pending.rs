@@ -121,8 +121,10 @@ impl<T, E> Pending<T, E> {
 impl<T, E> Future for Pending<T, E> {
     type Output = Result<T, TransactError<E>>;
 
+    /// Polled again after it has given its outcome, it stays pending.
+    ///
     /// # Panics
-    /// Once it has given its outcome, and with the panic of the body.
+    /// With the panic of the body.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = lock(&self.slot.state);
         if let Some(outcome) = state.outcome.take() {

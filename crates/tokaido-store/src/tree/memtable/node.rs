@@ -177,8 +177,8 @@ impl Node {
         self.next.store(next, Ordering::Release);
     }
 
-    /// The node before this one, as `next`. A reader that goes back may miss nodes that were linked after its
-    /// snapshot, which it would not see anyway.
+    /// The node before this one, as `next`. A reader that goes back may miss nodes that were linked
+    /// after its snapshot, which it would not see anyway.
     pub(in crate::tree) fn back(&self) -> Option<&Self> {
         // SAFETY: as in `next`.
         unsafe { self.back.load(Ordering::Acquire).as_ref() }

@@ -1,8 +1,8 @@
 //! One writer and three readers, who must see whole transactions, at points and in order.
 //!
 //! `cargo test` lets the system run the threads, Miri runs them with every effect that weak memory
-//! may have (`cargo xtask miri`), and shuttle in thousands of orders
-//! (`cargo test -p tokaido-store --features shuttle --lib memtable`).
+//! may have (`cargo xtask test miri`), and shuttle in thousands of orders
+//! (`cargo xtask test shuttle`).
 
 use std::collections::BTreeMap;
 
