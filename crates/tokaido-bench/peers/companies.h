@@ -6,7 +6,7 @@
 
 #include "rows.h"
 
-#define STORE_OPENINGS 1000
+#define STORE_OPENINGS 10000
 
 struct kind {
     const char *name;

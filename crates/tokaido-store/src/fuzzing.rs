@@ -5,7 +5,7 @@
 use crate::record::{self, Header};
 use crate::{NewRecord, Record};
 
-pub use crate::tree::fuzzing::{check_base, check_log, check_store, valid_sums};
+pub use crate::tree::fuzzing::{check_base, check_log, check_seal, check_store, valid_sums};
 
 /// Any bytes as a stored record.
 pub fn check_record(stored: &[u8]) {
@@ -39,6 +39,11 @@ mod tests {
     #[test]
     fn any_bytes_in_the_base_do_no_harm() {
         mutate::smoke("store_base", 20_000, check_base);
+    }
+
+    #[test]
+    fn any_bytes_as_a_seal_do_no_harm() {
+        mutate::smoke("store_seal", 20_000, check_seal);
     }
 
     /// Each of these opens a store three times, so they are fewer.

@@ -33,8 +33,9 @@
 //! - A transaction happens as a whole or not at all, whatever comes: an error, a panic, the end of
 //!   the process, a power failure.
 //! - A snapshot is a view of all databases at one commit. Readers never wait for the writer.
-//! - Opening takes a fixed time and the replay of a bounded log, however large the store is; data
-//!   may be larger than memory.
+//! - Opening takes a fixed time and the replay of a bounded log, however large the store is; some
+//!   microseconds if the log is empty and a few records are all that is read. Data may be larger
+//!   than memory.
 //! - Keys are ordered as bytes. Records may expire. Everything has a [limit](limits), and what goes
 //!   over one gets an error.
 //!

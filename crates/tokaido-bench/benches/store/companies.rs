@@ -20,7 +20,7 @@ use crate::{
 
 const PASSES: u64 = 100;
 const OPENINGS: usize = 10_000;
-const STORE_OPENINGS: usize = 1_000;
+const STORE_OPENINGS: usize = 10_000;
 
 /// Rows between one that is looked up and the next, on all sides.
 const STEP: usize = 7_919;

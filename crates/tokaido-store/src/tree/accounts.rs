@@ -5,7 +5,7 @@
 //! checkpoint; what the memtables add, exactly; and what their nodes *shadow*, which is looked up
 //! for all of them together when somebody asks.
 
-use std::{collections::HashMap, ptr::NonNull, sync::Arc};
+use std::{ptr::NonNull, sync::Arc};
 
 use crate::{DatabaseStatistics, ReadError, record};
 
@@ -226,7 +226,7 @@ struct TableAccount {
 
 /// The published state of all sums.
 pub(super) struct Accounts {
-    base: HashMap<u32, Sum>,
+    base: Sums,
     base_sequence: u64,
     frozen: Option<TableAccount>,
     active: TableAccount,
@@ -235,7 +235,7 @@ pub(super) struct Accounts {
 impl Accounts {
     pub(super) fn new(base: BaseContents, active: Arc<Memtable>, changes: Changes) -> Self {
         let active = TableAccount { table: active, changes };
-        let mut accounts = Self { base: HashMap::new(), base_sequence: 0, frozen: None, active };
+        let mut accounts = Self { base: Sums::default(), base_sequence: 0, frozen: None, active };
         accounts.checkpointed(base);
         accounts
     }
@@ -253,7 +253,7 @@ impl Accounts {
     /// The base holds the frozen table now.
     pub(super) fn checkpointed(&mut self, base: BaseContents) {
         self.base_sequence = base.sequence;
-        self.base = base.trees.into_iter().map(|(tree, s)| (tree, s.into())).collect();
+        self.base.sums = base.trees.into_iter().map(|(tree, s)| (tree, s.into())).collect();
         self.frozen = None;
     }
 
@@ -262,7 +262,7 @@ impl Accounts {
         if base.sequence() != self.base_sequence {
             return Ok(None);
         }
-        let mut sum = self.base.get(&tree).copied().unwrap_or_default();
+        let mut sum = self.base.get(tree);
         if let Some(frozen) = &mut self.frozen {
             sum.increase(frozen.changes.total(tree, &Below { frozen: None, base })?);
         }

@@ -16,7 +16,7 @@ use std::{
 
 use super::{
     LogStorage, TreeStore,
-    base::{DATA_FILE, LmdbError, copy_beside},
+    base::{BaseOpenError, DATA_FILE, copy_beside},
     check::{self, CheckError, CheckReport, SurveyError, survey_base},
     files::{self, DirectoryInMaking},
     lock::{self, LOCK_FILE, LockError, OpenHere},
@@ -139,7 +139,7 @@ pub fn backup(directory: &Path, destination: &Path) -> Result<BackupReport, Back
         LockError::Io(source) => making.io(source),
     })?;
     let storage = DirectoryStorage::existing(directory);
-    making.copy(&storage, |file| copy_beside(directory, file, SNAPSHOTS_MAX_DEFAULT))
+    making.copy(&storage, |file| Ok(copy_beside(directory, file, SNAPSHOTS_MAX_DEFAULT)?))
 }
 
 impl TreeStore {
@@ -179,7 +179,7 @@ impl<'d> Making<'d> {
     fn copy(
         self,
         storage: &dyn LogStorage,
-        copy_base: impl FnOnce(&File) -> Result<(), LmdbError>,
+        copy_base: impl FnOnce(&File) -> Result<(), BaseOpenError>,
     ) -> Result<BackupReport, BackupError> {
         let path = self.directory.path();
         let segments = self.copy_log(storage).map_err(|error| self.io(error))?;

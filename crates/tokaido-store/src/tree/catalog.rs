@@ -5,12 +5,12 @@
 //! itself records in a tree. A number is not used again as long as anything is left of its tree.
 
 use std::{
-    collections::HashMap,
-    ops::{Bound, Range},
+    collections::{BTreeMap, HashMap},
+    ops::Range,
     sync::{PoisonError, RwLock, RwLockReadGuard},
 };
 
-use crate::{DatabaseError, DatabaseId, Direction, ReadError, database, limits, record};
+use crate::{DatabaseError, DatabaseId, ReadError, database, limits, record};
 
 use super::{base::format::NO_TREE, view::View};
 
@@ -35,6 +35,7 @@ pub(super) fn catalog_value(tree: u32, name: &str) -> Vec<u8> {
 }
 
 /// What the catalog says of one database.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CatalogEntry {
     pub(super) index: usize,
     pub(super) tree: u32,
@@ -44,29 +45,30 @@ pub(super) struct CatalogEntry {
 /// All entries, in the order of their indexes.
 pub(super) fn read_catalog(view: &View) -> Result<Vec<CatalogEntry>, ReadError> {
     let damaged = || ReadError::Damaged { what: "the catalog".to_owned() };
+    let entry = |key: &[u8], stored: &[u8]| {
+        let entry = parse(key, record::decode(stored)?.value);
+        entry.filter(|entry| DATABASE_TREES.contains(&entry.tree)).ok_or_else(damaged)
+    };
+    let mut entries = BTreeMap::new();
+    view.base.each(CATALOG_TREE, |key, stored| {
+        let entry = entry(key, stored)?;
+        entries.insert(entry.index, entry);
+        Ok(())
+    })?;
     // A scan would have the whole memtable put into order first, which costs more than all else
     // that opening a store with a short log does. So its keys, of which few are possible, are
     // looked up.
-    let mut is_there = [false; limits::DATABASES_MAX];
-    let mut from = Bound::Unbounded;
-    while let Some((key, _)) = view.base.seek(CATALOG_TREE, from, Direction::Forward)? {
-        *parse_key(key).and_then(|index| is_there.get_mut(index)).ok_or_else(damaged)? = true;
-        from = Bound::Excluded(key);
-    }
-    for table in view.tables.each() {
-        for (index, is_there) in is_there.iter_mut().enumerate() {
-            *is_there |= table.find(CATALOG_TREE, &catalog_key(index)).is_some();
+    if view.tables.each().any(|table| table.len() > 0) {
+        for index in 0..limits::DATABASES_MAX {
+            let key = catalog_key(index);
+            match view.find_written(CATALOG_TREE, &key) {
+                None => {}
+                Some(Some(stored)) => drop(entries.insert(index, entry(&key, stored)?)),
+                Some(None) => drop(entries.remove(&index)),
+            }
         }
     }
-    let mut entries = Vec::new();
-    for index in (0..is_there.len()).filter(|index| is_there[*index]) {
-        let key = catalog_key(index);
-        let Some(stored) = view.find(CATALOG_TREE, &key)? else { continue };
-        let entry = parse(&key, record::decode(stored)?.value);
-        let entry = entry.filter(|entry| DATABASE_TREES.contains(&entry.tree));
-        entries.push(entry.ok_or_else(damaged)?);
-    }
-    Ok(entries)
+    Ok(entries.into_values().collect())
 }
 
 fn parse_key(key: &[u8]) -> Option<usize> {
@@ -75,10 +77,13 @@ fn parse_key(key: &[u8]) -> Option<usize> {
 
 /// Reads an entry.
 pub(super) fn parse(key: &[u8], value: &[u8]) -> Option<CatalogEntry> {
-    let index = parse_key(key)?;
     let (tree, name) = value.split_first_chunk::<4>()?;
+    entry(parse_key(key)?, u32::from_le_bytes(*tree), name)
+}
+
+/// An entry, if there can be one like that.
+pub(super) fn entry(index: usize, tree: u32, name: &[u8]) -> Option<CatalogEntry> {
     let name = std::str::from_utf8(name).ok()?.to_owned();
-    let tree = u32::from_le_bytes(*tree);
     (index < limits::DATABASES_MAX).then_some(CatalogEntry { index, tree, name })
 }
 
@@ -90,11 +95,15 @@ pub(super) struct TreeMap {
 
 impl TreeMap {
     pub(super) fn read(view: &View) -> Result<Self, ReadError> {
+        Ok(Self::of(&read_catalog(view)?))
+    }
+
+    pub(super) fn of(entries: &[CatalogEntry]) -> Self {
         let mut map = Self::default();
-        for entry in read_catalog(view)? {
+        for entry in entries {
             map.set(entry.index, entry.tree);
         }
-        Ok(map)
+        map
     }
 
     #[inline]
@@ -125,7 +134,7 @@ pub(super) struct Names {
 struct NamesState {
     /// `None` where the catalog has a gap: names are registered in one order and written in another.
     by_index: Vec<Option<String>>,
-    by_name: HashMap<String, DatabaseId>,
+    by_name: HashMap<String, DatabaseId, foldhash::fast::RandomState>,
 }
 
 impl Names {

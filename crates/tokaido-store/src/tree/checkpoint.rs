@@ -53,6 +53,8 @@ struct State {
     job: Option<Job>,
     /// Why the last attempt at the job failed.
     failure: Option<String>,
+    /// Whether anybody has ever waited for something.
+    is_watched: bool,
 }
 
 impl Signal {
@@ -66,6 +68,7 @@ impl Signal {
     /// Waits until the job is done. Gives up if it cannot be done, or nobody is left to do it.
     pub(super) fn wait_for_checkpoint(&self) -> Result<(), WriteError> {
         let mut state = lock(&self.state);
+        state.is_watched = true;
         while state.job.is_some() {
             self.check_open()?;
             if let Some(why) = &state.failure {
@@ -88,9 +91,12 @@ impl Signal {
     }
 
     fn stop(&self) {
-        let _state = lock(&self.state);
+        let state = lock(&self.state);
         self.is_stopping.store(true, Ordering::Release);
-        self.changed.notify_all();
+        // Many lives of a store have nobody who waits, and this is a call to the system.
+        if state.is_watched {
+            self.changed.notify_all();
+        }
     }
 
     fn finish(&self, job: &Job, result: Result<(), String>) {
@@ -113,6 +119,7 @@ impl Signal {
     /// failed, it waits for `retry`.
     fn next(&self, pause: Option<Duration>, retry: Duration) -> Option<Option<Job>> {
         let mut state = lock(&self.state);
+        state.is_watched = true;
         loop {
             if self.is_stopping.load(Ordering::Acquire) {
                 return None;

@@ -15,15 +15,12 @@ use crate::{OpenError, WriteError};
 
 use super::{
     Options,
-    base::{DATA_FILE, copy_still},
+    base::{COPY_FILE, DATA_FILE, copy_still, remove_copy},
     check::{CheckError, CheckReport, SurveyError, check, survey_base},
     files,
     lock::{self, LockError, StoreLock},
     open,
 };
-
-/// The copy, until it takes the place of the file.
-const COPY_FILE: &str = "data.mdb.compact";
 
 /// Room that is left on the disk beside the copy, in bytes.
 const ROOM_LEFT_MIN: u64 = 1 << 20;
@@ -111,14 +108,6 @@ fn data_bytes(directory: &Path) -> Result<u64, CompactError> {
     Ok(metadata.len())
 }
 
-/// Removes what an interrupted compaction has left. The caller has the store's lock.
-pub(super) fn remove_leftovers(directory: &Path) -> io::Result<()> {
-    match fs::remove_file(directory.join(COPY_FILE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 /// A compaction, step by step.
 struct Compaction<'d> {
     directory: &'d Path,
@@ -138,7 +127,8 @@ impl<'d> Compaction<'d> {
             LockError::Held => CompactError::InUse { directory: owned() },
             LockError::Io(error) => io(error),
         })?;
-        remove_leftovers(directory).map_err(io)?;
+        remove_copy(directory).map_err(io)?;
+        lock.seal.break_open().map_err(io)?;
         Ok(Self { directory, _lock: lock, _base: base })
     }
 
@@ -251,7 +241,7 @@ mod tests {
         // In the middle of the copy.
         fs::write(path.join(COPY_FILE), [7; 5000]).unwrap();
         assert_eq!(records_after_a_kill(path), RECORDS as u64);
-        remove_leftovers(path).unwrap();
+        remove_copy(path).unwrap();
         compaction.copy().unwrap();
         assert_eq!(records_after_a_kill(path), RECORDS as u64);
         compaction.replace().unwrap();

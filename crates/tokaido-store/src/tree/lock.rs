@@ -8,24 +8,22 @@
 //! The system gives the locks back when a process ends, however it ends.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{File, TryLockError},
     io,
     os::unix::fs::MetadataExt,
     path::Path,
-    sync::Mutex,
+    sync::{Arc, Mutex},
 };
 
-use super::shared;
+use super::{seal::SealFile, shared};
 
-/// The file that the process which has the store keeps locked.
+/// The file that the process which has the store keeps locked. It holds the seal.
 pub(super) const LOCK_FILE: &str = "tokaido.lock";
 
-/// The directories whose LMDB environment this process has open, by device and inode. LMDB's own
-/// locks belong to the process and not to the handle: were one opened a second time, closing that
-/// handle would take the locks from under the first one.
-static OPEN_HERE: Mutex<Vec<FileId>> = Mutex::new(Vec::new());
-
-type FileId = (u64, u64);
+/// The files of the locks of those stores whose LMDB environment this process may have open. LMDB's
+/// own locks belong to the process and not to the handle: were one opened a second time, closing
+/// that handle would take the locks from under the first one.
+static OPEN_HERE: Mutex<Vec<Arc<File>>> = Mutex::new(Vec::new());
 
 /// A lock was not given.
 #[derive(Debug)]
@@ -50,46 +48,72 @@ impl From<TryLockError> for LockError {
     }
 }
 
-/// The right of this process to open the LMDB environment of a directory, until it is dropped.
+/// The right of this process to open the LMDB environment of a store, until it is dropped.
 pub(super) struct OpenHere {
-    id: FileId,
+    file: Arc<File>,
 }
 
 impl OpenHere {
-    /// Takes it, unless somebody in this process has it.
+    /// Takes it for the store of a directory, unless somebody in this process has it. Makes the
+    /// file of its lock if there is none.
     pub(super) fn take(directory: &Path) -> Result<Self, LockError> {
-        let metadata = fs::metadata(directory)?;
-        let id = (metadata.dev(), metadata.ino());
+        let path = directory.join(LOCK_FILE);
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => create(&path)?,
+            file => file?,
+        };
+        Self::take_by(Arc::new(file))
+    }
+
+    /// As [`take`](Self::take), for the store whose lock is in `file`.
+    fn take_by(file: Arc<File>) -> Result<Self, LockError> {
         let mut open = shared::lock(&OPEN_HERE);
-        if open.contains(&id) {
-            return Err(LockError::Held);
+        // Usually nobody else is there to be compared with.
+        if !open.is_empty() {
+            let id = |file: &File| file.metadata().map(|file| (file.dev(), file.ino()));
+            let own = id(&file)?;
+            for other in &*open {
+                if id(other)? == own {
+                    return Err(LockError::Held);
+                }
+            }
         }
-        open.push(id);
-        Ok(Self { id })
+        open.push(Arc::clone(&file));
+        Ok(Self { file })
     }
 }
 
 impl Drop for OpenHere {
     fn drop(&mut self) {
-        shared::lock(&OPEN_HERE).retain(|id| *id != self.id);
+        shared::lock(&OPEN_HERE).retain(|file| !Arc::ptr_eq(file, &self.file));
     }
 }
 
 /// The right to write to a store, until it is dropped.
 pub(super) struct StoreLock {
     _open: OpenHere,
-    _file: File,
+    /// In the file that is locked.
+    pub(super) seal: SealFile,
 }
 
 impl StoreLock {
     /// Takes the store of `directory`, which is there; makes the lock's file.
     pub(super) fn take(directory: &Path) -> Result<Self, LockError> {
-        let open = OpenHere::take(directory)?;
         let path = directory.join(LOCK_FILE);
-        let file = File::options().create(true).write(true).truncate(false).open(path)?;
+        let file = match File::options().read(true).write(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => create(&path)?,
+            file => file?,
+        };
         file.try_lock()?;
-        Ok(Self { _open: open, _file: file })
+        let file = Arc::new(file);
+        let open = OpenHere::take_by(Arc::clone(&file))?;
+        Ok(Self { _open: open, seal: SealFile::new(file)? })
     }
+}
+
+/// Opens the file of a lock, and makes it if nobody was faster.
+fn create(path: &Path) -> io::Result<File> {
+    File::options().create(true).read(true).write(true).truncate(false).open(path)
 }
 
 /// Keeps everybody from opening the store to write, until it is dropped. Changes no file.

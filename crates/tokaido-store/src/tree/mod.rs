@@ -27,6 +27,7 @@ mod open;
 mod options;
 mod prefetch;
 mod salvage;
+mod seal;
 mod shared;
 mod snapshot;
 mod store;

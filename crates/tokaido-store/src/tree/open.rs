@@ -1,4 +1,4 @@
-//! Opening a store: the lock, the base, the log, the databases.
+//! Opening a store: the lock, the base, the log, the databases; or the seal in place of the log.
 
 use std::{hash::BuildHasher, io, path::Path, sync::Arc};
 
@@ -8,14 +8,14 @@ use super::{
     DirectoryStorage, LogStorage, Options, SyncMode, TreeStore,
     accounts::{Accounts, Changes},
     base::{
-        Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION, LmdbError,
-        format::NO_TREE,
+        Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION, format::NO_TREE,
     },
-    catalog::{self, EXPIRY_TREE, FIRST_TREE, Names, read_catalog},
-    checkpoint, compact, expiry, files,
+    catalog::{self, CatalogEntry, EXPIRY_TREE, FIRST_TREE, Names, TreeMap, read_catalog},
+    checkpoint, expiry, files,
     lock::{LOCK_FILE, LockError, StoreLock},
     log::{LogEnd, LogPlace, Operation, Recovered, RecoveryError, operations, recover},
     memtable::Memtable,
+    seal::Seal,
     shared::{Parts, Shared, Tables},
     view::View,
     writer::Seat,
@@ -31,31 +31,41 @@ pub fn exists(directory: &Path) -> bool {
 ///
 /// The time it takes does not depend on what the store holds, but on the log since the last
 /// checkpoint, which [`Options::memtable_bytes`] bounds. Closing the store, which is dropping it,
-/// leaves little of it.
+/// leaves little of it. If it leaves nothing the store is sealed, and then neither is the log looked
+/// at nor LMDB opened until somebody needs it: to open such a store and get a record takes about ten
+/// calls to the system.
 ///
 /// # Errors
 /// See [`OpenError`].
 pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> {
-    let opening = Opening { directory };
-    files::create_directories(directory).map_err(|error| opening.io(error))?;
-    let lock = opening.lock()?;
-    compact::remove_leftovers(directory).map_err(|error| opening.io(error))?;
-    let (base, contents) = opening.base(&options)?;
-    let storage = match &options.log {
-        Some(storage) => Arc::clone(storage),
-        None => Arc::new(DirectoryStorage::new(directory).map_err(|error| opening.io(error))?),
+    let opening = Opening { directory, options };
+    let mut lock = opening.lock()?;
+    let found = match opening.find_sealed(&mut lock)? {
+        Some(found) => found,
+        None => opening.find(&lock)?,
     };
-    let base = Arc::new(base);
-    let shared = opening.recover(base, contents, storage, options, lock)?;
-    let shared = Arc::new(shared);
+    let shared = Arc::new(opening.share(found, lock)?);
     if let SyncMode::Interval(_) = shared.options.sync {
-        checkpoint::start_keeper(&shared).map_err(|error| opening.io(error))?;
+        checkpoint::start_keeper(&shared)
+            .map_err(|source| OpenError::Io { directory: directory.to_owned(), source })?;
     }
     Ok(TreeStore::new(shared))
 }
 
 struct Opening<'d> {
     directory: &'d Path,
+    options: Options,
+}
+
+/// What an opening has found.
+struct Found {
+    base: Arc<Base>,
+    contents: BaseContents,
+    storage: Arc<dyn LogStorage>,
+    recovered: Recovered,
+    replay: Replay,
+    /// If it is known already.
+    databases: Option<Vec<CatalogEntry>>,
 }
 
 impl Opening<'_> {
@@ -63,10 +73,15 @@ impl Opening<'_> {
         OpenError::Io { directory: self.directory.to_owned(), source }
     }
 
-    fn lmdb(&self, error: LmdbError) -> OpenError {
-        match error.system() {
-            Some(code) => self.io(io::Error::from_raw_os_error(code)),
-            None => self.damaged(&error),
+    fn base_error(&self, error: BaseOpenError) -> OpenError {
+        match error {
+            BaseOpenError::Lmdb(error) => match error.system() {
+                Some(code) => self.io(io::Error::from_raw_os_error(code)),
+                None => self.damaged(&error),
+            },
+            BaseOpenError::Io(error) => self.io(error),
+            BaseOpenError::Version(found) => self.version(found),
+            BaseOpenError::Damaged(what) => self.damaged(&what),
         }
     }
 
@@ -79,58 +94,96 @@ impl Opening<'_> {
         OpenError::Version { directory, found, known: FORMAT_VERSION }
     }
 
+    /// Locks the directory, which is made if it is not there.
     fn lock(&self) -> Result<StoreLock, OpenError> {
-        StoreLock::take(self.directory).map_err(|error| match error {
+        let locked = match StoreLock::take(self.directory) {
+            Err(LockError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                files::create_directories(self.directory).map_err(|error| self.io(error))?;
+                StoreLock::take(self.directory)
+            }
+            locked => locked,
+        };
+        locked.map_err(|error| match error {
             LockError::Held => OpenError::Locked { directory: self.directory.to_owned() },
             LockError::Io(error) => self.io(error),
         })
     }
 
-    fn base(&self, options: &Options) -> Result<(Base, BaseContents), OpenError> {
-        let options = BaseOptions { size_max: options.size_max, views_max: options.snapshots_max };
-        // A random number, as hash seeds are: it tells the files of stores apart.
-        let new_store = foldhash::quality::RandomState::default().hash_one(self.directory);
-        Base::open(self.directory, &options, new_store).map_err(|error| match error {
-            BaseOpenError::Lmdb(error) => self.lmdb(error),
-            BaseOpenError::Io(error) => self.io(error),
-            BaseOpenError::Version(found) => self.version(found),
-            BaseOpenError::Damaged(what) => self.damaged(&what),
-        })
+    fn base_options(&self) -> BaseOptions {
+        BaseOptions { size_max: self.options.size_max, views_max: self.options.snapshots_max }
     }
 
-    /// Reads the log into a memtable.
-    fn recover(
-        &self,
-        base: Arc<Base>,
-        contents: BaseContents,
-        storage: Arc<dyn LogStorage>,
-        options: Options,
-        lock: StoreLock,
-    ) -> Result<Shared, OpenError> {
+    fn storage(&self) -> Result<Arc<dyn LogStorage>, OpenError> {
+        match &self.options.log {
+            Some(storage) => Ok(Arc::clone(storage)),
+            None => {
+                Ok(Arc::new(DirectoryStorage::new(self.directory).map_err(|error| self.io(error))?))
+            }
+        }
+    }
+
+    /// Finds what a seal tells of, if there is one and it is of the commit that the base is at. That
+    /// the log is as it says is looked at before something is written.
+    fn find_sealed(&self, lock: &mut StoreLock) -> Result<Option<Found>, OpenError> {
+        let Some(Seal { base: directory, segment, databases }) = lock.seal.take_found() else {
+            return Ok(None);
+        };
+        let base = Base::open_pages(self.directory, self.base_options(), &directory);
+        let Some(base) = base else { return Ok(None) };
+        let storage: Arc<dyn LogStorage> = match (&self.options.log, segment) {
+            // Where there is a segment, there is the folder for it.
+            (None, Some(_)) => Arc::new(DirectoryStorage::existing(self.directory)),
+            _ => self.storage()?,
+        };
+        let recovered = Recovered::of_empty_log(segment, directory.sequence);
+        let contents = BaseContents::from(&directory);
+        let replay = Replay::new(&contents);
+        let base = Arc::new(base);
+        Ok(Some(Found { base, contents, storage, recovered, replay, databases: Some(databases) }))
+    }
+
+    /// Opens the base, and reads the log into a memtable.
+    fn find(&self, lock: &StoreLock) -> Result<Found, OpenError> {
+        // One that does not fit must not do so later.
+        lock.seal.break_open().map_err(|error| self.io(error))?;
+        // A random number, as hash seeds are: it tells the files of stores apart.
+        let new_store = || foldhash::quality::RandomState::default().hash_one(self.directory);
+        let opened = Base::open(self.directory, self.base_options(), new_store);
+        let (base, contents) = opened.map_err(|error| self.base_error(error))?;
+        let storage = self.storage()?;
         let mut replay = Replay::new(&contents);
         let recovered = recover(&*storage, base.store(), contents.sequence, |sequence, bytes| {
             replay.transaction(sequence, bytes)
         });
         let recovered = recovered.map_err(|error| match error {
             RecoveryError::Io(error) => self.io(error),
-            RecoveryError::Damaged(what) => self.damaged(&what),
+            RecoveryError::Damaged(damage) => self.damaged(&damage),
             RecoveryError::Version(found) => self.version(found),
         })?;
+        let base = Arc::new(base);
+        Ok(Found { base, contents, storage, recovered, replay, databases: None })
+    }
+
+    /// Makes the store of what was found.
+    fn share(self, found: Found, lock: StoreLock) -> Result<Shared, OpenError> {
+        let Found { base, contents, storage, recovered, replay, databases } = found;
         let Replay { memtable, changes, next_tree } = replay;
         let active = Arc::clone(memtable.table());
         let tables = Arc::new(Tables { active: Arc::clone(&active), frozen: None });
-        let (log, durable) = self.settle(&base, &contents, &*storage, &options, &recovered)?;
-        let entries = self.catalog(&base, &tables)?;
+        let (log, durable) = self.settle(&base, &contents, &*storage, &recovered)?;
+        let entries = databases.map_or_else(|| self.catalog(&base, &tables), Ok)?;
         let next_tree = entries.iter().map(|entry| entry.tree + 1).fold(next_tree, u32::max);
         let sequence = recovered.last_sequence;
         let seat = Seat { memtable, log, sequence, next_tree, trees: None };
         let accounts = Accounts::new(contents, active, changes);
-        let names = Names::new(&entries);
+        let (names, trees) = (Names::new(&entries), TreeMap::of(&entries));
         let directory = self.directory.to_owned();
+        let options = self.options;
         Ok(Shared::new(Parts {
             base,
             options,
             names,
+            trees,
             storage,
             tables,
             accounts,
@@ -149,21 +202,20 @@ impl Opening<'_> {
         base: &Base,
         contents: &BaseContents,
         storage: &dyn LogStorage,
-        options: &Options,
         recovered: &Recovered,
     ) -> Result<(LogEnd, u64), OpenError> {
         let place = LogPlace { directory: self.directory, storage, store: base.store() };
-        let mut log = LogEnd::of(recovered, options.log_growth_bytes);
+        let mut log = LogEnd::of(recovered, self.options.log_growth_bytes);
         let last = recovered.last_sequence;
         if last == contents.sequence && recovered.bytes > 0 {
             // A checkpoint was interrupted before it removed the log. The power may bring back
             // what is removed now, so it has to be sound.
             log.settle(place).map_err(|error| self.io(error.into()))?;
-            base.make_durable(last).map_err(|error| self.lmdb(error))?;
+            base.make_durable(last).map_err(|error| self.base_error(error))?;
             checkpoint::remove_segments(self.directory, storage, recovered.next_segment);
             return Ok((log.without_segments(), last));
         }
-        if options.sync == SyncMode::Os {
+        if self.options.sync == SyncMode::Os {
             // Nobody was promised more than the system keeps; a checkpoint makes it durable.
             return Ok((log, recovered.durable_sequence));
         }
@@ -175,9 +227,9 @@ impl Opening<'_> {
         &self,
         base: &Arc<Base>,
         tables: &Arc<Tables>,
-    ) -> Result<Vec<catalog::CatalogEntry>, OpenError> {
+    ) -> Result<Vec<CatalogEntry>, OpenError> {
         let read = || {
-            let mut base = BaseView::new(Arc::clone(base))?;
+            let mut base = BaseView::new(Arc::clone(base));
             base.renew()?;
             read_catalog(&View::new(Arc::clone(tables), base, u64::MAX))
         };

@@ -1,6 +1,7 @@
 //! What snapshots, the writer and the checkpoint share.
 
 use std::{
+    io,
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
@@ -14,14 +15,15 @@ use crate::{Clock, ReadError, WriteError};
 use super::{
     LogFile, LogStorage,
     accounts::Accounts,
-    base::{Base, BaseView},
-    catalog::Names,
+    base::{Base, BaseView, PageDirectory},
+    catalog::{Names, TreeMap, read_catalog},
     checkpoint::Signal,
     files,
     lock::StoreLock,
     log::LogPlace,
     memtable::Memtable,
     options::Options,
+    seal::Seal,
     usage::Memtables,
     view::View,
     writer::Seat,
@@ -52,6 +54,9 @@ pub(super) struct Shared {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) options: Options,
     pub(super) names: Names,
+    /// The trees of the databases as of the transaction that opening has found last.
+    found_trees: TreeMap,
+    found: u64,
     pub(super) storage: Arc<dyn LogStorage>,
     tables: RwLock<Arc<Tables>>,
     pub(super) memtables: Mutex<Memtables>,
@@ -75,7 +80,7 @@ pub(super) struct Shared {
     poison: Mutex<Option<String>>,
     pub(super) directory: PathBuf,
     /// Locked, so that no other process opens the directory; unlocked when closed.
-    _lock: StoreLock,
+    lock: StoreLock,
 }
 
 /// What opening a store has found and made.
@@ -83,6 +88,7 @@ pub(super) struct Parts {
     pub(super) base: Arc<Base>,
     pub(super) options: Options,
     pub(super) names: Names,
+    pub(super) trees: TreeMap,
     pub(super) storage: Arc<dyn LogStorage>,
     pub(super) tables: Arc<Tables>,
     pub(super) accounts: Accounts,
@@ -109,6 +115,8 @@ impl Shared {
             clock: Arc::clone(&parts.options.clock),
             options: parts.options,
             names: parts.names,
+            found_trees: parts.trees,
+            found: sequence,
             storage: parts.storage,
             memtables: Mutex::new(Memtables::new(&parts.tables.active)),
             tables: RwLock::new(parts.tables),
@@ -123,7 +131,7 @@ impl Shared {
             seat: Mutex::new(Some(parts.seat)),
             poison: Mutex::new(None),
             directory: parts.directory,
-            _lock: parts.lock,
+            lock: parts.lock,
         }
     }
 
@@ -152,6 +160,11 @@ impl Shared {
         self.published.store(sequence, Ordering::SeqCst);
     }
 
+    /// The trees of the databases, if they are as they were when the store was opened.
+    pub(super) fn found_trees(&self) -> Option<&TreeMap> {
+        (self.catalog_changed() == self.found).then_some(&self.found_trees)
+    }
+
     pub(super) fn catalog_changed(&self) -> u64 {
         self.catalog_changed.load(Ordering::SeqCst)
     }
@@ -159,7 +172,7 @@ impl Shared {
     /// A new view of the tables and the base as they are now, which sees versions up to
     /// `sequence`.
     pub(super) fn view(&self, sequence: u64) -> Result<View, ReadError> {
-        let mut base = BaseView::new(Arc::clone(&self.base))?;
+        let mut base = BaseView::new(Arc::clone(&self.base));
         let Present { tables, .. } = self.renew(&mut base)?;
         Ok(View::new(tables, base, sequence))
     }
@@ -201,6 +214,33 @@ impl Shared {
         }
     }
 
+    /// To be called before anything is written to the base or the log: opens LMDB, so that whoever
+    /// writes learns early if it cannot be opened, and breaks the seal.
+    pub(super) fn prepare_to_write(&self) -> Result<(), WriteError> {
+        self.base.open_lmdb().map_err(ReadError::from)?;
+        if !self.lock.seal.is_sealed() {
+            return Ok(());
+        }
+        let is_sound = match &*lock(&self.seat) {
+            Some(seat) => seat.log.is_empty_in(&*self.storage),
+            None => return Err(WriteError::WriterBusy),
+        };
+        let broken = self.lock.seal.break_open();
+        match broken.and(is_sound) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.poisoned(
+                "a program that knows nothing of its seal has written to the log of this store",
+            )),
+            Err(error) => Err(self.poisoned(&format!("its seal could not be broken: {error}"))),
+        }
+    }
+
+    /// Refuses this write, and all that follow.
+    fn poisoned(&self, why: &str) -> WriteError {
+        self.poison(why);
+        WriteError::Poisoned { why: why.to_owned() }
+    }
+
     pub(super) fn take_seat(&self) -> Option<Seat> {
         lock(&self.seat).take()
     }
@@ -230,7 +270,24 @@ impl Shared {
         let closed = seat.log.close(self.log_place(), is_durable.then_some(seat.sequence));
         if let Err(error) = closed {
             tracing::warn!(%error, "the log could not be closed; opening it will take longer");
+        } else if let Err(error) = self.seal(seat) {
+            tracing::warn!(%error, "the store could not be sealed; opening it will take longer");
         }
+    }
+
+    /// Seals the store, if the base holds everything.
+    fn seal(&self, seat: &Seat) -> io::Result<()> {
+        // Without LMDB nothing was written, and it is sealed as it was.
+        let Some(segment) = seat.log.empty_segment().filter(|_| self.base.is_lmdb_open()) else {
+            return Ok(());
+        };
+        let Some(base) = PageDirectory::read(&self.directory) else { return Ok(()) };
+        if base.sequence == seat.sequence && base.store == self.base.store() {
+            let databases = self.view(u64::MAX).and_then(|view| read_catalog(&view));
+            let databases = databases.map_err(io::Error::other)?;
+            self.lock.seal.set(&Seal { base, segment, databases })?;
+        }
+        Ok(())
     }
 
     pub(super) fn is_disk_full(&self) -> bool {

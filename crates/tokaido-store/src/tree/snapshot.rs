@@ -59,7 +59,7 @@ impl TreeSnapshot {
         self.now_ms = self.shared.clock.now_ms();
         let mut base = match self.spare.take() {
             Some(base) => base,
-            None => BaseView::new(Arc::clone(&self.shared.base))?,
+            None => BaseView::new(Arc::clone(&self.shared.base)),
         };
         let Present { tables, tables_version, sequence } = self.shared.renew(&mut base)?;
         self.tables_version = tables_version;
@@ -72,7 +72,10 @@ impl TreeSnapshot {
         let changed = self.shared.catalog_changed();
         if self.trees_read_at.is_none_or(|read_at| read_at < changed) {
             self.trees_read_at = None;
-            self.trees = TreeMap::read(view)?;
+            self.trees = match self.shared.found_trees() {
+                Some(trees) => trees.clone(),
+                None => TreeMap::read(view)?,
+            };
             self.trees_read_at = Some(view.sequence());
         }
         Ok(())

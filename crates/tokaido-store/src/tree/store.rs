@@ -67,6 +67,7 @@ impl TreeStore {
 
     fn tree_writer(&self) -> Result<TreeWriter, WriteError> {
         self.shared.check_poison()?;
+        self.shared.prepare_to_write()?;
         let mut seat = self.shared.take_seat().ok_or(WriteError::WriterBusy)?;
         let tables_version = self.shared.tables_version();
         let trees = seat.trees.take();

@@ -10,7 +10,7 @@ use std::{
 use crate::{Direction, ReadError, limits};
 
 use super::{
-    base::{BaseScan, BaseView},
+    base::{BaseView, LmdbScan},
     memtable::{Memtable, Node, Seen},
     shared::Tables,
 };
@@ -92,7 +92,7 @@ impl Hint {
 
 /// The rest of a scan of which only the base has more.
 fn scan_base<'v>(
-    scan: &mut BaseScan<'v>,
+    scan: &mut LmdbScan<'v>,
     mut next: Option<Stored<'v>>,
     mut visit: impl FnMut(Stored<'v>) -> Result<ControlFlow<()>, ReadError>,
 ) -> Result<(), ReadError> {
@@ -162,6 +162,14 @@ impl View {
             Some(seen) => Ok(seen.record()),
             None => self.base.find(tree, key),
         }
+    }
+
+    /// What the memtables say of a key, if they say anything: its stored record, or that it was
+    /// deleted.
+    pub(super) fn find_written(&self, tree: u32, key: &[u8]) -> Option<Option<&[u8]>> {
+        let mut tables = self.tables.each();
+        let seen = tables.find_map(|table| table.find(tree, key)?.see(self.sequence));
+        seen.map(Seen::record)
     }
 
     /// Shows `visit` the entries from `from` on, until it breaks off.

@@ -8,13 +8,16 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Bound,
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
-use tokaido_store::{CommitError, OpenError, Store, WriteError, Writer, tree::SyncMode};
+use tokaido_store::{
+    CommitError, Direction, OpenError, ReadError, Store, WriteError, Writer, tree::SyncMode,
+};
 
 use crate::{
     fate::Fate,
@@ -60,26 +63,51 @@ fn every_sync_may_fail() {
     every_call_fails("sync");
 }
 
-/// Runs children until there is no call left to fail: on a new store, then on one that is there.
+/// What a child finds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// Nothing.
+    New,
+    /// A store with something in its log.
+    Written,
+    /// A store that is sealed, since it has nothing there.
+    Sealed,
+}
+
+/// Runs children until there is no call left to fail, from each start.
 fn every_call_fails(name: &'static str) {
     let calls = Mutex::new(BTreeMap::<String, usize>::new());
-    for is_new in [true, false] {
-        run_children(name, is_new, &calls);
+    for start in [Start::New, Start::Written, Start::Sealed] {
+        run_children(name, start, &calls);
     }
     let calls = calls.into_inner().unwrap();
     println!("{name}: {} calls failed: {calls:?}", calls.values().sum::<usize>());
     let expected: &[&str] = match name {
-        "sync" => &["sync log/", "sync data.mdb", "sync log", "sync base.new/data.mdb"],
+        "sync" => &[
+            "sync log/",
+            "sync data.mdb",
+            "sync log",
+            "sync base.new/data.mdb",
+            "sync tokaido.lock",
+        ],
         "closed" => &["open log", "open data.mdb"],
-        "broken" => &["open log/", "write data.mdb", "write log/", "sync data.mdb", "remove log/"],
-        _ => &["open log/", "write data.mdb", "write log/", "mkdir log"],
+        "broken" => &[
+            "open log/",
+            "write data.mdb",
+            "write log/",
+            "write tokaido.lock",
+            "sync data.mdb",
+            "sync tokaido.lock",
+            "remove log/",
+        ],
+        _ => &["open log/", "write data.mdb", "write log/", "mkdir log", "write tokaido.lock"],
     };
     for what in expected {
         assert!(calls.keys().any(|call| call.starts_with(what)), "{what} never failed");
     }
 }
 
-fn run_children(name: &'static str, is_new: bool, calls: &Mutex<BTreeMap<String, usize>>) {
+fn run_children(name: &'static str, start: Start, calls: &Mutex<BTreeMap<String, usize>>) {
     let next = AtomicUsize::new(1);
     std::thread::scope(|scope| {
         for _ in 0..CHILDREN {
@@ -87,7 +115,7 @@ fn run_children(name: &'static str, is_new: bool, calls: &Mutex<BTreeMap<String,
                 loop {
                     let nth = next.fetch_add(1, Ordering::SeqCst);
                     assert!(nth < CALLS_MAX, "the calls never end");
-                    let Some(call) = fails_at(Fault { name, nth }, is_new) else { break };
+                    let Some(call) = fails_at(Fault { name, nth }, start) else { break };
                     *calls.lock().unwrap().entry(call).or_default() += 1;
                 }
             });
@@ -96,10 +124,11 @@ fn run_children(name: &'static str, is_new: bool, calls: &Mutex<BTreeMap<String,
 }
 
 /// Gives the call that was the first to fail, its numbers left out; `None` if there was none.
-fn fails_at(fault: Fault, is_new: bool) -> Option<String> {
+fn fails_at(fault: Fault, start: Start) -> Option<String> {
     let scene = Scene::new();
-    if !is_new {
-        let output = scene.run("faults::a_process_that_meets_faults", "unharmed", None);
+    if start != Start::New {
+        let task = if start == Start::Sealed { SEALS } else { "unharmed" };
+        let output = scene.run("faults::a_process_that_meets_faults", task, None);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let output = scene.run("faults::a_process_that_meets_faults", "harmed", Some(fault));
@@ -135,6 +164,9 @@ fn fails_at(fault: Fault, is_new: bool) -> Option<String> {
     call.map(|call| call.chars().filter(|c| !c.is_ascii_digit()).collect())
 }
 
+/// The task of a child that leaves nothing in the log.
+const SEALS: &str = "seals";
+
 /// The child: opens the store and writes, whatever happens; when something has happened the disk is
 /// mended, and it goes on.
 #[test]
@@ -148,6 +180,11 @@ fn a_process_that_meets_faults() {
             stage.open(SyncMode::Always).unwrap()
         }
     };
+    // Of a sealed store the rest is opened now.
+    if let Err(error) = read_something(&store) {
+        assert!(error.to_string().contains("error"), "{error}");
+        stage.mend();
+    }
     let found = Ledger::new(SEED).check(&store);
     stage.acknowledge(found);
     let mut ledger = Ledger::up_to(SEED, found);
@@ -175,6 +212,14 @@ fn a_process_that_meets_faults() {
     stage.acknowledge(found);
     ledger = Ledger::up_to(SEED, found);
     ledger::run(&store, &mut ledger, &mut Random::new(found), 2, |last| stage.acknowledge(last));
+    if stage.task[0] == SEALS {
+        store.checkpoint().unwrap();
+    }
+}
+
+fn read_something(store: &dyn Store) -> Result<(), ReadError> {
+    let main = store.database("main").unwrap();
+    store.snapshot()?.seek(main, Bound::Unbounded, Direction::Forward).map(drop)
 }
 
 /// What a failure leaves behind.
@@ -190,7 +235,10 @@ enum Harm {
 fn write(store: &dyn Store, ledger: &mut Ledger, stage: &Stage) -> Option<Harm> {
     let databases = Databases::of(store);
     let mut held = store.snapshot().unwrap();
-    let mut writer = store.writer().unwrap();
+    let mut writer = match store.writer() {
+        Ok(writer) => writer,
+        Err(error) => return Some(harm_of_write(&error)),
+    };
     let mut random = Random::new(SEED);
     for _ in 0..GROUPS {
         let before = ledger.last();

@@ -10,6 +10,7 @@ mod lives;
 mod power_loss;
 mod preload;
 mod random;
+mod seals;
 mod store;
 mod upkeep;
 mod upkeep_faults;

@@ -112,8 +112,12 @@ impl Stage {
 
     /// Opens the store.
     pub(crate) fn open(&self, sync: SyncMode) -> Result<TreeStore, OpenError> {
+        self.open_with(&options(sync))
+    }
+
+    pub(crate) fn open_with(&self, options: &tree::Options) -> Result<TreeStore, OpenError> {
         self.note(OPENING, 0);
-        open(&self.store(), &options(sync))
+        open(&self.store(), options)
     }
 
     /// The directory of the scene.

@@ -4,4 +4,5 @@ mod concurrency;
 mod limits;
 mod model;
 mod options;
+mod sealed;
 mod support;

@@ -63,6 +63,12 @@ impl TreeEngine {
         Self::with(tree::Options { memtable_bytes: 0, ..options })
     }
 
+    /// Every closing leaves nothing in the log, and so seals the store.
+    pub(crate) fn sealing(clock: Arc<TestClock>) -> Self {
+        let options = tree::Options { clock, size_max: 1 << 30, ..tree::Options::default() };
+        Self::with(tree::Options { log_left_bytes_max: 0, ..options })
+    }
+
     fn with(options: tree::Options) -> Self {
         let directory = fast_directory();
         let store = Some(Arc::new(tree::open(directory.path(), options.clone()).unwrap()));

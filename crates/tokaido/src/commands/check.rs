@@ -167,6 +167,7 @@ fn finding_as_json(finding: &Finding) -> Value {
             json!({ "kind": "expiry", "tree": tree, "key": key.escape_ascii().to_string() })
         }
         Finding::Pages { .. } => json!({ "kind": "pages" }),
+        Finding::Seal { .. } => json!({ "kind": "seal" }),
         Finding::Directory { .. } => json!({ "kind": "directory" }),
         // Of a kind that the store has come to know; the message tells.
         _ => json!({ "kind": "other" }),

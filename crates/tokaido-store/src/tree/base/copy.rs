@@ -4,17 +4,33 @@
 //! transaction of its own. So a copy is as small as it can be, and whoever writes goes on; what is
 //! written meanwhile needs new pages, since the old ones are still being read.
 
-use std::{fs::File, path::Path};
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+};
 
 use super::{
+    contents::BaseOpenError,
+    handle::Base,
     lmdb::{Environment, LmdbError},
-    open::Base,
 };
+
+/// The copy that a compaction makes, until it takes the place of the file.
+pub(in crate::tree) const COPY_FILE: &str = "data.mdb.compact";
+
+/// Removes what an interrupted compaction has left. The caller has the store's lock.
+pub(in crate::tree) fn remove_copy(directory: &Path) -> io::Result<()> {
+    match fs::remove_file(directory.join(COPY_FILE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
 
 impl Base {
     /// Writes what is committed now to `file`, without syncing it.
-    pub(in crate::tree) fn copy(&self, file: &File) -> Result<(), LmdbError> {
-        self.environment.copy(file)
+    pub(in crate::tree) fn copy(&self, file: &File) -> Result<(), BaseOpenError> {
+        Ok(self.lmdb()?.environment.copy(file)?)
     }
 }
 

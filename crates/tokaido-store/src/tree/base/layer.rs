@@ -8,17 +8,19 @@ use std::{
 use crate::{ReadError, record};
 
 use super::{
+    contents::{BaseContents, BaseOpenError},
     format::{self, TreeEntry},
+    handle::Base,
     lmdb::{Dbi, Insert, LmdbError, WriteTxn},
+    lmdb_base::{self, LmdbBase},
     long_key,
-    open::{self, Base, BaseContents, BaseOpenError},
 };
 
 /// A checkpoint under way. Dropped without [`commit`](Self::commit), it changes nothing.
 pub(in crate::tree) struct Layer {
     /// Before `base`, which closes the environment if it is the last to go.
     txn: WriteTxn,
-    base: Arc<Base>,
+    base: Arc<LmdbBase>,
     trees: HashMap<u32, TreeEntry>,
     slots: Vec<Dbi>,
     slots_known: usize,
@@ -33,6 +35,17 @@ pub(in crate::tree) enum LayerError {
     Read(#[from] ReadError),
     #[error("the base is damaged: {0}")]
     Damaged(&'static str),
+}
+
+impl From<BaseOpenError> for LayerError {
+    fn from(error: BaseOpenError) -> Self {
+        match error {
+            BaseOpenError::Lmdb(error) => Self::Lmdb(error),
+            BaseOpenError::Damaged(what) => Self::Damaged(what),
+            BaseOpenError::Version(_) => Self::Damaged("its version has changed"),
+            BaseOpenError::Io(_) => Self::Damaged("it cannot be read"),
+        }
+    }
 }
 
 impl LayerError {
@@ -54,17 +67,12 @@ impl LayerError {
 
 impl Layer {
     pub(in crate::tree) fn begin(base: &Arc<Base>) -> Result<Self, LayerError> {
+        let base = base.lmdb()?;
         // Of backups that were killed: nobody else would ever let go of their pages.
         base.environment.forget_dead_readers()?;
         let mut txn = base.environment.write()?;
-        let trees = open::read_trees(&mut txn, base.directory).map_err(|error| match error {
-            BaseOpenError::Lmdb(error) => LayerError::Lmdb(error),
-            BaseOpenError::Damaged(what) => LayerError::Damaged(what),
-            BaseOpenError::Version(_) => LayerError::Damaged("its version has changed"),
-            BaseOpenError::Io(_) => LayerError::Damaged("it cannot be read"),
-        })?;
+        let trees = lmdb_base::read_trees(&mut txn, base.directory)?.into_iter().collect();
         let slots = base.slots();
-        let trees = trees.into_iter().collect();
         let base = Arc::clone(base);
         Ok(Self { txn, base, trees, slots_known: slots.len(), slots })
     }
@@ -140,7 +148,7 @@ impl Layer {
         let is_there = !bucket.is_empty();
         let bucket = long_key::replace(bucket, key, stored)?;
         if !bucket.is_empty() {
-            open::put(&mut self.txn, dbi, head, &bucket)?;
+            lmdb_base::put(&mut self.txn, dbi, head, &bucket)?;
         } else if is_there {
             self.txn.find(dbi, head)?;
             self.txn.remove(dbi)?;
@@ -185,10 +193,10 @@ impl Layer {
         let directory = self.base.directory;
         for (tree, entry) in &self.trees {
             let key = format::tree_key(*tree);
-            open::put(&mut self.txn, directory, &key, &entry.encode())?;
+            lmdb_base::put(&mut self.txn, directory, &key, &entry.encode())?;
         }
         let bytes = sequence.to_le_bytes();
-        open::put(&mut self.txn, directory, format::SEQUENCE_KEY, &bytes)?;
+        lmdb_base::put(&mut self.txn, directory, format::SEQUENCE_KEY, &bytes)?;
         let Self { txn, base, trees, slots, slots_known } = self;
         txn.commit()?;
         let mut shared = base.slots.write().unwrap_or_else(PoisonError::into_inner);

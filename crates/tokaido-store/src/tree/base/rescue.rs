@@ -9,7 +9,7 @@ use std::{path::PathBuf, sync::Mutex, sync::PoisonError};
 use super::{
     format,
     lmdb::{Environment, EnvironmentOptions, LmdbError, ReadTxn},
-    open::Base,
+    lmdb_base::LmdbBase,
 };
 
 /// What a base is opened from again.
@@ -25,7 +25,7 @@ impl Rescue {
     }
 }
 
-impl Base {
+impl LmdbBase {
     /// Begins a read transaction of what is committed now.
     pub(super) fn read(&self) -> Result<ReadTxn, LmdbError> {
         match self.environment.read() {
@@ -35,7 +35,7 @@ impl Base {
     }
 
     /// Whether nothing can be written to it until it is opened anew.
-    pub(in crate::tree) fn is_given_up(&self) -> bool {
+    pub(super) fn is_given_up(&self) -> bool {
         self.environment.read().is_err_and(LmdbError::is_given_up)
     }
 

@@ -7,10 +7,11 @@ use crate::{
     tree::{
         base::{
             long_key,
-            pages::{Finder, PageFile, PageSet},
+            pages::{Finder, Found, PageFile, PageSet},
         },
         catalog::{self, CATALOG_TREE, CatalogEntry, DATABASE_TREES, EXPIRY_TREE},
         expiry,
+        seal::Seal,
     },
 };
 
@@ -19,6 +20,7 @@ use super::{
     overlay::Overlay,
     records::Place,
     report::{CheckReport, DatabaseReport, Finding},
+    seal,
 };
 
 /// Gets the name of a database, a key and its stored record.
@@ -29,6 +31,8 @@ pub(super) struct Parts {
     pub(super) file: PageFile,
     pub(super) survey: BaseSurvey,
     pub(super) overlay: Overlay,
+    /// The seal, if an opening would believe it.
+    pub(super) seal: Option<Seal>,
 }
 
 impl Parts {
@@ -59,6 +63,8 @@ impl Examination<'_> {
     pub(super) fn run(&mut self, visitor: &mut Visitor<'_>) {
         let (catalog, is_catalog_readable) = self.catalog();
         self.check_names(&catalog);
+        let databases = is_catalog_readable.then_some(&catalog[..]);
+        seal::check(self.parts, databases, &mut self.report);
         let (expiry_entries, is_expiry_readable) = self.walk_expiry();
         let mut are_all_readable = is_catalog_readable && is_expiry_readable;
         let mut expiry = is_expiry_readable.then(|| ExpiryIndex::new(self.parts));
@@ -176,16 +182,14 @@ impl Examination<'_> {
 /// Looks into the expiry index, of base and log together.
 struct ExpiryIndex<'p> {
     parts: &'p Parts,
-    finder: Option<Finder<'p>>,
+    finder: Finder<&'p PageFile>,
     /// How many entries were asked for and are there.
     found: u64,
 }
 
 impl<'p> ExpiryIndex<'p> {
     fn new(parts: &'p Parts) -> Self {
-        let tree = parts.survey.trees.get(&EXPIRY_TREE);
-        let finder = tree.map(|tree| Finder::new(&parts.file, tree.root));
-        Self { parts, finder, found: 0 }
+        Self { parts, finder: Finder::new(&parts.file), found: 0 }
     }
 
     fn has(&mut self, entry: &[u8]) -> bool {
@@ -197,10 +201,15 @@ impl<'p> ExpiryIndex<'p> {
         has
     }
 
-    fn base_has(&mut self, entry: &[u8]) -> bool {
-        let Some(finder) = &mut self.finder else { return false };
+    fn base_has(&self, entry: &[u8]) -> bool {
+        let Some(tree) = self.parts.survey.trees.get(&EXPIRY_TREE) else { return false };
         // The whole tree has been walked over, so nothing of it is damaged.
-        let Ok(Some(stored)) = finder.find(long_key::tree_key(entry)) else { return false };
-        !long_key::is_long(entry) || matches!(long_key::find(&stored, entry), Ok(Some(_)))
+        match self.finder.find(tree.root, long_key::tree_key(entry), usize::MAX) {
+            Ok(Some(Found::Value { bytes, .. })) if long_key::is_long(entry) => {
+                matches!(long_key::find(&bytes, entry), Ok(Some(_)))
+            }
+            Ok(found) => found.is_some(),
+            Err(_) => false,
+        }
     }
 }

@@ -13,6 +13,7 @@ mod overlay;
 mod records;
 mod report;
 mod run;
+mod seal;
 #[cfg(test)]
 mod tests;
 

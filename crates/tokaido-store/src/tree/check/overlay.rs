@@ -18,6 +18,8 @@ use super::report::{CheckReport, Finding};
 /// By tree and key, the stored record, or that there is none.
 #[derive(Default)]
 pub(super) struct Overlay {
+    /// How many transactions they are.
+    pub(super) transactions: u64,
     trees: BTreeMap<u32, Changes>,
 }
 
@@ -64,14 +66,13 @@ pub(super) fn read(
     // Which log belongs to a base that does not say whose it is cannot be known.
     let Some(store) = store else { return Ok(overlay) };
     let mut last = base_sequence;
-    let mut transactions = 0;
     let found = read_log(&storage, store, base_sequence, |sequence, bytes| {
         overlay.apply(bytes)?;
         last = sequence;
-        transactions += 1;
+        overlay.transactions += 1;
         Ok(())
     });
-    report.log.transactions = transactions;
+    report.log.transactions = overlay.transactions;
     match found {
         Ok((recovered, tear)) => {
             report.log.bytes = recovered.bytes;

@@ -62,6 +62,12 @@ pub enum Finding {
         /// Its expiry.
         expires_at_ms: u64,
     },
+    /// The store is sealed, and something else is there than its seal says: an opening would believe
+    /// the seal. Without one it reads what is there, so emptying `tokaido.lock` mends this.
+    Seal {
+        /// What is wrong.
+        what: String,
+    },
     /// Pages that no tree has, and that are not free either; or that are both.
     Pages {
         /// What is wrong, and with how many.
@@ -78,6 +84,9 @@ impl fmt::Display for Finding {
             Self::Page { page, tree, what } => write!(f, "data.mdb, page {page}, {tree}: {what}"),
             Self::Directory { what } => write!(f, "data.mdb: {what}"),
             Self::Pages { what } => write!(f, "data.mdb: {what}"),
+            Self::Seal { what } => {
+                write!(f, "tokaido.lock: {what}; empty this file while nobody has the store")
+            }
             Self::Record { tree, key, what } => write!(f, "{tree}, key {}: {what}", shown(key)),
             Self::Statistics { tree, recorded, counted } => {
                 let (DatabaseStatistics { records: r, key_bytes: k, value_bytes: v }, c) =

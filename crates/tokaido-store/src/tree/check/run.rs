@@ -18,6 +18,7 @@ use super::{
     examination::{Examination, Parts, Visitor},
     overlay,
     report::{CheckError, CheckReport, Finding},
+    seal,
 };
 
 /// Looks at everything in the store of `directory`, and changes nothing. It reads all of the base,
@@ -34,8 +35,8 @@ pub(in crate::tree) fn examine(
     directory: &Path,
     visitor: &mut Visitor<'_>,
 ) -> Result<CheckReport, CheckError> {
-    let _still = keep_still(directory)?;
-    look(directory, visitor)
+    let still = keep_still(directory)?;
+    look(directory, still.as_ref(), visitor)
 }
 
 /// As [`check`]; the store stands still as long as the lock that is given is kept.
@@ -43,7 +44,7 @@ pub(in crate::tree) fn check_held(
     directory: &Path,
 ) -> Result<(CheckReport, Option<File>), CheckError> {
     let still = keep_still(directory)?;
-    Ok((look(directory, &mut |_, _, _| {})?, still))
+    Ok((look(directory, still.as_ref(), &mut |_, _, _| {})?, still))
 }
 
 /// A base of which a survey tells nothing.
@@ -72,7 +73,12 @@ pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<(u64, u64), Surve
     }
 }
 
-fn look(directory: &Path, visitor: &mut Visitor<'_>) -> Result<CheckReport, CheckError> {
+fn look(
+    directory: &Path,
+    lock: Option<&File>,
+    visitor: &mut Visitor<'_>,
+) -> Result<CheckReport, CheckError> {
+    let io_error = |source| OpenError::Io { directory: directory.to_owned(), source };
     let mut report = CheckReport::default();
     let file = match PageFile::open(&base::data_file(directory)) {
         Ok(file) => file,
@@ -84,9 +90,7 @@ fn look(directory: &Path, visitor: &mut Visitor<'_>) -> Result<CheckReport, Chec
             report.add(Finding::Directory { what: "the file is not there".to_owned() });
             return Ok(report);
         }
-        Err(PageFileError::Io(source)) => {
-            return Err(OpenError::Io { directory: directory.to_owned(), source }.into());
-        }
+        Err(PageFileError::Io(source)) => return Err(io_error(source).into()),
     };
     let mut pages = PageSet::of(&file);
     let survey =
@@ -95,7 +99,8 @@ fn look(directory: &Path, visitor: &mut Visitor<'_>) -> Result<CheckReport, Chec
         })?;
     report.base.sequence = survey.sequence;
     let overlay = overlay::read(directory, survey.store, survey.sequence, &mut report)?;
-    let parts = Parts { file, survey, overlay };
+    let seal = seal::read(lock, file.commit()).map_err(io_error)?;
+    let parts = Parts { file, survey, overlay, seal };
     let mut examination = Examination { parts: &parts, pages, report };
     examination.run(visitor);
     Ok(examination.report)

@@ -14,6 +14,7 @@ use crate::{
         base::{Base, BaseOptions, Layer},
         catalog::{CATALOG_TREE, EXPIRY_TREE, FIRST_TREE, catalog_key, catalog_value},
         expiry,
+        lock::LOCK_FILE,
         log::{FrameBuilder, LOG_DIRECTORY, Operation},
     },
 };
@@ -38,7 +39,7 @@ type Change<'c> = (u32, &'c [u8], Option<&'c [u8]>);
 /// Changes the base, as a checkpoint would.
 fn change(directory: &Path, changes: &[Change<'_>]) {
     let options = BaseOptions { size_max: 1 << 30, views_max: 10 };
-    let Ok((base, contents)) = Base::open(directory, &options, 0) else { panic!("it opens") };
+    let Ok((base, contents)) = Base::open(directory, options, || 0) else { panic!("it opens") };
     let mut layer = Layer::begin(&Arc::new(base)).unwrap();
     for (tree, key, stored) in changes {
         layer.apply(*tree, key, *stored).unwrap();
@@ -50,8 +51,9 @@ fn stored(value: &[u8], version: u64) -> Vec<u8> {
     [Header::new(&NewRecord::of(value), version).as_bytes(), value].concat()
 }
 
-/// Writes a transaction behind the log, its sums right.
+/// Writes a transaction behind the log, its sums right. Whoever writes breaks the seal before.
 fn append(directory: &Path, (tree, key, record): Change<'_>) {
+    fs::write(directory.join(LOCK_FILE), []).unwrap();
     let mut frame = FrameBuilder::default();
     frame.push(2, std::iter::once(Operation { tree, key, record }));
     let segments = fs::read_dir(directory.join(LOG_DIRECTORY)).unwrap();

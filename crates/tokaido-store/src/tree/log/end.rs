@@ -5,11 +5,10 @@ use std::{io, path::Path, sync::Arc};
 use crate::tree::files;
 
 use super::{
-    AppendError, FrameBuilder, LogFile, LogStorage, Tail, recovery::Recovered, segment::Segment,
+    AppendError, FrameBuilder, LogFile, LogStorage, Tail,
+    recovery::{FIRST_SEGMENT, Recovered},
+    segment::{HEADER_LEN, Segment},
 };
-
-/// The number of a segment before which there was none.
-const FIRST_SEGMENT: u64 = 1;
 
 /// Where a log is.
 #[derive(Clone, Copy)]
@@ -72,19 +71,44 @@ impl LogEnd {
         self.bytes
     }
 
+    /// The last segment, if it holds no frame and nothing else behind its header; or that there is
+    /// no segment. `None` if neither is so.
+    pub(in crate::tree) fn empty_segment(&self) -> Option<Option<u64>> {
+        match (&self.segment, &self.tail) {
+            (Some(segment), _) => segment.is_empty().then(|| Some(segment.number())),
+            (None, Some(tail)) => tail.is_empty().then_some(Some(tail.number)),
+            // In this life none was made, nor was any removed.
+            (None, None) => (self.next_segment == FIRST_SEGMENT).then_some(None),
+        }
+    }
+
+    /// Whether the log is [empty](Self::empty_segment), as far as the length of that segment tells.
+    pub(in crate::tree) fn is_empty_in(&self, storage: &dyn LogStorage) -> io::Result<bool> {
+        let Some(segment) = self.empty_segment() else { return Ok(false) };
+        let found_len = storage.segment_len(segment.unwrap_or(FIRST_SEGMENT))?;
+        Ok(found_len == segment.map(|_| HEADER_LEN as u64))
+    }
+
     /// The segment to write to, if there is one; opens it.
-    fn present(&mut self, place: LogPlace<'_>) -> io::Result<Option<&mut Segment>> {
+    fn present(&mut self, place: LogPlace<'_>) -> Result<Option<&mut Segment>, SettleError> {
         if let Some(tail) = &self.tail {
-            self.segment = Some(tail.open(place.storage)?);
+            let mut segment = tail.open(place.storage).map_err(SettleError::Untried)?;
+            if !tail.holds_frames() {
+                // Whoever made it may have been killed before its header and its name were durable,
+                // which they are wherever a frame is.
+                let synced = segment.sync().and_then(|()| place.storage.sync_directory());
+                synced.map_err(SettleError::Failed)?;
+            }
+            self.segment = Some(segment);
             self.tail = None;
         }
         Ok(self.segment.as_mut())
     }
 
     /// The segment to write to.
-    pub(in crate::tree) fn open(&mut self, place: LogPlace<'_>) -> io::Result<()> {
+    pub(in crate::tree) fn open(&mut self, place: LogPlace<'_>) -> Result<(), SettleError> {
         if self.present(place)?.is_none() {
-            self.begin_segment(place)?;
+            self.begin_segment(place).map_err(SettleError::Untried)?;
         }
         Ok(())
     }
@@ -136,9 +160,7 @@ impl LogEnd {
 
     /// Makes all frames durable, those among them that were found and may not be on disk.
     pub(in crate::tree) fn settle(&mut self, place: LogPlace<'_>) -> Result<(), SettleError> {
-        let Some(segment) = self.present(place).map_err(SettleError::Untried)? else {
-            return Ok(());
-        };
+        let Some(segment) = self.present(place)? else { return Ok(()) };
         let unsure = segment.read_unsure(place.storage).map_err(SettleError::Untried)?;
         segment.settle(&unsure).map_err(SettleError::Failed)
     }
@@ -183,7 +205,7 @@ impl LogEnd {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{Operation, RecoveryError, fuzzing::Memory, recover, segment::HEADER_LEN},
+        super::{Operation, RecoveryError, fuzzing::Memory, recover},
         *,
     };
 

@@ -25,6 +25,21 @@ pub(in crate::tree) struct Recovered {
     pub tail: Option<Tail>,
 }
 
+impl Recovered {
+    /// What reading a log finds whose last segment is `segment`, or that has none, if it holds no
+    /// frame and the base holds everything up to transaction `sequence`.
+    pub(in crate::tree) fn of_empty_log(segment: Option<u64>, sequence: u64) -> Self {
+        let end = HEADER_LEN as u64;
+        Self {
+            last_sequence: sequence,
+            next_segment: segment.map_or(FIRST_SEGMENT, |segment| segment.saturating_add(1)),
+            bytes: 0,
+            durable_sequence: sequence,
+            tail: segment.map(|number| Tail { number, end, len: end, unsure_from: None }),
+        }
+    }
+}
+
 /// The log cannot be read.
 #[derive(Debug)]
 pub(in crate::tree) enum RecoveryError {
@@ -100,7 +115,7 @@ fn read(
     let segments = storage.list()?;
     let mut recovered = Recovered {
         last_sequence: base_sequence,
-        next_segment: segments.last().map_or(1, |last| last.saturating_add(1)),
+        next_segment: segments.last().map_or(FIRST_SEGMENT, |last| last.saturating_add(1)),
         bytes: 0,
         durable_sequence: base_sequence,
         tail: None,
@@ -137,7 +152,9 @@ fn read(
     Ok((recovered, tear, unsure))
 }
 
-/// Segments are counted from one.
+/// The number of a segment before which there was none.
+pub(super) const FIRST_SEGMENT: u64 = 1;
+
 const NO_SEGMENT: u64 = 0;
 
 /// The frames at the end of the log of which no later one says that they had been synced.

@@ -53,6 +53,16 @@ pub(in crate::tree) struct Tail {
 }
 
 impl Tail {
+    /// Whether frames stand there; then its name is durable, too.
+    pub(super) fn holds_frames(&self) -> bool {
+        self.end > HEADER_LEN as u64
+    }
+
+    /// Whether nothing stands behind the header.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == HEADER_LEN as u64
+    }
+
     pub(super) fn open(&self, storage: &dyn LogStorage) -> io::Result<Segment> {
         Ok(Segment {
             file: storage.open(self.number)?.into(),
@@ -140,6 +150,15 @@ impl Segment {
     /// The file, for syncing it in the background.
     pub(in crate::tree) fn file(&self) -> Arc<dyn LogFile> {
         Arc::clone(&self.file)
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether nothing stands behind the header.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == HEADER_LEN as u64
     }
 
     /// Where the next frame goes.

@@ -35,6 +35,18 @@ pub trait LogStorage: Send + Sync {
     /// What the system says.
     fn read(&self, segment: u64) -> io::Result<Vec<u8>>;
 
+    /// How many bytes a segment has; `None` if there is no such segment.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn segment_len(&self, segment: u64) -> io::Result<Option<u64>> {
+        match self.read(segment) {
+            Ok(bytes) => Ok(Some(bytes.len() as u64)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Removes a segment.
     ///
     /// # Errors
@@ -125,6 +137,14 @@ impl LogStorage for DirectoryStorage {
 
     fn read(&self, segment: u64) -> io::Result<Vec<u8>> {
         fs::read(self.path(segment))
+    }
+
+    fn segment_len(&self, segment: u64) -> io::Result<Option<u64>> {
+        match fs::metadata(self.path(segment)) {
+            Ok(metadata) => Ok(Some(metadata.len())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn remove(&self, segment: u64) -> io::Result<()> {

@@ -7,6 +7,10 @@ use super::sync::{AtomicUsize, Mutex, Ordering, PoisonError};
 /// Bytes of an ordinary chunk; a larger piece gets a chunk of its own.
 const CHUNK_LEN: usize = if cfg!(miri) { 1 << 12 } else { 1 << 20 };
 
+/// Bytes of the first chunk, which has room for a memtable's head and little more: most stores that
+/// are opened to be read are not written to.
+const FIRST_CHUNK_LEN: usize = 1 << 9;
+
 /// Pieces are aligned to this many bytes, and their lengths rounded up to it.
 pub(super) const ALIGN: usize = align_of::<u64>();
 
@@ -71,14 +75,19 @@ impl Arena {
 
     #[cold]
     fn allocate_chunk(&self, cursor: &mut Cursor, len: usize) -> NonNull<u8> {
+        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         let is_large = len > CHUNK_LEN / 4;
-        let chunk_len = if is_large { len } else { CHUNK_LEN };
+        let chunk_len = match is_large {
+            true => len,
+            false if chunks.is_empty() && len <= FIRST_CHUNK_LEN => FIRST_CHUNK_LEN,
+            false => CHUNK_LEN,
+        };
         let chunk = Chunk::new(chunk_len);
         let start = chunk.start();
         self.bytes.fetch_add(chunk_len, Ordering::Relaxed);
-        self.chunks.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
+        chunks.push(chunk);
         if !is_large {
-            // SAFETY: the chunk has `CHUNK_LEN` bytes, of which `len` are given away.
+            // SAFETY: the chunk has `chunk_len` bytes, of which `len` are given away.
             cursor.at = unsafe { start.add(len) };
             cursor.left = chunk_len - len;
         }

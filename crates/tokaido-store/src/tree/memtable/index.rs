@@ -14,8 +14,12 @@ use super::{
     sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, PoisonError},
 };
 
-/// Slots of a new table; few where a test is to see it grow and each step is dear.
+/// Slots of a table of which nothing is known but that it is written to; few where a test is to see
+/// it grow and each step is dear.
 const SLOTS_MIN: usize = if cfg!(any(miri, feature = "shuttle")) { 1 << 2 } else { 1 << 10 };
+
+/// Slots of a table for nothing: most stores that are opened to be read are not written to.
+const SLOTS_OF_NONE: usize = 2;
 
 /// By how much a table that is full grows. Each size takes its memory from another place, so few
 /// sizes are passed through.
@@ -77,7 +81,10 @@ impl Slots {
 impl Index {
     /// An index that need not grow up to `len` nodes.
     pub(super) fn for_len(len: usize) -> Self {
-        let mut slots = Slots::new(SLOTS_MIN.max((len * 2 + 1).next_power_of_two()));
+        let mut slots = Slots::new(match len {
+            0 => SLOTS_OF_NONE,
+            len => SLOTS_MIN.max((len * 2 + 1).next_power_of_two()),
+        });
         let current = AtomicPtr::new(&raw mut *slots);
         let bytes = AtomicUsize::new(slots.bytes());
         Self { current, tables: Mutex::new(vec![slots]), bytes }
@@ -131,7 +138,7 @@ impl Index {
     #[cold]
     fn grow(&self, hash_of: impl Fn(&Node) -> u64) {
         let old = self.current();
-        let mut new = Slots::new(old.slots.len() * GROWTH);
+        let mut new = Slots::new(SLOTS_MIN.max(old.slots.len() * GROWTH));
         for (i, slot) in old.slots.iter().enumerate() {
             if let Some(ahead) = old.slots.get(i + PREFETCH_DISTANCE) {
                 prefetch(node_of(ahead.load(Ordering::Relaxed)));

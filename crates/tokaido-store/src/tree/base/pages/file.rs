@@ -14,6 +14,8 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
+use crate::tree::files::fill;
+
 use super::page::{HEADER_LEN, META, OVERFLOW, PageDamage, u16_at, u64_at};
 
 const MAGIC: u32 = 0xBEEF_C0DE;
@@ -66,6 +68,13 @@ impl Root {
         (root.depth <= DEPTH_MAX && root.page.is_some() == (root.depth > 0)).then_some(root)
     }
 
+    /// The root of a tree of which nothing else is known. `page` counts only for a tree that is not
+    /// empty.
+    pub(in crate::tree) fn of(depth: u16, page: u64) -> Option<Self> {
+        let page = Some(page).filter(|_| depth > 0);
+        (depth <= DEPTH_MAX).then_some(Self { depth, page, ..Self::default() })
+    }
+
     /// Whether a key stands behind another one.
     pub(super) fn is_above(&self, key: &[u8], other: &[u8]) -> bool {
         match self.flags & INTEGER_KEY {
@@ -100,7 +109,6 @@ struct Meta {
 /// An LMDB file as of its last commit.
 pub(in crate::tree) struct PageFile {
     file: File,
-    len: u64,
     meta: Meta,
     /// What is wrong with a meta page, if the other one is sound.
     damage: Option<PageDamage>,
@@ -109,11 +117,7 @@ pub(in crate::tree) struct PageFile {
 impl PageFile {
     pub(in crate::tree) fn open(path: &Path) -> Result<Self, PageFileError> {
         let file = File::open(path)?;
-        let len = file.metadata()?.len();
-        let first = read_meta(&file, 0)?;
-        // Where the first meta page does not say how long pages are, they are the system's.
-        let page_len = first.as_ref().map_or(4096, |meta| meta.page_len);
-        let second = read_meta(&file, page_len as u64)?;
+        let (first, second) = read_metas(&file)?;
         let damage = match (&first, &second) {
             (Some(_), Some(_)) => None,
             (None, _) => Some(PageDamage::new(0, "it is no meta page")),
@@ -121,13 +125,13 @@ impl PageFile {
         };
         let newest = [first, second].into_iter().flatten().max_by_key(|meta| meta.transaction);
         let Some(meta) = newest else {
-            let what = match len {
+            let what = match file.metadata()?.len() {
                 0 => "data.mdb is empty",
                 _ => "data.mdb is no LMDB file, or both of its meta pages are damaged",
             };
             return Err(PageFileError::Damaged(what));
         };
-        Ok(Self { file, len, meta, damage })
+        Ok(Self { file, meta, damage })
     }
 
     pub(in crate::tree) fn damage(&self) -> Option<&PageDamage> {
@@ -142,6 +146,11 @@ impl PageFile {
     /// The tree of named trees.
     pub(in crate::tree) fn main(&self) -> Root {
         self.meta.main
+    }
+
+    /// The number of the commit that the file is at.
+    pub(in crate::tree) fn commit(&self) -> u64 {
+        self.meta.transaction
     }
 
     pub(in crate::tree) fn page_len(&self) -> usize {
@@ -183,13 +192,18 @@ impl PageFile {
         Ok((self.read(number, HEADER_LEN, len)?, pages))
     }
 
+    /// Bytes of the file.
+    fn len(&self) -> u64 {
+        self.file.metadata().map_or(0, |metadata| metadata.len())
+    }
+
     fn read(&self, number: u64, at: usize, len: usize) -> Result<Vec<u8>, PageDamage> {
         if !self.has_page(number) {
             return Err(PageDamage::new(number, "there is no such page, but another refers to it"));
         }
         let offset = number * self.meta.page_len as u64 + at as u64;
-        // Before room is made for what a damaged number promises.
-        if offset + len as u64 > self.len {
+        // Before much room is made for what a damaged number promises.
+        if len > PAGE_LEN_MAX && offset + len as u64 > self.len() {
             return Err(PageDamage::new(number, "the file ends before it"));
         }
         let mut bytes = vec![0; len];
@@ -203,17 +217,28 @@ impl PageFile {
     }
 }
 
-fn read_meta(file: &File, offset: u64) -> io::Result<Option<Meta>> {
-    let mut bytes = [0; HEADER_LEN + META_LEN];
-    match file.read_exact_at(&mut bytes, offset) {
-        Ok(()) => Ok(decode_meta(&bytes)),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(error),
+/// The length of most pages.
+const USUAL_PAGE_LEN: usize = 4096;
+
+/// Both meta pages, as far as they are such.
+fn read_metas(file: &File) -> io::Result<(Option<Meta>, Option<Meta>)> {
+    const LEN: usize = HEADER_LEN + META_LEN;
+    // Both at once, where pages have their usual length.
+    let mut bytes = [0; USUAL_PAGE_LEN + LEN];
+    let filled = fill(file, &mut bytes, 0)?;
+    let first = decode_meta(&bytes[..filled.min(LEN)]);
+    // Where the first meta page does not say how long pages are, they have that.
+    let page_len = first.as_ref().map_or(USUAL_PAGE_LEN, |meta| meta.page_len);
+    if page_len == USUAL_PAGE_LEN {
+        let second = bytes[..filled].get(page_len..).and_then(decode_meta);
+        return Ok((first, second));
     }
+    let filled = fill(file, &mut bytes[..LEN], page_len as u64)?;
+    Ok((first, decode_meta(&bytes[..filled])))
 }
 
 fn decode_meta(bytes: &[u8]) -> Option<Meta> {
-    let (header, meta) = bytes.split_at_checked(HEADER_LEN)?;
+    let (header, meta) = bytes.get(..HEADER_LEN + META_LEN)?.split_at(HEADER_LEN);
     let u32_at = |at: usize| Some(u32::from_le_bytes(*meta.get(at..)?.first_chunk()?));
     if u16_at(header, 10)? != META || u32_at(0)? != MAGIC || u32_at(4)? != VERSION {
         return None;
@@ -240,7 +265,7 @@ pub(in crate::tree) struct PageSet {
 impl PageSet {
     /// For the pages that `file` has room for, however many it says to have.
     pub(in crate::tree) fn of(file: &PageFile) -> Self {
-        let pages = file.len / file.meta.page_len as u64;
+        let pages = file.len() / file.meta.page_len as u64;
         Self { bits: vec![0; (pages / 64 + 1) as usize], count: 0 }
     }
 

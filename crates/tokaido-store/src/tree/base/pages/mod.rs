@@ -5,9 +5,11 @@
 //! It is LMDB's format of 64-bit little-endian machines, version 1, as far as a store uses it.
 
 mod file;
+mod finder;
 mod page;
 mod walk;
 
 pub(in crate::tree) use file::{PageFile, PageFileError, PageSet, Root};
+pub(in crate::tree) use finder::{Finder, Found};
 pub(in crate::tree) use page::PageDamage;
-pub(in crate::tree) use walk::{Entry, Finder, Walk};
+pub(in crate::tree) use walk::{Entry, Walk};

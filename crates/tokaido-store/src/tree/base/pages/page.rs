@@ -21,7 +21,7 @@ pub(super) const META: u16 = 0x08;
 /// The value stands on pages of its own; in the node is the number of the first.
 pub(super) const BIG_DATA: u16 = 0x01;
 /// The value is the root of another tree.
-pub(super) const SUB_DATA: u16 = 0x02;
+const SUB_DATA: u16 = 0x02;
 
 /// Longest key that LMDB stores.
 const KEY_LEN_MAX: usize = 511;
@@ -55,6 +55,13 @@ pub(super) struct Node<'p> {
     pub(super) flags: u16,
     /// In a branch, the child; in a leaf, the length of the value.
     pub(super) number: u64,
+}
+
+impl Node<'_> {
+    /// Whether the value is the root of another tree.
+    pub(super) fn is_root(&self) -> bool {
+        self.flags & SUB_DATA != 0
+    }
 }
 
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

@@ -1,10 +1,10 @@
 //! Walking a tree in order, and what is wrong on the way.
 
-use std::{cmp::Ordering, collections::HashMap, ops::Range};
+use std::ops::Range;
 
 use super::{
     file::{PageFile, PageSet, Root},
-    page::{BIG_DATA, Node, Page, PageDamage, SUB_DATA, u64_at},
+    page::{BIG_DATA, Node, Page, PageDamage, u64_at},
 };
 
 /// An entry of a tree.
@@ -16,7 +16,10 @@ pub(in crate::tree) struct Entry {
 }
 
 /// The value of a leaf's node, and the pages that it has to itself.
-fn read_value(file: &PageFile, node: &Node<'_>) -> Result<(Vec<u8>, Range<u64>), PageDamage> {
+pub(super) fn read_value(
+    file: &PageFile,
+    node: &Node<'_>,
+) -> Result<(Vec<u8>, Range<u64>), PageDamage> {
     if node.flags & BIG_DATA == 0 {
         return Ok((node.data.to_vec(), 0..0));
     }
@@ -163,7 +166,7 @@ impl<'f> Walk<'f> {
             return Err(PageDamage::new(own.start, "two places refer to it"));
         }
         self.found.overflow_pages += own.end - own.start;
-        let is_root = node.flags & SUB_DATA != 0;
+        let is_root = node.is_root();
         Ok(Entry { key: node.key.to_vec(), value, is_root })
     }
 
@@ -184,69 +187,5 @@ impl<'f> Walk<'f> {
             return Err(PageDamage::new(page, what));
         }
         Ok(None)
-    }
-}
-
-/// Finds single keys. Keeps the pages it has come by.
-pub(in crate::tree) struct Finder<'f> {
-    file: &'f PageFile,
-    root: Root,
-    pages: HashMap<u64, Page>,
-}
-
-/// Most pages that a finder keeps.
-const FINDER_PAGES_MAX: usize = 4096;
-
-impl<'f> Finder<'f> {
-    pub(in crate::tree) fn new(file: &'f PageFile, root: Root) -> Self {
-        Self { file, root, pages: HashMap::new() }
-    }
-
-    /// The value under `key`.
-    pub(in crate::tree) fn find(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, PageDamage> {
-        let file = self.file;
-        let Some(mut number) = self.root.page else { return Ok(None) };
-        for _ in 1..self.root.depth {
-            let page = self.page(number)?;
-            // The last child whose key is not above; the first one has no key.
-            let mut child = page.node(0)?.number;
-            let (mut low, mut high) = (1, page.nodes);
-            while low < high {
-                let middle = low.midpoint(high);
-                let node = page.node(middle)?;
-                if node.key <= key {
-                    child = node.number;
-                    low = middle + 1;
-                } else {
-                    high = middle;
-                }
-            }
-            number = child;
-        }
-        let page = self.page(number)?;
-        let (mut low, mut high) = (0, page.nodes);
-        while low < high {
-            let middle = low.midpoint(high);
-            let node = page.node(middle)?;
-            match node.key.cmp(key) {
-                Ordering::Less => low = middle + 1,
-                Ordering::Greater => high = middle,
-                Ordering::Equal => {
-                    return read_value(file, &node).map(|(value, _)| Some(value));
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    fn page(&mut self, number: u64) -> Result<&Page, PageDamage> {
-        if !self.pages.contains_key(&number) {
-            if self.pages.len() == FINDER_PAGES_MAX {
-                self.pages.clear();
-            }
-            let page = Page::new(number, self.file.read_page(number)?)?;
-            self.pages.insert(number, page);
-        }
-        Ok(&self.pages[&number])
     }
 }

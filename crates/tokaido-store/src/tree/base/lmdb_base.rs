@@ -1,17 +1,19 @@
-//! Opening the base, and the handles that its users share.
+//! The base through LMDB: opening it, and the handles that its users share.
 
 use std::{
-    fs, io,
+    fs,
     path::Path,
     sync::{PoisonError, RwLock},
 };
 
-use crate::{DatabaseStatistics, limits, tree::files};
+use crate::{limits, tree::files};
 
 use super::{
     DATA_FILE,
+    contents::{BaseContents, BaseOpenError, BaseOptions},
     format::{self, TreeEntry},
     lmdb::{Dbi, Environment, EnvironmentOptions, Insert, LmdbError, Step, WriteTxn},
+    remove_copy,
     rescue::Rescue,
 };
 
@@ -19,47 +21,15 @@ use super::{
 /// trees by others, both take a slot.
 const SLOTS_MAX: usize = 2 * (limits::DATABASES_MAX + 2);
 
-/// An open base.
-pub(in crate::tree) struct Base {
+/// The base, open in LMDB.
+pub(super) struct LmdbBase {
     pub(super) environment: Environment,
     pub(super) directory: Dbi,
     /// The slots that views may use.
     pub(super) slots: RwLock<Vec<Dbi>>,
     /// A random number, the same in all files of a store.
-    store: u64,
+    pub(super) store: u64,
     pub(super) rescue: Rescue,
-}
-
-pub(in crate::tree) struct BaseOptions {
-    pub size_max: usize,
-    pub views_max: u32,
-}
-
-/// What a base holds as a whole.
-pub(in crate::tree) struct BaseContents {
-    /// The last transaction in it.
-    pub sequence: u64,
-    /// Its trees.
-    pub trees: Vec<(u32, DatabaseStatistics)>,
-}
-
-pub(in crate::tree) enum BaseOpenError {
-    Io(io::Error),
-    Lmdb(LmdbError),
-    Version(u32),
-    Damaged(&'static str),
-}
-
-impl From<LmdbError> for BaseOpenError {
-    fn from(error: LmdbError) -> Self {
-        Self::Lmdb(error)
-    }
-}
-
-impl From<io::Error> for BaseOpenError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 /// Where a new base is made.
@@ -83,12 +53,13 @@ fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), B
     Ok(())
 }
 
-impl Base {
-    /// Opens the base in `directory`, or makes an empty one for a new store.
-    pub(in crate::tree) fn open(
+impl LmdbBase {
+    /// Opens the base in the directory `path`. If there is none, it makes an empty one for the store
+    /// of the number that `new_store` gives.
+    pub(super) fn open(
         path: &Path,
-        options: &BaseOptions,
-        new_store: u64,
+        options: BaseOptions,
+        new_store: impl FnOnce() -> u64,
     ) -> Result<(Self, BaseContents), BaseOpenError> {
         let options = EnvironmentOptions {
             map_size: options.size_max,
@@ -100,8 +71,9 @@ impl Base {
         if unfinished.exists() {
             fs::remove_dir_all(unfinished)?;
         }
+        remove_copy(path)?;
         if !path.join(DATA_FILE).exists() {
-            create(path, &options, new_store)?;
+            create(path, &options, new_store())?;
         }
         let environment = Environment::open(path, &options)?;
         let mut txn = environment.write()?;
@@ -139,14 +111,10 @@ impl Base {
 
     /// Commits what it holds once more, up to transaction `sequence`. What a process has left that
     /// was killed in the middle of a commit may be in the system's memory alone.
-    pub(in crate::tree) fn make_durable(&self, sequence: u64) -> Result<(), LmdbError> {
+    pub(super) fn make_durable(&self, sequence: u64) -> Result<(), LmdbError> {
         let mut txn = self.environment.write()?;
         put(&mut txn, self.directory, format::SEQUENCE_KEY, &sequence.to_le_bytes())?;
         txn.commit()
-    }
-
-    pub(in crate::tree) fn store(&self) -> u64 {
-        self.store
     }
 
     pub(super) fn slots(&self) -> Vec<Dbi> {

@@ -1,0 +1,162 @@
+//! The base without LMDB: single records, read from the pages of its file.
+//!
+//! To open an LMDB environment takes as long as to read some fifty records in this way. Whoever
+//! opens a store for less than that is spared it.
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use crate::{DatabaseStatistics, ReadError};
+
+use super::{
+    DATA_FILE,
+    format::{self, TreeEntry},
+    long_key,
+    pages::{Finder, Found, PageDamage, PageFile, Root},
+};
+
+/// Most records that are read from pages before LMDB is opened.
+const PAGE_READS_MAX: usize = 64;
+
+/// Longest record, or bucket of long keys, that is read from pages, in bytes: it is copied, and
+/// LMDB would give it where it is.
+const PAGE_READ_LEN_MAX: usize = 64 << 10;
+
+/// What the directory of a base says at a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tree) struct PageDirectory {
+    pub store: u64,
+    /// The last transaction that the base holds.
+    pub sequence: u64,
+    /// LMDB's number of the commit.
+    pub commit: u64,
+    pub trees: Vec<PageTree>,
+}
+
+/// A tree of the engine, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tree) struct PageTree {
+    pub tree: u32,
+    /// Of what is known of a root, only where it is counts.
+    pub root: Root,
+    pub statistics: DatabaseStatistics,
+}
+
+/// The base as of the commit that its file is at.
+pub(super) struct PageBase {
+    finder: Finder<PageFile>,
+    trees: Vec<(u32, Root)>,
+    pub(super) sequence: u64,
+    reads: AtomicU32,
+}
+
+/// What pages say of a record.
+pub(super) enum PageAnswer {
+    Stored(Vec<u8>),
+    Absent,
+    /// It is for LMDB to answer.
+    Unknown,
+}
+
+impl From<PageDamage> for ReadError {
+    fn from(PageDamage { page, what }: PageDamage) -> Self {
+        Self::Damaged { what: format!("page {page} of data.mdb: {what}") }
+    }
+}
+
+impl PageDirectory {
+    /// Reads it from the file in the directory `path`. `None` if anything is not as it should be.
+    pub(in crate::tree) fn read(path: &Path) -> Option<Self> {
+        let finder = Finder::new(PageFile::open(&path.join(DATA_FILE)).ok()?);
+        let main = finder.file().main();
+        let root = |name: &str| match finder.find(main, name.as_bytes(), usize::MAX) {
+            Ok(Some(Found::Value { bytes, is_root: true })) => Root::decode(&bytes),
+            _ => None,
+        };
+        let (mut version, mut store, mut sequence) = (None, None, None);
+        let mut entries = Vec::new();
+        finder
+            .each(root(format::BASE)?, |key, value| match key {
+                format::FORMAT_KEY => version = value.try_into().ok().map(u32::from_le_bytes),
+                format::STORE_KEY => store = value.try_into().ok().map(u64::from_le_bytes),
+                format::SEQUENCE_KEY => sequence = value.try_into().ok().map(u64::from_le_bytes),
+                _ => entries.push((format::parse_tree_key(key), TreeEntry::decode(value))),
+            })
+            .ok()?;
+        let tree = |(tree, entry): (Option<u32>, Option<TreeEntry>)| {
+            let TreeEntry { slot, statistics } = entry?;
+            let Root { depth, page, .. } = root(&format::slot_name(slot as usize))?;
+            let root = Root::of(depth, page.unwrap_or(0))?;
+            Some(PageTree { tree: tree?, root, statistics })
+        };
+        let trees = entries.into_iter().map(tree).collect::<Option<_>>()?;
+        let (store, commit) = (store?, finder.file().commit());
+        (version == Some(format::FORMAT_VERSION)).then_some(Self {
+            store,
+            // A base that was never written to has none.
+            sequence: sequence.unwrap_or(0),
+            commit,
+            trees,
+        })
+    }
+}
+
+impl PageBase {
+    /// Opens the base in the directory `path`, of which `directory` tells, if its file is at that
+    /// commit.
+    pub(super) fn open(path: &Path, directory: &PageDirectory) -> Option<Self> {
+        let file = PageFile::open(&path.join(DATA_FILE)).ok()?;
+        (file.commit() == directory.commit && file.damage().is_none()).then(|| Self {
+            finder: Finder::new(file),
+            trees: directory.trees.iter().map(|tree| (tree.tree, tree.root)).collect(),
+            sequence: directory.sequence,
+            reads: AtomicU32::new(0),
+        })
+    }
+
+    pub(super) fn has(&self, tree: u32) -> bool {
+        self.root(tree).is_some()
+    }
+
+    fn root(&self, tree: u32) -> Option<Root> {
+        self.trees.iter().find(|(number, _)| *number == tree).map(|(_, root)| *root)
+    }
+
+    /// The stored record under `key`, for the first [`PAGE_READS_MAX`] who ask.
+    pub(super) fn find(&self, tree: u32, key: &[u8]) -> Result<PageAnswer, ReadError> {
+        let Some(root) = self.root(tree) else { return Ok(PageAnswer::Absent) };
+        if self.reads.fetch_add(1, Ordering::Relaxed) as usize >= PAGE_READS_MAX {
+            return Ok(PageAnswer::Unknown);
+        }
+        let found = self.finder.find(root, long_key::tree_key(key), PAGE_READ_LEN_MAX)?;
+        Ok(match found {
+            None => PageAnswer::Absent,
+            Some(Found::TooLong) => PageAnswer::Unknown,
+            Some(Found::Value { bytes, .. }) if !long_key::is_long(key) => {
+                PageAnswer::Stored(bytes)
+            }
+            Some(Found::Value { bytes, .. }) => match long_key::find(&bytes, key)? {
+                Some(stored) => PageAnswer::Stored(stored.to_vec()),
+                None => PageAnswer::Absent,
+            },
+        })
+    }
+
+    /// Gives every key of a small tree to `visit`, with its stored record.
+    pub(super) fn each(
+        &self,
+        tree: u32,
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        let Some(root) = self.root(tree) else { return Ok(()) };
+        let mut result = Ok(());
+        self.finder.each(root, |key, stored| {
+            if result.is_ok() {
+                result = visit(key, stored);
+            }
+        })?;
+        result
+    }
+}

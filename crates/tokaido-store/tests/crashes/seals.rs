@@ -1,0 +1,142 @@
+//! Power failures of a store that every life seals which is closed: a seal that the disk still
+//! holds, or holds in part, speaks the truth.
+//!
+//! A process opens the store, reads or writes, and closes it or is killed in the middle of some
+//! call, several times over. Of each moment at which something was about to become durable, images
+//! of the disk are built, among them such that hold an old seal, and not what has broken it.
+//!
+//! `TOKAIDO_POWER_LOSS_IMAGES=100000` makes it a long run; `TOKAIDO_SEED` repeats one.
+
+use std::path::Path;
+
+use tokaido_store::tree::{self, TreeStore};
+
+use crate::{
+    fate::{FATES, Fate},
+    journal::{self, Event, WholeDisk},
+    ledger::{self, Ledger},
+    preload::{Fault, Scene, Stage},
+    random::{Random, images_wanted, seed},
+    store::{fast_directory, open},
+};
+
+const IMAGES: usize = 1200;
+const LIVES: usize = 5;
+
+/// A life that is killed ends at one of that many calls.
+const CALLS_MAX: usize = 30;
+
+fn options() -> tree::Options {
+    tree::Options { size_max: 1 << 30, log_left_bytes_max: 0, ..tree::Options::default() }
+}
+
+fn reopen(directory: &Path) -> TreeStore {
+    open(directory, &options()).unwrap()
+}
+
+fn is_sealed(directory: &Path) -> bool {
+    std::fs::read(directory.join("tokaido.lock")).is_ok_and(|lock| lock.starts_with(b"TOKAIDOS"))
+}
+
+#[test]
+fn a_power_failure_leaves_no_seal_that_lies() {
+    let mut random = Random::new(seed());
+    let images = images_wanted(IMAGES);
+    let (mut checked, mut sealed) = (0, 0);
+    while checked < images {
+        let (more, of_them_sealed) = power_failures(&mut random);
+        checked += more;
+        sealed += of_them_sealed;
+    }
+    println!("{checked} images opened, {sealed} of them with a seal");
+    assert!(sealed > 0, "no image had a seal");
+}
+
+/// One run, and the images of its moments. Gives their number, and how many had a seal.
+fn power_failures(random: &mut Random) -> (usize, usize) {
+    let scene = Scene::new();
+    let seed = random.below(1 << 30) as u64;
+    for life in 0..LIVES {
+        let nth = random.below(CALLS_MAX) + 1;
+        let fault = (random.below(3) == 0).then_some(Fault { name: "kill", nth });
+        let task = format!("{seed} {}", random.below(3));
+        let output = scene.run("seals::a_process_that_seals", &task, fault);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let is_ended = output.status.success() || output.status.code().is_none();
+        assert!(is_ended, "life {life} of {seed}, {fault:?}: {said}");
+    }
+    let mut disk = WholeDisk::default();
+    let (mut checked, mut sealed) = (0, 0);
+    for event in scene.events() {
+        let is_moment = matches!(
+            event,
+            Event::Synced { .. }
+                | Event::WrittenThrough { .. }
+                | Event::DirectorySynced { .. }
+                | Event::Opening
+        );
+        if is_moment {
+            for fate in FATES {
+                let after = fast_directory();
+                journal::make(&disk.image(fate, random, &event), after.path());
+                checked += 1;
+                sealed += usize::from(is_sealed(after.path()));
+                let found = Ledger::new(seed).check(&reopen(after.path()));
+                let acknowledged = disk.acknowledged;
+                assert!(
+                    found >= acknowledged,
+                    "{found} of {acknowledged} left, {fate:?} at {event:?}"
+                );
+                // And it goes on from there.
+                let mut ledger = Ledger::up_to(seed, found);
+                ledger::run(&reopen(after.path()), &mut ledger, random, 1, |_| {});
+                assert_eq!(ledger.check(&reopen(after.path())), ledger.last());
+            }
+        }
+        disk.happen(&event);
+    }
+    (checked, sealed)
+}
+
+/// The first life is killed at each call in turn. What later ones acknowledge is on the disk, though
+/// they write on in files that the first one has made.
+#[test]
+fn what_a_killed_life_has_left_unsynced_costs_later_ones_nothing() {
+    for nth in 1..CALLS_MAX {
+        let scene = Scene::new();
+        for fault in [Some(Fault { name: "kill", nth }), None] {
+            let output = scene.run("seals::a_process_that_seals", "53 1", fault);
+            let is_ended = output.status.success() || output.status.code().is_none();
+            assert!(is_ended, "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        let mut disk = WholeDisk::default();
+        // Until a group of the second life is acknowledged: closing would take it into the base.
+        let mut openings = 0;
+        let events = scene.events().into_iter().take_while(|event| {
+            openings += usize::from(matches!(event, Event::Opening));
+            openings < 2 || !matches!(event, Event::Acknowledged(last) if *last > 0)
+        });
+        events.for_each(|event| disk.happen(&event));
+        let image = disk.image(Fate::Nothing, &mut Random::new(0), &Event::Opening);
+        let after = fast_directory();
+        journal::make(&image, after.path());
+        let found = Ledger::new(53).check(&reopen(after.path()));
+        assert!(found > 0 || openings < 2, "killed at call {nth}: nothing is left");
+    }
+}
+
+/// The child: opens the store, says what it found, and writes so many groups.
+#[test]
+fn a_process_that_seals() {
+    let Some(stage) = Stage::of_this_process() else { return };
+    let [seed, groups] = &stage.task[..] else { panic!("{:?}", stage.task) };
+    let (seed, groups) = (seed.parse().unwrap(), groups.parse().unwrap());
+    let store = stage.open_with(&options()).unwrap();
+    let found = Ledger::new(seed).check(&store);
+    stage.acknowledge(found);
+    if groups > 0 {
+        let mut ledger = Ledger::up_to(seed, found);
+        let mut random = Random::new(seed ^ found);
+        ledger::run(&store, &mut ledger, &mut random, groups, |last| stage.acknowledge(last));
+    }
+}
