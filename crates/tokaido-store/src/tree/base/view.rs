@@ -177,9 +177,10 @@ impl BaseView {
     fn exchange(&self) -> Result<&LmdbView, ReadError> {
         let mut page_view = self.page_view.borrow_mut();
         let (lmdb, txn) = page_view.as_mut().ok_or_else(not_held)?.exchange()?;
-        // What was read stays where it is; the pages are kept by the transaction now.
-        let view = LmdbView::of(lmdb, txn)?;
+        // The transaction keeps the pages from now on, and nothing does if it cannot be used. What
+        // was read stays where it is.
         page_view.take();
+        let view = LmdbView::of(lmdb, txn)?;
         Ok(self.lmdb.get_or_init(|| view))
     }
 }
