@@ -12,7 +12,8 @@ use super::sync::{AtomicPtr, Ordering};
 /// Lines of the cache that a node with a short key and a short value takes.
 const PREFETCHED_LINES: usize = 3;
 
-/// A key, whose bytes stand behind the struct, in the same piece of the arena.
+/// A key, whose bytes stand behind the struct, in the same piece of the arena, and behind them zeros
+/// up to a multiple of eight.
 #[repr(C)]
 pub(in crate::tree) struct Node {
     /// The newest version; null after a rollback of the only one.
@@ -22,11 +23,9 @@ pub(in crate::tree) struct Node {
     /// The node before this one; null for the first. While the node is not linked, the one that
     /// was handed over before it.
     back: AtomicPtr<Node>,
-    /// The first bytes of the key, so that most comparisons need no more.
     /// The next node of the same [chain](super::chain), or the node itself if it is the last; null
     /// if it is part of none.
     chained: AtomicPtr<Node>,
-    prefix: u64,
     tree: u32,
     key_len: u16,
 }
@@ -55,20 +54,25 @@ pub(in crate::tree) enum Seen<'t> {
     Deleted,
 }
 
+/// Bytes of a key that make its prefix.
+const PREFIX_LEN: usize = 8;
+
 /// What orders nodes: the tree, then the key.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'k> {
     pub(super) tree: u32,
+    /// The first bytes of the key, and zeros if it is shorter, so that most comparisons need no
+    /// more.
     pub(super) prefix: u64,
     pub(super) key: &'k [u8],
 }
 
 impl<'k> Place<'k> {
     pub(super) fn new(tree: u32, key: &'k [u8]) -> Self {
-        let prefix = match key.first_chunk::<8>() {
+        let prefix = match key.first_chunk::<PREFIX_LEN>() {
             Some(head) => u64::from_be_bytes(*head),
             None => {
-                let mut head = [0; 8];
+                let mut head = [0; PREFIX_LEN];
                 head[..key.len()].copy_from_slice(key);
                 u64::from_be_bytes(head)
             }
@@ -80,7 +84,7 @@ impl<'k> Place<'k> {
 impl Node {
     /// Bytes that a node takes.
     pub(super) fn size(key_len: usize) -> usize {
-        size_of::<Self>() + key_len
+        size_of::<Self>() + key_len.next_multiple_of(PREFIX_LEN)
     }
 
     /// Writes a node that is linked nowhere.
@@ -95,7 +99,6 @@ impl Node {
             next: AtomicPtr::new(node.as_ptr()),
             back: AtomicPtr::new(ptr::null_mut()),
             chained: AtomicPtr::new(ptr::null_mut()),
-            prefix: place.prefix,
             tree: place.tree,
             key_len: place.key.len() as u16,
         };
@@ -103,6 +106,10 @@ impl Node {
         unsafe {
             node.write(header);
             let key = node.add(1).cast::<u8>();
+            if !place.key.is_empty() {
+                let last_word = (place.key.len() - 1) / PREFIX_LEN;
+                key.cast::<[u8; PREFIX_LEN]>().add(last_word).write([0; PREFIX_LEN]);
+            }
             key.copy_from_nonoverlapping(NonNull::from(place.key).cast(), place.key.len());
         }
         node
@@ -128,22 +135,32 @@ impl Node {
         self.back.store(node, Ordering::Relaxed);
     }
 
+    /// As of [`Place`].
+    #[inline]
     pub(super) fn prefix(&self) -> u64 {
-        self.prefix
+        if self.key_len == 0 {
+            return 0;
+        }
+        // SAFETY: `write` has put a key of some bytes there, and zeros up to a multiple of eight;
+        // they are never changed.
+        u64::from_be_bytes(unsafe { *self.key_start().cast() })
     }
 
     pub(super) fn place(&self) -> Place<'_> {
-        Place { tree: self.tree, prefix: self.prefix, key: self.key() }
+        Place { tree: self.tree, prefix: self.prefix(), key: self.key() }
     }
 
     pub(in crate::tree) fn tree(&self) -> u32 {
         self.tree
     }
 
+    fn key_start(&self) -> *const u8 {
+        ptr::from_ref(self).wrapping_add(1).cast()
+    }
+
     pub(in crate::tree) fn key(&self) -> &[u8] {
-        let key = ptr::from_ref(self).wrapping_add(1).cast::<u8>();
         // SAFETY: `write` has put the key there, and it is never changed.
-        unsafe { slice::from_raw_parts(key, self.key_len as usize) }
+        unsafe { slice::from_raw_parts(self.key_start(), self.key_len as usize) }
     }
 
     /// Whoever has the chain has it alone, so the order of these accesses does not matter.
@@ -192,13 +209,19 @@ impl Node {
     /// Whether the node's own place is before `place`. Most often the prefix decides.
     #[inline]
     pub(super) fn is_before(&self, place: &Place<'_>) -> bool {
-        (self.tree, self.prefix) < (place.tree, place.prefix)
-            || ((self.tree, self.prefix) == (place.tree, place.prefix) && self.key() < place.key)
+        let own = (self.tree, self.prefix());
+        own < (place.tree, place.prefix)
+            || (own == (place.tree, place.prefix) && self.key() < place.key)
     }
 
     #[inline]
     pub(super) fn is_at(&self, place: &Place<'_>) -> bool {
-        self.prefix == place.prefix && self.tree == place.tree && self.key() == place.key
+        let key_len = self.key_len as usize;
+        // Of a short key the prefix is all.
+        key_len == place.key.len()
+            && self.prefix() == place.prefix
+            && self.tree == place.tree
+            && (key_len <= PREFIX_LEN || self.key() == place.key)
     }
 
     /// The newest version.
@@ -263,5 +286,33 @@ impl Version {
             }
             Seen::Record(slice::from_raw_parts(version.add(1).cast::<u8>(), len as usize))
         }
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::super::{
+        Memtable,
+        node::{Place, Seen},
+    };
+
+    /// A prefix is filled up with zeros, which keys may have as well.
+    #[test]
+    fn keys_that_differ_by_zeros_at_their_end_are_different() {
+        let mut table = Memtable::create(0);
+        let keys: Vec<Vec<u8>> =
+            (0..20).map(|zeros| [&b"a"[..], &vec![0; zeros]].concat()).collect();
+        for key in keys.iter().rev() {
+            table.write(2, key, Some([key, b""]), 1, |_| {});
+        }
+        for key in &keys {
+            let node = table.table().find(2, key).unwrap();
+            assert_eq!(node.key(), key);
+            assert_eq!(node.prefix(), Place::new(2, key).prefix);
+            assert_eq!(node.latest(), Some(Seen::Record(key)));
+        }
+        assert!(table.table().find(2, &[0; 1]).is_none() && table.table().find(3, b"a").is_none());
+        let in_order: Vec<&[u8]> = table.table().nodes().map(|node| node.key()).collect();
+        assert_eq!(in_order, keys.iter().map(Vec::as_slice).collect::<Vec<_>>());
     }
 }
