@@ -17,6 +17,13 @@ use super::{Seal, format::HEAD_LEN};
 /// Most seals are no longer.
 const USUAL_LEN: usize = 1024;
 
+/// What stands in the place of a seal until it is surely gone.
+const BROKEN: [u8; HEAD_LEN] = {
+    let mut broken = [0; HEAD_LEN];
+    broken[0] = b'-';
+    broken
+};
+
 /// The file that a seal stands in, of whoever has the store.
 pub(in crate::tree) struct SealFile {
     file: Arc<File>,
@@ -50,12 +57,16 @@ impl SealFile {
 
     /// Removes the seal, durably.
     ///
+    /// Whoever finds nothing but zeros can rely on it: they are written after the sync. Whoever
+    /// finds a broken seal, of a process that was killed before, breaks it once more.
+    ///
     /// # Errors
     /// After one, nothing must be written: the seal may be on disk, even if it seems to be gone.
     pub(in crate::tree) fn break_open(&self) -> io::Result<()> {
         if self.is_sealed() {
-            self.file.write_all_at(&[0; HEAD_LEN], 0)?;
+            self.file.write_all_at(&BROKEN, 0)?;
             self.file.sync_data()?;
+            self.file.write_all_at(&[0; HEAD_LEN], 0)?;
             self.is_sealed.store(false, Ordering::Release);
         }
         Ok(())
@@ -116,6 +127,18 @@ mod tests {
             assert!(!found.is_sealed());
             assert_eq!(read(&found.file).unwrap(), (None, false));
         }
+    }
+
+    #[test]
+    fn a_seal_that_may_be_on_disk_still_is_broken_again() {
+        let file = Arc::new(tempfile::tempfile().unwrap());
+        file.write_all_at(&seal(1).encode().unwrap(), 0).unwrap();
+        // As a process leaves it that is killed before the sync.
+        file.write_all_at(&BROKEN, 0).unwrap();
+        let mut found = SealFile::new(Arc::clone(&file)).unwrap();
+        assert!(found.take_found().is_none() && found.is_sealed());
+        found.break_open().unwrap();
+        assert!(!SealFile::new(file).unwrap().is_sealed());
     }
 
     #[test]
