@@ -290,6 +290,9 @@ pub fn restore(backup: &Path, directory: &Path) -> Result<CheckReport, RestoreEr
         return Err(RestoreError::Occupied { directory: directory.to_owned() });
     }
     let (report, _still) = check::check_held(backup)?;
+    if let Some(error) = report.unread() {
+        return Err(io(error));
+    }
     if !report.is_sound() {
         let report = Box::new(report);
         return Err(RestoreError::Damaged { backup: backup.to_owned(), report });

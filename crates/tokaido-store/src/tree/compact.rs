@@ -91,6 +91,9 @@ pub fn compact(directory: &Path, options: Options) -> Result<CompactReport, Comp
     let bytes_before = data_bytes(directory)?;
     open::open(directory, options)?.checkpoint()?;
     let report = check(directory)?;
+    if let Some(source) = report.unread() {
+        return Err(CompactError::Io { directory: directory.to_owned(), source });
+    }
     if !report.is_sound() {
         return Err(CompactError::Damaged { report: Box::new(report) });
     }

@@ -57,6 +57,12 @@ fn every_file_may_refuse_to_open() {
     every_call_fails("closed");
 }
 
+/// Reading by a call, and not through LMDB's map, which would end the process.
+#[test]
+fn every_file_may_refuse_to_be_read() {
+    every_call_fails("unread");
+}
+
 /// One sync fails and forgets what it should have written; all later ones go well.
 #[test]
 fn every_sync_may_fail() {
@@ -91,6 +97,7 @@ fn every_call_fails(name: &'static str) {
             "sync tokaido.lock",
         ],
         "closed" => &["open log", "open data.mdb"],
+        "unread" => &["read log/", "list log", "read data.mdb", "read tokaido.lock"],
         "broken" => &[
             "open log/",
             "write data.mdb",

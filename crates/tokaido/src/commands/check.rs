@@ -159,6 +159,9 @@ fn finding_as_json(finding: &Finding) -> Value {
             json!({ "kind": "log", "segment": segment, "byte": byte })
         }
         Finding::Page { page, tree, .. } => json!({ "kind": "page", "page": page, "tree": tree }),
+        Finding::Unread { page, tree, .. } => {
+            json!({ "kind": "unread", "page": page, "tree": tree })
+        }
         Finding::Record { tree, key, .. } => {
             json!({ "kind": "record", "tree": tree, "key": key.escape_ascii().to_string() })
         }

@@ -61,8 +61,12 @@ pub(super) enum PageAnswer {
 }
 
 impl From<PageDamage> for ReadError {
-    fn from(PageDamage { page, what }: PageDamage) -> Self {
-        Self::Damaged { what: format!("page {page} of data.mdb: {what}") }
+    fn from(PageDamage { page, what, is_unread }: PageDamage) -> Self {
+        let what = format!("page {page} of data.mdb: {what}");
+        match is_unread {
+            true => Self::Engine { message: what },
+            false => Self::Damaged { what },
+        }
     }
 }
 

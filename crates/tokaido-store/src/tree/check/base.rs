@@ -7,7 +7,7 @@ use crate::{
     tree::base::{
         FORMAT_VERSION,
         format::{self, TreeEntry},
-        pages::{Entry, PageFile, PageSet, Root, Walk},
+        pages::{Entry, PageDamage, PageFile, PageSet, Root, Walk},
     },
 };
 
@@ -39,9 +39,14 @@ pub(super) fn data_file(directory: &Path) -> std::path::PathBuf {
     directory.join(crate::tree::base::DATA_FILE)
 }
 
-/// Notes a damaged page.
-pub(super) fn page_finding(damage: crate::tree::base::pages::PageDamage, tree: &str) -> Finding {
-    Finding::Page { page: damage.page, tree: tree.to_owned(), what: damage.what }
+/// Notes a damaged page, or one that could not be read.
+pub(super) fn page_finding(damage: PageDamage, tree: &str) -> Finding {
+    let PageDamage { page, what, is_unread } = damage;
+    let tree = tree.to_owned();
+    match is_unread {
+        true => Finding::Unread { page, tree, what },
+        false => Finding::Page { page, tree, what },
+    }
 }
 
 /// Reads all entries of a small tree.

@@ -1,6 +1,6 @@
 //! What a check has found.
 
-use std::fmt;
+use std::{fmt, io};
 
 use crate::{DatabaseStatistics, OpenError};
 
@@ -27,6 +27,15 @@ pub enum Finding {
         /// Whose it is.
         tree: String,
         /// What is wrong with it.
+        what: String,
+    },
+    /// The system has refused to read a page of the base, so nobody knows what stands there.
+    Unread {
+        /// The number of the page.
+        page: u64,
+        /// Whose it is.
+        tree: String,
+        /// What the system said.
         what: String,
     },
     /// The directory of the base, or the catalog of databases, contradicts itself or the rest.
@@ -82,6 +91,9 @@ impl fmt::Display for Finding {
                 write!(f, "log segment {segment}, byte {byte}: {what}")
             }
             Self::Page { page, tree, what } => write!(f, "data.mdb, page {page}, {tree}: {what}"),
+            Self::Unread { page, tree, what } => {
+                write!(f, "data.mdb, page {page}, {tree}: it could not be read: {what}")
+            }
             Self::Directory { what } => write!(f, "data.mdb: {what}"),
             Self::Pages { what } => write!(f, "data.mdb: {what}"),
             Self::Seal { what } => {
@@ -181,6 +193,12 @@ impl CheckReport {
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty()
+    }
+
+    /// A part that could not be read, so that the rest says little of the store.
+    pub(in crate::tree) fn unread(&self) -> Option<io::Error> {
+        let is_unread = |finding: &&Finding| matches!(finding, Finding::Unread { .. });
+        self.findings.iter().find(is_unread).map(|finding| io::Error::other(finding.to_string()))
     }
 
     pub(in crate::tree) fn add(&mut self, finding: Finding) {

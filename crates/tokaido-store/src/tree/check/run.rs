@@ -66,6 +66,9 @@ pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<(u64, u64), Surve
     let survey = base::survey(&file, &mut PageSet::of(&file), &mut report).map_err(
         |UnknownVersion(version)| damaged(&format!("it has the unknown version {version}")),
     )?;
+    if let Some(error) = report.unread() {
+        return Err(SurveyError::Io(error));
+    }
     match (report.findings.first(), survey.store) {
         (None, Some(store)) => Ok((store, survey.sequence)),
         (Some(finding), _) => Err(damaged(finding)),

@@ -3,8 +3,8 @@
  *
  * TOKAIDO_PRELOAD_ROOT     the directory to watch, absolute and without links
  * TOKAIDO_PRELOAD_JOURNAL  the file to append the journal to; journal.rs reads it
- * TOKAIDO_PRELOAD_FAULT    space, short, broken, closed, sync, once, kill or names: see `fault_of`;
- *                          none if not set
+ * TOKAIDO_PRELOAD_FAULT    space, short, broken, closed, unread, sync, once, kill or names: see
+ *                          `fault_of`; none if not set
  * TOKAIDO_PRELOAD_NTH      which of the calls that can fail so is the first to do so, from 1
  * TOKAIDO_PRELOAD_MENDED   a file; once it is there nothing fails any more
  *
@@ -33,10 +33,10 @@
 #define FDS_MAX 4096
 #define PATH_LEN 512
 
-enum fault { NONE, SPACE, SHORT, BROKEN, CLOSED, SYNC, ONCE, KILL };
+enum fault { NONE, SPACE, SHORT, BROKEN, CLOSED, UNREAD, SYNC, ONCE, KILL };
 
 /* What a call does, as far as failing is concerned. */
-enum kind { TAKES_SPACE, GIVES_SPACE, OPENS, SYNCS, SYNCS_NAMES };
+enum kind { TAKES_SPACE, GIVES_SPACE, OPENS, READS, SYNCS, SYNCS_NAMES };
 
 /* A file or directory below the root that is open. */
 struct open_file {
@@ -68,10 +68,11 @@ static enum fault fault_of(const char *name)
 {
     if (!strcmp(name, "space")) return SPACE;   /* what takes space fails: ENOSPC */
     if (!strcmp(name, "short")) return SHORT;   /* one write does half, then as `space` */
-    if (!strcmp(name, "broken")) return BROKEN; /* everything fails but opening what is there: EIO */
+    if (!strcmp(name, "broken")) return BROKEN; /* everything fails but opening and reading what is there: EIO */
     if (!strcmp(name, "closed")) return CLOSED; /* opening what is there fails: EIO */
+    if (!strcmp(name, "unread")) return UNREAD; /* reading and listing what is there fails: EIO */
     if (!strcmp(name, "sync")) return SYNC;     /* one sync fails: EIO; all that follow go well */
-    if (!strcmp(name, "once")) return ONCE;     /* one call of any kind fails: EIO; all others go well */
+    if (!strcmp(name, "once")) return ONCE;     /* one call, but none that reads, fails: EIO; all others go well */
     if (!strcmp(name, "kill")) return KILL;     /* half of the call is done, then SIGKILL */
     if (!strcmp(name, "names")) {               /* as `kill`, at a sync of a directory */
         is_kill_of_names = 1;
@@ -159,11 +160,12 @@ static int is_concerned(enum kind kind)
     switch (fault) {
     case NONE: return 0;
     case SPACE: case SHORT: return kind == TAKES_SPACE;
-    case BROKEN: return kind != OPENS;
+    case BROKEN: return kind != OPENS && kind != READS;
     case CLOSED: return kind == OPENS;
+    case UNREAD: return kind == READS;
     case SYNC: return kind == SYNCS || kind == SYNCS_NAMES;
-    case ONCE: return 1;
-    case KILL: return is_kill_of_names ? kind == SYNCS_NAMES : kind != OPENS;
+    case ONCE: return kind != READS;
+    case KILL: return is_kill_of_names ? kind == SYNCS_NAMES : kind != OPENS && kind != READS;
     }
     return 0;
 }
@@ -275,7 +277,29 @@ int close(int fd)
     return result;
 }
 
-/* The C library closes the descriptor of a directory by itself. */
+/* The C library opens and closes the descriptor of a directory by itself. */
+DIR *opendir(const char *path)
+{
+    DIR *(*real)(const char *) = (DIR * (*)(const char *)) dlsym(RTLD_NEXT, "opendir");
+    DIR *directory;
+    LOCKED({
+        const char *name = ours(path);
+        if (name && fails(OPENS, "open", name)) {
+            refuse();
+            directory = NULL;
+        } else {
+            directory = real(path);
+            if (name && directory && dirfd(directory) < FDS_MAX) {
+                struct open_file *file = &files[dirfd(directory)];
+                file->is_open = file->is_directory = 1;
+                file->is_synchronous = 0;
+                snprintf(file->path, PATH_LEN, "%s", name);
+            }
+        }
+    });
+    return directory;
+}
+
 int closedir(DIR *directory)
 {
     int (*real)(DIR *) = (int (*)(DIR *))dlsym(RTLD_NEXT, "closedir");
@@ -325,6 +349,42 @@ int fcntl64(int fd, int command, ...)
     void *argument = va_arg(rest, void *);
     va_end(rest);
     return controlled(fd, command, argument);
+}
+
+/* --- reading, as far as it is not done through a map --- */
+
+static int is_unread(int fd, const char *what)
+{
+    int result;
+    LOCKED({
+        struct open_file *file = open_file(fd);
+        result = file && fails(READS, what, file->path) ? refuse() : 0;
+    });
+    return result;
+}
+
+ssize_t read(int fd, void *bytes, size_t len)
+{
+    return is_unread(fd, "read") ? -1 : syscall(SYS_read, fd, bytes, len);
+}
+
+ssize_t pread(int fd, void *bytes, size_t len, off_t at)
+{
+    return is_unread(fd, "read") ? -1 : syscall(SYS_pread64, fd, bytes, len, at);
+}
+
+ssize_t pread64(int fd, void *bytes, size_t len, off_t at) { return pread(fd, bytes, len, at); }
+
+struct dirent *readdir(DIR *directory)
+{
+    struct dirent *(*real)(DIR *) = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
+    return is_unread(dirfd(directory), "list") ? NULL : real(directory);
+}
+
+struct dirent64 *readdir64(DIR *directory)
+{
+    struct dirent64 *(*real)(DIR *) = (struct dirent64 * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir64");
+    return is_unread(dirfd(directory), "list") ? NULL : real(directory);
 }
 
 /* --- writing --- */

@@ -212,7 +212,7 @@ impl PageFile {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Err(PageDamage::new(number, "the file ends before it"))
             }
-            Err(error) => Err(PageDamage::new(number, error.to_string())),
+            Err(error) => Err(PageDamage::unread(number, &error)),
         }
     }
 }

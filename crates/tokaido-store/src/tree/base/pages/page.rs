@@ -10,6 +10,8 @@
 //! A node is u16 low and u16 high half of the value's length (in a branch: of the child's number),
 //! u16 flags (in a branch: the child's top bits), u16 length of the key, the key, the value.
 
+use std::io;
+
 pub(super) const HEADER_LEN: usize = 16;
 const NODE_LEN: usize = 8;
 
@@ -31,11 +33,17 @@ const KEY_LEN_MAX: usize = 511;
 pub(in crate::tree) struct PageDamage {
     pub page: u64,
     pub what: String,
+    /// Whether the system has refused to read it, so that nobody knows what stands there.
+    pub is_unread: bool,
 }
 
 impl PageDamage {
     pub(super) fn new(page: u64, what: impl Into<String>) -> Self {
-        Self { page, what: what.into() }
+        Self { page, what: what.into(), is_unread: false }
+    }
+
+    pub(super) fn unread(page: u64, error: &io::Error) -> Self {
+        Self { page, what: error.to_string(), is_unread: true }
     }
 }
 
