@@ -101,22 +101,23 @@ fn power_failures(random: &mut Random) -> (usize, usize) {
     (checked, sealed)
 }
 
-/// A life is killed at each call in turn, the first one or one that finds a sealed store. What the
-/// next one acknowledges is on the disk, though it writes on in files that the other has left.
+/// A life is killed at each call in turn: the first one, one that finds a sealed store, or one that
+/// finds what another has left that was killed. What the next one acknowledges is on the disk, though
+/// it writes on in files that those have left.
 #[test]
 fn what_a_killed_life_has_left_unsynced_costs_the_next_one_nothing() {
     let mut random = Random::new(seed());
-    for is_sealed in [false, true] {
+    let kill = |nth| Some(Fault { name: "kill", nth });
+    let befores = [vec![], vec![None], vec![kill(CALLS_MAX / 2)], vec![None, kill(CALLS_MAX / 2)]];
+    for before in befores {
         for nth in 1..CALLS_MAX {
             let scene = Scene::new();
-            let killed = Fault { name: "kill", nth };
-            let lives = [is_sealed.then_some(None), Some(Some(killed)), Some(None)];
-            for fault in lives.into_iter().flatten() {
+            for fault in before.iter().copied().chain([kill(nth), None]) {
                 let output = scene.run("seals::a_process_that_seals", "53 1", fault);
                 let is_ended = output.status.success() || output.status.code().is_none();
                 assert!(is_ended, "{}", String::from_utf8_lossy(&output.stderr));
             }
-            let place = format!("sealed: {is_sealed}, killed at call {nth}");
+            let place = format!("after {before:?}, killed at call {nth}");
             check_last_group(&scene, &mut random, &place);
         }
     }
