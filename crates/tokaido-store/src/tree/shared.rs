@@ -54,9 +54,10 @@ pub(super) struct Shared {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) options: Options,
     pub(super) names: Names,
-    /// The trees of the databases as of the transaction that opening has found last.
-    found_trees: TreeMap,
+    /// The last transaction that opening has found.
     found: u64,
+    /// The trees of the databases as of that.
+    found_trees: TreeMap,
     pub(super) storage: Arc<dyn LogStorage>,
     tables: RwLock<Arc<Tables>>,
     pub(super) memtables: Mutex<Memtables>,
@@ -115,8 +116,8 @@ impl Shared {
             clock: Arc::clone(&parts.options.clock),
             options: parts.options,
             names: parts.names,
-            found_trees: parts.trees,
             found: sequence,
+            found_trees: parts.trees,
             storage: parts.storage,
             memtables: Mutex::new(Memtables::new(&parts.tables.active)),
             tables: RwLock::new(parts.tables),
@@ -158,6 +159,11 @@ impl Shared {
             self.catalog_changed.store(sequence, Ordering::SeqCst);
         }
         self.published.store(sequence, Ordering::SeqCst);
+    }
+
+    /// The last transaction that opening has found.
+    pub(super) fn found(&self) -> u64 {
+        self.found
     }
 
     /// The trees of the databases, if they are as they were when the store was opened.

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{
-    CommitNumber, DatabaseError, DatabaseId, ReadError, Snapshot, Store, Usage, WriteError, Writer,
-};
+use crate::{DatabaseError, DatabaseId, ReadError, Snapshot, Store, Usage, WriteError, Writer};
 
 use super::{
     catalog::TreeMap, checkpoint, shared::Shared, snapshot::TreeSnapshot, usage, writer::TreeWriter,
@@ -13,8 +11,6 @@ use super::{
 /// The durable engine; see [`open`](super::open).
 pub struct TreeStore {
     shared: Arc<Shared>,
-    /// The last transaction that opening has found.
-    found: CommitNumber,
 }
 
 /// Bytes of log that are left by whoever has only read, so that the next who does so need not read
@@ -23,8 +19,7 @@ const LOG_READ_AGAIN_MAX: u64 = 64 << 10;
 
 impl TreeStore {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        let found = shared.published();
-        Self { shared, found }
+        Self { shared }
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -45,7 +40,7 @@ impl TreeStore {
     /// read all of it back each time.
     fn shorten_log(&self) {
         let mut left_max = self.shared.options.log_left_bytes_max;
-        if self.shared.published() == self.found {
+        if self.shared.published() == self.shared.found() {
             left_max = left_max.min(LOG_READ_AGAIN_MAX);
         }
         let is_short = self.shared.log_bytes() <= left_max;

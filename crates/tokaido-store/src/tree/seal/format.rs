@@ -20,8 +20,8 @@
 use crate::{
     DatabaseStatistics,
     tree::{
-        base::{PageDirectory, PageTree, pages::Root},
-        catalog::{self, CatalogEntry},
+        base::{PageDirectory, PageTree, format::NO_TREE, pages::Root},
+        catalog::{self, CatalogEntry, DATABASE_TREES},
     },
 };
 
@@ -143,7 +143,7 @@ impl Fields<'_> {
         let (tree, depth, page) = (self.u32()?, u16::try_from(self.u32()?).ok()?, self.u64()?);
         let (records, key_bytes, value_bytes) = (self.u64()?, self.u64()?, self.u64()?);
         let root = Root::of(depth, page).filter(|root| root.page.unwrap_or(0) == page)?;
-        Some(PageTree {
+        (tree != NO_TREE).then_some(PageTree {
             tree,
             root,
             statistics: DatabaseStatistics { records, key_bytes, value_bytes },
@@ -154,7 +154,8 @@ impl Fields<'_> {
         let (index, len, tree) = (self.u16()?, self.u16()?, self.u32()?);
         let (name, rest) = self.rest.split_at_checked(len.into())?;
         self.rest = rest;
-        catalog::entry(index.into(), tree, name)
+        let entry = catalog::entry(index.into(), tree, name)?;
+        DATABASE_TREES.contains(&entry.tree).then_some(entry)
     }
 }
 
@@ -188,6 +189,16 @@ mod tests {
         }
         for len in 0..bytes.len() {
             assert_eq!(Seal::decode(&bytes[..len]), None, "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn trees_that_none_can_have_are_refused() {
+        let (mut base, mut catalog) = (seal(2), seal(2));
+        base.base.trees[1].tree = NO_TREE;
+        catalog.databases[1].tree = 1;
+        for seal in [base, catalog] {
+            assert_eq!(Seal::decode(&seal.encode().unwrap()), None, "{seal:?}");
         }
     }
 
