@@ -8,10 +8,10 @@
 //! The system gives the locks back when a process ends, however it ends.
 
 use std::{
-    fs::{File, TryLockError},
+    fs::{self, File, Metadata, TryLockError},
     io,
     os::unix::fs::MetadataExt,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
@@ -20,10 +20,28 @@ use super::{seal::SealFile, shared};
 /// The file that the process which has the store keeps locked. It holds the seal.
 pub(super) const LOCK_FILE: &str = "tokaido.lock";
 
-/// The files of the locks of those stores whose LMDB environment this process may have open. LMDB's
-/// own locks belong to the process and not to the handle: were one opened a second time, closing
-/// that handle would take the locks from under the first one.
-static OPEN_HERE: Mutex<Vec<Arc<File>>> = Mutex::new(Vec::new());
+/// The stores whose LMDB environment this process may have open. LMDB's own locks belong to the
+/// process and not to the handle: were one opened a second time, closing that handle would take the
+/// locks from under the first one.
+static OPEN_HERE: Mutex<Vec<Arc<Identity>>> = Mutex::new(Vec::new());
+
+/// By what a store is known again: the file of its lock, or its directory.
+struct Identity {
+    lock: Arc<File>,
+    directory: PathBuf,
+}
+
+impl Identity {
+    fn is_same(&self, other: &Self) -> io::Result<bool> {
+        let id = |file: Metadata| (file.dev(), file.ino());
+        if self.lock.metadata().map(id)? == other.lock.metadata().map(id)? {
+            return Ok(true);
+        }
+        // The file of a lock may have been removed, and made anew.
+        let directory = |of: &Self| fs::metadata(&of.directory).map(id).ok();
+        Ok(directory(self).is_some_and(|own| directory(other) == Some(own)))
+    }
+}
 
 /// A lock was not given.
 #[derive(Debug)]
@@ -50,7 +68,7 @@ impl From<TryLockError> for LockError {
 
 /// The right of this process to open the LMDB environment of a store, until it is dropped.
 pub(super) struct OpenHere {
-    file: Arc<File>,
+    identity: Arc<Identity>,
 }
 
 impl OpenHere {
@@ -62,30 +80,27 @@ impl OpenHere {
             Err(error) if error.kind() == io::ErrorKind::NotFound => create(&path)?,
             file => file?,
         };
-        Self::take_by(Arc::new(file))
+        Self::take_by(directory, Arc::new(file))
     }
 
-    /// As [`take`](Self::take), for the store whose lock is in `file`.
-    fn take_by(file: Arc<File>) -> Result<Self, LockError> {
+    /// As [`take`](Self::take); `lock` is the file of the lock.
+    fn take_by(directory: &Path, lock: Arc<File>) -> Result<Self, LockError> {
+        let identity = Arc::new(Identity { lock, directory: directory.to_owned() });
         let mut open = shared::lock(&OPEN_HERE);
-        // Usually nobody else is there to be compared with.
-        if !open.is_empty() {
-            let id = |file: &File| file.metadata().map(|file| (file.dev(), file.ino()));
-            let own = id(&file)?;
-            for other in &*open {
-                if id(other)? == own {
-                    return Err(LockError::Held);
-                }
+        // Usually there is nobody else to be compared with, which would take calls to the system.
+        for other in &*open {
+            if identity.is_same(other)? {
+                return Err(LockError::Held);
             }
         }
-        open.push(Arc::clone(&file));
-        Ok(Self { file })
+        open.push(Arc::clone(&identity));
+        Ok(Self { identity })
     }
 }
 
 impl Drop for OpenHere {
     fn drop(&mut self) {
-        shared::lock(&OPEN_HERE).retain(|file| !Arc::ptr_eq(file, &self.file));
+        shared::lock(&OPEN_HERE).retain(|other| !Arc::ptr_eq(other, &self.identity));
     }
 }
 
@@ -106,7 +121,7 @@ impl StoreLock {
         };
         file.try_lock()?;
         let file = Arc::new(file);
-        let open = OpenHere::take_by(Arc::clone(&file))?;
+        let open = OpenHere::take_by(directory, Arc::clone(&file))?;
         Ok(Self { _open: open, seal: SealFile::new(file)? })
     }
 }

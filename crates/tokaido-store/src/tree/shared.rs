@@ -223,21 +223,28 @@ impl Shared {
     /// To be called before anything is written to the base or the log: opens LMDB, so that whoever
     /// writes learns early if it cannot be opened, and breaks the seal.
     pub(super) fn prepare_to_write(&self) -> Result<(), WriteError> {
-        self.base.open_lmdb().map_err(ReadError::from)?;
+        let opened = self.base.open_lmdb();
         if !self.lock.seal.is_sealed() {
-            return Ok(());
+            return Ok(opened.map_err(ReadError::from)?);
         }
-        let is_sound = match &*lock(&self.seat) {
-            Some(seat) => seat.log.is_empty_in(&*self.storage),
-            None => return Err(WriteError::WriterBusy),
-        };
-        let broken = self.lock.seal.break_open();
-        match broken.and(is_sound) {
+        // Who comes second finds it broken, and the log possibly written to.
+        let seat = lock(&self.seat);
+        if !self.lock.seal.is_sealed() {
+            return Ok(opened.map_err(ReadError::from)?);
+        }
+        let Some(seat) = &*seat else { return Err(WriteError::WriterBusy) };
+        let is_log_empty = seat.log.is_empty_in(&*self.storage);
+        if let Err(error) = self.lock.seal.break_open() {
+            return Err(self.poisoned(&format!("its seal could not be broken: {error}")));
+        }
+        // From here on a restart reads what is there, whatever the seal has said.
+        opened.map_err(ReadError::from)?;
+        match is_log_empty {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.poisoned(
                 "a program that knows nothing of its seal has written to the log of this store",
             )),
-            Err(error) => Err(self.poisoned(&format!("its seal could not be broken: {error}"))),
+            Err(error) => Err(self.poisoned(&format!("its log could not be looked at: {error}"))),
         }
     }
 
@@ -282,18 +289,19 @@ impl Shared {
     }
 
     /// Seals the store, if the base holds everything.
-    fn seal(&self, seat: &Seat) -> io::Result<()> {
-        // Without LMDB nothing was written, and it is sealed as it was.
-        let Some(segment) = seat.log.empty_segment().filter(|_| self.base.is_lmdb_open()) else {
+    fn seal(&self, seat: &mut Seat) -> io::Result<()> {
+        // If it is sealed, nothing was written.
+        if self.lock.seal.is_sealed() || seat.log.empty_segment().is_none() {
             return Ok(());
-        };
-        let Some(base) = PageDirectory::read(&self.directory) else { return Ok(()) };
-        if base.sequence == seat.sequence && base.store == self.base.store() {
-            let databases = self.view(u64::MAX).and_then(|view| read_catalog(&view));
-            let databases = databases.map_err(io::Error::other)?;
-            self.lock.seal.set(&Seal { base, segment, databases })?;
         }
-        Ok(())
+        let Some(base) = PageDirectory::read(&self.directory) else { return Ok(()) };
+        if base.sequence != seat.sequence || base.store != self.base.store() {
+            return Ok(());
+        }
+        let databases = self.view(u64::MAX).and_then(|view| read_catalog(&view));
+        let databases = databases.map_err(io::Error::other)?;
+        let Some(segment) = seat.log.seal(self.log_place())? else { return Ok(()) };
+        self.lock.seal.set(&Seal { base, segment, databases })
     }
 
     pub(super) fn is_disk_full(&self) -> bool {

@@ -197,6 +197,7 @@ impl Snapshot for TreeSnapshot {
     fn renew(&mut self) -> Result<(), ReadError> {
         // Between two checkpoints there is nothing new but the last commit.
         if let Some(view) = &mut self.view
+            && view.base.is_held()
             && let Some(sequence) = self.shared.published_in(self.tables_version)
         {
             view.move_to(sequence);

@@ -173,10 +173,7 @@ impl TreeWriter {
 
     /// Writes the group to the log, as durably as the store was opened for.
     fn log_group(&mut self) -> Result<(), CommitError> {
-        self.log.open(self.shared.log_place()).map_err(|error| match error {
-            SettleError::Untried(error) => self.failure(&error),
-            SettleError::Failed(error) => self.undetermined(&error),
-        })?;
+        self.log.open(self.shared.log_place()).map_err(|error| self.failure(&error))?;
         let durable = self.shared.durable.load(Ordering::SeqCst);
         let transaction = self.transaction.as_mut().expect("it is given up only on drop");
         match self.log.append(&mut transaction.group.frame, durable) {

@@ -17,7 +17,7 @@ use crate::{
     ledger::{self, Ledger},
     preload::{Fault, Scene, Stage},
     random::{Random, images_wanted, seed},
-    store::{fast_directory, open},
+    store::{check, fast_directory, open},
 };
 
 const IMAGES: usize = 1200;
@@ -90,6 +90,8 @@ fn power_failures(random: &mut Random) -> (usize, usize) {
                     found >= acknowledged,
                     "{found} of {acknowledged} left, {fate:?} at {event:?}"
                 );
+                let report = check(after.path()).unwrap();
+                assert!(report.is_sound(), "{:?}, {fate:?} at {event:?}", report.findings);
                 // And it goes on from there.
                 let mut ledger = Ledger::up_to(seed, found);
                 ledger::run(&reopen(after.path()), &mut ledger, random, 1, |_| {});
@@ -103,21 +105,24 @@ fn power_failures(random: &mut Random) -> (usize, usize) {
 
 /// A life is killed at each call in turn: the first one, one that finds a sealed store, or one that
 /// finds what another has left that was killed. What the next one acknowledges is on the disk, though
-/// it writes on in files that those have left.
+/// it writes on in files that those have left; also if one came between that only read, and sealed
+/// what it found.
 #[test]
 fn what_a_killed_life_has_left_unsynced_costs_the_next_one_nothing() {
     let mut random = Random::new(seed());
     let kill = |nth| Some(Fault { name: "kill", nth });
     let befores = [vec![], vec![None], vec![kill(CALLS_MAX / 2)], vec![None, kill(CALLS_MAX / 2)]];
     for before in befores {
-        for nth in 1..CALLS_MAX {
+        for (nth, is_read) in (1..CALLS_MAX).flat_map(|nth| [(nth, false), (nth, true)]) {
             let scene = Scene::new();
-            for fault in before.iter().copied().chain([kill(nth), None]) {
-                let output = scene.run("seals::a_process_that_seals", "53 1", fault);
+            let lives = before.iter().copied().chain([kill(nth)]).map(|fault| (fault, "53 1"));
+            let reader = is_read.then_some((None, "53 0"));
+            for (fault, task) in lives.chain(reader).chain([(None, "53 1")]) {
+                let output = scene.run("seals::a_process_that_seals", task, fault);
                 let is_ended = output.status.success() || output.status.code().is_none();
                 assert!(is_ended, "{}", String::from_utf8_lossy(&output.stderr));
             }
-            let place = format!("after {before:?}, killed at call {nth}");
+            let place = format!("after {before:?}, killed at call {nth}, read: {is_read}");
             check_last_group(&scene, &mut random, &place);
         }
     }

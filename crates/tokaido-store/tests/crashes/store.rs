@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use tokaido_store::{
     OpenError,
-    tree::{self, TreeStore},
+    tree::{self, CheckError, CheckReport, TreeStore},
 };
 
 #[path = "../common/directory.rs"]
@@ -12,15 +12,29 @@ mod directory;
 
 pub(crate) use directory::fast_directory;
 
-/// Opens a store. A child that another test is about to start has, for a moment, all files of
-/// this process open, and with them the locks of stores that were closed since.
-pub(crate) fn open(directory: &Path, options: &tree::Options) -> Result<TreeStore, OpenError> {
+/// A child that another test is about to start has, for a moment, all files of this process open,
+/// and with them the locks of stores that were closed since. So whoever meets a lock tries again.
+fn patiently<T, E>(
+    mut work: impl FnMut() -> Result<T, E>,
+    is_locked: impl Fn(&E) -> bool,
+) -> Result<T, E> {
     const ATTEMPTS_MAX: usize = 1000;
     for _ in 0..ATTEMPTS_MAX {
-        match tree::open(directory, options.clone()) {
-            Err(OpenError::Locked { .. }) => std::thread::sleep(Duration::from_millis(5)),
-            opened => return opened,
+        match work() {
+            Err(error) if is_locked(&error) => std::thread::sleep(Duration::from_millis(5)),
+            done => return done,
         }
     }
-    tree::open(directory, options.clone())
+    work()
+}
+
+/// Opens a store.
+pub(crate) fn open(directory: &Path, options: &tree::Options) -> Result<TreeStore, OpenError> {
+    let open = || tree::open(directory, options.clone());
+    patiently(open, |error| matches!(error, OpenError::Locked { .. }))
+}
+
+/// Checks a store.
+pub(crate) fn check(directory: &Path) -> Result<CheckReport, CheckError> {
+    patiently(|| tree::check(directory), |error| matches!(error, CheckError::Held { .. }))
 }

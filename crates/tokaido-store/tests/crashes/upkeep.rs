@@ -20,7 +20,7 @@ use crate::{
     ledger::{self, Ledger},
     preload::{Fault, Scene, Stage, options, reopen},
     random::{Random, images_wanted, seed},
-    store::{fast_directory, open},
+    store::{check, fast_directory, open},
 };
 
 const IMAGES: usize = 400;
@@ -160,7 +160,7 @@ impl Moments {
         assert!(found >= acknowledged, "{found} of {acknowledged} left, {place}");
         let mut ledger = Ledger::up_to(self.seed, found);
         ledger::run(&reopen(store, SyncMode::Always), &mut ledger, random, 1, |_| {});
-        let report = tree::check(store).unwrap();
+        let report = check(store).unwrap();
         assert!(report.is_sound(), "{:?}, {place}", report.findings);
         assert!(!store.join("data.mdb.compact").exists(), "{place}");
     }
@@ -171,7 +171,7 @@ impl Moments {
             assert!(!self.has(made), "{} is gone, {place}", copy.display());
             return;
         }
-        let report = tree::check(copy).unwrap();
+        let report = check(copy).unwrap();
         assert!(report.is_sound(), "{:?}, {place}", report.findings);
         let found = Ledger::new(self.seed).check(&reopen(copy, SyncMode::Always));
         let expected = self.backed_up.expect("nothing has the name before it is begun");

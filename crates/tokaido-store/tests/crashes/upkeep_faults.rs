@@ -27,7 +27,7 @@ use crate::{
     ledger::{self, Ledger},
     preload::{Fault, Scene, Stage, options},
     random::{Random, env, seed},
-    store::{fast_directory, open},
+    store::{check, fast_directory, open},
 };
 
 /// What the ledger of the store is made from.
@@ -201,7 +201,7 @@ impl Original {
     /// Looks at a store that was made of this one: it is sound and has all records, of the ledger up
     /// to the transaction that is given back.
     fn check_copy(&self, directory: &Path, place: &str) -> u64 {
-        let report = tree::check(directory).unwrap_or_else(|error| panic!("{error}, {place}"));
+        let report = check(directory).unwrap_or_else(|error| panic!("{error}, {place}"));
         assert!(report.is_sound(), "{:?}, {place}", report.findings);
         let bulk = report.databases.iter().find(|database| database.name == "bulk");
         let records = bulk.map_or(0, |database| database.statistics.records);

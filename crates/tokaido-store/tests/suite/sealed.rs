@@ -288,6 +288,91 @@ fn what_was_written_behind_the_back_of_a_seal_is_kept() {
     assert!(tree::check(directory.path()).unwrap().is_sound());
 }
 
+/// Threads that ask for the writer at the same time, of which one breaks the seal and writes.
+#[test]
+fn whoever_comes_second_does_not_take_the_log_for_another_program_s() {
+    for _ in 0..200 {
+        let directory = fast_directory();
+        drop(open(directory.path()));
+        let store = open(directory.path());
+        let main = store.database("main").unwrap();
+        thread::scope(|scope| {
+            for n in 0..4u8 {
+                let store = &store;
+                scope.spawn(move || {
+                    loop {
+                        match store.writer() {
+                            Err(WriteError::WriterBusy) => thread::yield_now(),
+                            Err(error) => panic!("{error}"),
+                            Ok(mut writer) => {
+                                let record = NewRecord::of(b"v");
+                                break transact(&mut *writer, |tx| tx.put(main, &[n], record))
+                                    .unwrap();
+                            }
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// The file was taken away from under an open store: nobody makes an empty one in its place.
+#[test]
+fn a_base_that_is_gone_is_missed_and_not_made_anew() {
+    let directory = sealed("old");
+    let (data, away) = (directory.path().join("data.mdb"), directory.path().join("away"));
+    let store = open(directory.path());
+    let main = store.find_database("main").unwrap();
+    fs::rename(&data, &away).unwrap();
+    let mut snapshot = store.snapshot().unwrap();
+    assert_eq!(value_of(&mut *snapshot, main, b"key:00001").unwrap(), "old");
+    let error = snapshot.get(main, b"large").unwrap_err();
+    assert!(error.to_string().contains("No such file"), "{error}");
+    assert!(!data.exists());
+    // Once it is back, the same snapshot reads on.
+    fs::rename(&away, &data).unwrap();
+    snapshot.renew().unwrap();
+    assert_eq!(snapshot.get(main, b"large").unwrap().unwrap().value.len(), LARGE_LEN);
+}
+
+/// A seal that is of the base's commit, and says what is not so, is broken by who writes: after that
+/// a restart goes by what is there.
+#[test]
+fn a_seal_that_lies_does_not_stay() {
+    let directory = sealed("old");
+    let lock = directory.path().join("tokaido.lock");
+    let mut seal = fs::read(&lock).unwrap();
+    // One transaction more, and the sum over it.
+    seal[32] += 1;
+    let crc = crc32c::crc32c(&seal[20..]);
+    seal[16..20].copy_from_slice(&crc.to_le_bytes());
+    fs::write(&lock, &seal).unwrap();
+    let report = tree::check(directory.path()).unwrap();
+    assert!(report.findings[0].to_string().starts_with("tokaido.lock: the seal says"));
+
+    let store = open(directory.path());
+    let main = store.find_database("main").unwrap();
+    let error = store.snapshot().unwrap().get(main, b"large").map(drop).unwrap_err();
+    assert!(error.to_string().contains("tokaido.lock"), "{error}");
+    assert!(store.writer().is_err());
+    drop(store);
+    let store = open(directory.path());
+    assert!(store.snapshot().unwrap().get(main, b"large").unwrap().is_some());
+    put_all(&store, main, "new");
+}
+
+#[test]
+fn a_log_that_ends_elsewhere_than_the_seal_says_is_found() {
+    let directory = sealed("old");
+    let log = directory.path().join("log");
+    let segment = fs::read_dir(&log).unwrap().next().unwrap().unwrap().path();
+    fs::rename(&segment, log.join("00000000000000000077")).unwrap();
+    let report = tree::check(directory.path()).unwrap();
+    let found: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+    assert!(found.iter().any(|finding| finding.contains("another segment")), "{found:?}");
+}
+
 /// Whatever stands on its pages, a sealed store is read from without a panic.
 #[test]
 fn damaged_pages_give_an_error_or_another_answer() {

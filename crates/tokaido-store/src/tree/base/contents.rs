@@ -51,6 +51,10 @@ impl From<io::Error> for BaseOpenError {
 impl From<BaseOpenError> for ReadError {
     fn from(error: BaseOpenError) -> Self {
         match error {
+            // What LMDB says when it opens a file, and not the system, is said of the file.
+            BaseOpenError::Lmdb(error) if error.is_of_file() => {
+                Self::Damaged { what: error.to_string() }
+            }
             BaseOpenError::Lmdb(error) => error.into(),
             BaseOpenError::Io(error) => Self::Engine { message: error.to_string() },
             BaseOpenError::Damaged(what) => Self::Damaged { what: what.to_owned() },

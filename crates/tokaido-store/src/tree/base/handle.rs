@@ -46,7 +46,7 @@ impl Base {
         options: BaseOptions,
         new_store: impl FnOnce() -> u64,
     ) -> Result<(Self, BaseContents), BaseOpenError> {
-        let (lmdb, contents) = LmdbBase::open(path, options, new_store)?;
+        let (lmdb, contents) = LmdbBase::open_or_make(path, options, new_store)?;
         let base = Self {
             path: path.to_owned(),
             options,
@@ -88,11 +88,6 @@ impl Base {
         self.lmdb().map(drop)
     }
 
-    /// Whether LMDB was opened.
-    pub(in crate::tree) fn is_lmdb_open(&self) -> bool {
-        self.lmdb.get().is_some()
-    }
-
     /// As [`LmdbBase::make_durable`].
     pub(in crate::tree) fn make_durable(&self, sequence: u64) -> Result<(), BaseOpenError> {
         Ok(self.lmdb()?.make_durable(sequence)?)
@@ -116,11 +111,14 @@ impl Base {
         if let Some(lmdb) = self.lmdb.get() {
             return Ok(lmdb);
         }
-        let (lmdb, contents) = LmdbBase::open(&self.path, self.options, || self.store)?;
+        let (lmdb, contents) = LmdbBase::open(&self.path, self.options)?;
         let is_the_same = lmdb.store == self.store
             && self.pages.as_ref().is_none_or(|pages| pages.sequence == contents.sequence);
         if !is_the_same {
-            return Err(BaseOpenError::Damaged("data.mdb is another file than before"));
+            return Err(BaseOpenError::Damaged(
+                "data.mdb is another file than the seal in tokaido.lock says; write something, or \
+                 empty tokaido.lock while nobody has the store, and restart",
+            ));
         }
         if let PageViews::Alone(views) = *page_views {
             let kept = (0..views).map(|_| lmdb.read()).collect::<Result<_, _>>()?;

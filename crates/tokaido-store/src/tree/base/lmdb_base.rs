@@ -53,28 +53,42 @@ fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), B
     Ok(())
 }
 
+fn environment_options(options: BaseOptions) -> EnvironmentOptions {
+    EnvironmentOptions {
+        map_size: options.size_max,
+        readers_max: options.views_max,
+        // The slots, the directory, and room for the look at the name after the last slot.
+        databases_max: SLOTS_MAX as u32 + 2,
+    }
+}
+
 impl LmdbBase {
     /// Opens the base in the directory `path`. If there is none, it makes an empty one for the store
     /// of the number that `new_store` gives.
-    pub(super) fn open(
+    pub(super) fn open_or_make(
         path: &Path,
         options: BaseOptions,
         new_store: impl FnOnce() -> u64,
     ) -> Result<(Self, BaseContents), BaseOpenError> {
-        let options = EnvironmentOptions {
-            map_size: options.size_max,
-            readers_max: options.views_max,
-            // The slots, the directory, and room for the look at the name after the last slot.
-            databases_max: SLOTS_MAX as u32 + 2,
-        };
         let unfinished = path.join(NEW_DIRECTORY);
         if unfinished.exists() {
             fs::remove_dir_all(unfinished)?;
         }
-        remove_copy(path)?;
         if !path.join(DATA_FILE).exists() {
-            create(path, &options, new_store())?;
+            create(path, &environment_options(options), new_store())?;
         }
+        Self::open(path, options)
+    }
+
+    /// Opens the base in the directory `path`.
+    pub(super) fn open(
+        path: &Path,
+        options: BaseOptions,
+    ) -> Result<(Self, BaseContents), BaseOpenError> {
+        remove_copy(path)?;
+        // LMDB would make one.
+        fs::metadata(path.join(DATA_FILE))?;
+        let options = environment_options(options);
         let environment = Environment::open(path, &options)?;
         let mut txn = environment.write()?;
         let directory = txn.find_database(format::BASE)?;

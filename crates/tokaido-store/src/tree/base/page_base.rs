@@ -32,6 +32,8 @@ pub(in crate::tree) struct PageDirectory {
     pub sequence: u64,
     /// LMDB's number of the commit.
     pub commit: u64,
+    /// As of [`PageFile::meta_crc`].
+    pub meta_crc: u32,
     pub trees: Vec<PageTree>,
 }
 
@@ -96,12 +98,13 @@ impl PageDirectory {
             Some(PageTree { tree: tree?, root, statistics })
         };
         let trees = entries.into_iter().map(tree).collect::<Option<_>>()?;
-        let (store, commit) = (store?, finder.file().commit());
+        let (store, file) = (store?, finder.file());
         (version == Some(format::FORMAT_VERSION)).then_some(Self {
             store,
             // A base that was never written to has none.
             sequence: sequence.unwrap_or(0),
-            commit,
+            commit: file.commit(),
+            meta_crc: file.meta_crc(),
             trees,
         })
     }
@@ -112,7 +115,8 @@ impl PageBase {
     /// commit.
     pub(super) fn open(path: &Path, directory: &PageDirectory) -> Option<Self> {
         let file = PageFile::open(&path.join(DATA_FILE)).ok()?;
-        (file.commit() == directory.commit && file.damage().is_none()).then(|| Self {
+        let is_at = (file.commit(), file.meta_crc()) == (directory.commit, directory.meta_crc);
+        (is_at && file.damage().is_none()).then(|| Self {
             finder: Finder::new(file),
             trees: directory.trees.iter().map(|tree| (tree.tree, tree.root)).collect(),
             sequence: directory.sequence,

@@ -79,6 +79,11 @@ impl BaseView {
         Ok(())
     }
 
+    /// Whether there is something to read from.
+    pub(in crate::tree) fn is_held(&self) -> bool {
+        self.lmdb.get().is_some() || self.page_view.borrow().is_some()
+    }
+
     /// Lets go of the view.
     pub(in crate::tree) fn release(&mut self) {
         if let Some(view) = self.lmdb.get_mut() {

@@ -11,7 +11,6 @@ use crate::{
         },
         catalog::{self, CATALOG_TREE, CatalogEntry, DATABASE_TREES, EXPIRY_TREE},
         expiry,
-        seal::Seal,
     },
 };
 
@@ -20,7 +19,7 @@ use super::{
     overlay::Overlay,
     records::Place,
     report::{CheckReport, DatabaseReport, Finding},
-    seal,
+    seal::{self, Sealed},
 };
 
 /// Gets the name of a database, a key and its stored record.
@@ -32,7 +31,7 @@ pub(super) struct Parts {
     pub(super) survey: BaseSurvey,
     pub(super) overlay: Overlay,
     /// The seal, if an opening would believe it.
-    pub(super) seal: Option<Seal>,
+    pub(super) seal: Option<Sealed>,
 }
 
 impl Parts {

@@ -102,7 +102,7 @@ fn look(
         })?;
     report.base.sequence = survey.sequence;
     let overlay = overlay::read(directory, survey.store, survey.sequence, &mut report)?;
-    let seal = seal::read(lock, file.commit()).map_err(io_error)?;
+    let seal = seal::read(directory, lock, &file).map_err(io_error)?;
     let parts = Parts { file, survey, overlay, seal };
     let mut examination = Examination { parts: &parts, pages, report };
     examination.run(visitor);

@@ -1,10 +1,14 @@
 //! What the seal says, beside what is there.
 
-use std::{fs::File, io};
+use std::{fs::File, io, path::Path};
 
 use crate::tree::{
-    base::{PageDirectory, PageTree, pages::Root},
+    base::{
+        PageDirectory, PageTree,
+        pages::{PageFile, Root},
+    },
     catalog::CatalogEntry,
+    log::{DirectoryStorage, LogStorage},
     seal::Seal,
 };
 
@@ -14,20 +18,39 @@ use super::{
     report::{CheckReport, Finding},
 };
 
+/// A seal that an opening would believe.
+pub(super) struct Sealed {
+    seal: Seal,
+    /// Whether the log has the segment that the seal names as its last.
+    is_of_log: bool,
+}
+
 /// The seal in the file of the lock, if an opening would believe it.
-pub(super) fn read(lock: Option<&File>, commit: u64) -> io::Result<Option<Seal>> {
-    let seal = lock.map(Seal::read).transpose()?.flatten();
-    Ok(seal.filter(|seal| seal.base.commit == commit))
+pub(super) fn read(
+    directory: &Path,
+    lock: Option<&File>,
+    file: &PageFile,
+) -> io::Result<Option<Sealed>> {
+    let Some(seal) = lock.map(Seal::read).transpose()?.flatten() else { return Ok(None) };
+    if (seal.base.commit, seal.base.meta_crc) != (file.commit(), file.meta_crc()) {
+        return Ok(None);
+    }
+    let log = DirectoryStorage::existing(directory);
+    let is_of_log = log.list()?.last().copied() == seal.segment;
+    Ok(Some(Sealed { seal, is_of_log }))
 }
 
 /// Compares a seal with the rest. `databases` is the catalog, if all of it could be read.
 pub(super) fn check(parts: &Parts, databases: Option<&[CatalogEntry]>, report: &mut CheckReport) {
-    let Some(seal) = &parts.seal else { return };
+    let Some(Sealed { seal, is_of_log }) = &parts.seal else { return };
     let mut add = |what: &str| report.add(Finding::Seal { what: what.to_owned() });
     if parts.overlay.transactions > 0 {
         add("there are transactions in the log, of which the seal knows nothing");
     }
-    if directory(&parts.survey, parts.file.commit()).as_ref() != Some(&seal.base) {
+    if !is_of_log {
+        add("the log ends with another segment than the seal says");
+    }
+    if directory(&parts.survey, &parts.file).as_ref() != Some(&seal.base) {
         add("the seal says something else than the directory of the base");
     }
     if databases.is_some_and(|databases| databases != seal.databases) {
@@ -36,11 +59,17 @@ pub(super) fn check(parts: &Parts, databases: Option<&[CatalogEntry]>, report: &
 }
 
 /// What a seal of that base would say.
-fn directory(survey: &BaseSurvey, commit: u64) -> Option<PageDirectory> {
+fn directory(survey: &BaseSurvey, file: &PageFile) -> Option<PageDirectory> {
     let trees = survey.trees.iter().map(|(tree, found)| {
         let root = Root::of(found.root.depth, found.root.page.unwrap_or(0))?;
         Some(PageTree { tree: *tree, root, statistics: found.recorded })
     });
     let trees = trees.collect::<Option<_>>()?;
-    Some(PageDirectory { store: survey.store?, sequence: survey.sequence, commit, trees })
+    Some(PageDirectory {
+        store: survey.store?,
+        sequence: survey.sequence,
+        commit: file.commit(),
+        meta_crc: file.meta_crc(),
+        trees,
+    })
 }

@@ -89,15 +89,28 @@ impl LogEnd {
         Ok(found_len == segment.map(|_| HEADER_LEN as u64))
     }
 
+    /// As [`empty_segment`](Self::empty_segment), and makes sure that it will be found so, whatever
+    /// the power takes.
+    pub(in crate::tree) fn seal(&mut self, place: LogPlace<'_>) -> io::Result<Option<Option<u64>>> {
+        let empty = self.empty_segment();
+        if empty.is_some()
+            && let Some(segment) = self.present(place)?
+        {
+            segment.settle(&[])?;
+        }
+        // If what was found could not be relied on, it is not what is written to any more.
+        Ok(empty.filter(|empty| self.empty_segment() == Some(*empty)))
+    }
+
     /// The segment to write to, if there is one; opens it.
-    fn present(&mut self, place: LogPlace<'_>) -> Result<Option<&mut Segment>, SettleError> {
+    fn present(&mut self, place: LogPlace<'_>) -> io::Result<Option<&mut Segment>> {
         if let Some(tail) = &self.tail {
-            let mut segment = tail.open(place.storage).map_err(SettleError::Untried)?;
+            let mut segment = tail.open(place.storage)?;
             if !tail.holds_frames() {
                 // Whoever made it may have been killed before its header and its name were durable,
-                // which they are wherever a frame is.
-                let synced = segment.sync().and_then(|()| place.storage.sync_directory());
-                synced.map_err(SettleError::Failed)?;
+                // which they are wherever a frame is. If that fails, another segment is begun.
+                self.tail = None;
+                segment.begin(place.storage, place.store)?;
             }
             self.segment = Some(segment);
             self.tail = None;
@@ -106,9 +119,9 @@ impl LogEnd {
     }
 
     /// The segment to write to.
-    pub(in crate::tree) fn open(&mut self, place: LogPlace<'_>) -> Result<(), SettleError> {
+    pub(in crate::tree) fn open(&mut self, place: LogPlace<'_>) -> io::Result<()> {
         if self.present(place)?.is_none() {
-            self.begin_segment(place).map_err(SettleError::Untried)?;
+            self.begin_segment(place)?;
         }
         Ok(())
     }
@@ -160,7 +173,9 @@ impl LogEnd {
 
     /// Makes all frames durable, those among them that were found and may not be on disk.
     pub(in crate::tree) fn settle(&mut self, place: LogPlace<'_>) -> Result<(), SettleError> {
-        let Some(segment) = self.present(place)? else { return Ok(()) };
+        let Some(segment) = self.present(place).map_err(SettleError::Untried)? else {
+            return Ok(());
+        };
         let unsure = segment.read_unsure(place.storage).map_err(SettleError::Untried)?;
         segment.settle(&unsure).map_err(SettleError::Failed)
     }

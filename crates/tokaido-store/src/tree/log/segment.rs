@@ -92,22 +92,28 @@ impl Segment {
         number: u64,
         store: u64,
     ) -> io::Result<Self> {
-        let file = storage.create(number)?;
-        let result = file.write_at(&header(number, store), 0).and_then(|()| file.sync());
-        if let Err(error) = result.and_then(|()| storage.sync_directory()) {
-            // It holds nothing; if it cannot be removed either, recovery takes it for empty.
-            let _ = storage.remove(number);
-            return Err(error);
-        }
-        Ok(Self {
-            file: file.into(),
+        let mut segment = Self {
+            file: storage.create(number)?.into(),
             number,
             end: HEADER_LEN as u64,
             len: HEADER_LEN as u64,
             unsure_from: None,
             is_marked: true,
-            is_synced: true,
-        })
+            is_synced: false,
+        };
+        if let Err(error) = segment.begin(storage, store) {
+            // It holds nothing; if it cannot be removed either, recovery takes it for empty.
+            let _ = storage.remove(number);
+            return Err(error);
+        }
+        Ok(segment)
+    }
+
+    /// Writes the header of a segment without frames, and makes it and the name durable.
+    pub(super) fn begin(&mut self, storage: &dyn LogStorage, store: u64) -> io::Result<()> {
+        self.file.write_at(&header(self.number, store), 0)?;
+        self.sync()?;
+        storage.sync_directory()
     }
 
     /// Writes a frame, without syncing it. If the file has to grow, it grows by `growth_len` more.
@@ -217,6 +223,9 @@ impl Segment {
     /// Cuts off the zeros that were written ahead, and what a mark that failed has left. No sync
     /// is needed: what stands behind the frames, zeros or nothing, tells nothing.
     pub(super) fn cut_off_zeros(&mut self) -> io::Result<()> {
+        if self.is_synced && self.len == self.end {
+            return Ok(());
+        }
         self.is_synced = false;
         self.file.truncate(self.end)?;
         self.len = self.end;

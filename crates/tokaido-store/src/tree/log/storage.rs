@@ -40,10 +40,9 @@ pub trait LogStorage: Send + Sync {
     /// # Errors
     /// What the system says.
     fn segment_len(&self, segment: u64) -> io::Result<Option<u64>> {
-        match self.read(segment) {
-            Ok(bytes) => Ok(Some(bytes.len() as u64)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+        match self.list()?.contains(&segment) {
+            true => self.read(segment).map(|bytes| Some(bytes.len() as u64)),
+            false => Ok(None),
         }
     }
 

@@ -108,7 +108,13 @@ mod tests {
     fn seal(databases: usize) -> Seal {
         let entry = |index| CatalogEntry { index, tree: 2, name: format!("database-{index}") };
         Seal {
-            base: PageDirectory { store: 7, sequence: 5, commit: 3, trees: Vec::new() },
+            base: PageDirectory {
+                store: 7,
+                sequence: 5,
+                commit: 3,
+                meta_crc: 9,
+                trees: Vec::new(),
+            },
             segment: Some(2),
             databases: (0..databases).map(entry).collect(),
         }

@@ -5,7 +5,7 @@
 //! 8   version          u32       1
 //! 12  length           u32       of the whole seal, at most 32 KiB
 //! 16  CRC32C           u32       of the bytes behind it
-//! 20  zero             u32
+//! 20  meta page        u32       CRC32C of that commit's meta page, behind its header
 //! 24  store            u64       a random number, the same in all files of a store
 //! 32  sequence         u64       the last transaction; the base holds it, and all before it
 //! 40  commit           u64       LMDB's number of the commit that the base is at
@@ -51,9 +51,10 @@ pub(in crate::tree) struct Seal {
 impl Seal {
     /// `None` if it is longer than a seal can be.
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
-        let PageDirectory { store, sequence, commit, trees } = &self.base;
+        let PageDirectory { store, sequence, commit, meta_crc, trees } = &self.base;
         let segment = self.segment.unwrap_or(NO_SEGMENT);
-        let mut bytes = vec![0; CRC_BEHIND + 4];
+        let mut bytes = vec![0; CRC_BEHIND];
+        bytes.extend(meta_crc.to_le_bytes());
         for number in [*store, *sequence, *commit, segment] {
             bytes.extend(number.to_le_bytes());
         }
@@ -93,15 +94,16 @@ impl Seal {
             return None;
         }
         let mut fields = Fields { rest: bytes.get(CRC_AT..)? };
-        if fields.u32()? != crc32c::crc32c(fields.rest) || fields.u32()? != 0 {
+        if fields.u32()? != crc32c::crc32c(fields.rest) {
             return None;
         }
+        let meta_crc = fields.u32()?;
         let (store, sequence, commit) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let segment = Some(fields.u64()?).filter(|segment| *segment != NO_SEGMENT);
         let (trees, databases) = (fields.u32()?, fields.u32()?);
         let trees = (0..trees).map(|_| fields.tree()).collect::<Option<_>>()?;
         let databases = (0..databases).map(|_| fields.database()).collect::<Option<_>>()?;
-        let base = PageDirectory { store, sequence, commit, trees };
+        let base = PageDirectory { store, sequence, commit, meta_crc, trees };
         fields.rest.is_empty().then_some(Self { base, segment, databases })
     }
 }
@@ -171,7 +173,13 @@ mod tests {
         let databases =
             (0..databases).map(|i| CatalogEntry { index: i, tree: 2 + i as u32, name: name(i) });
         Seal {
-            base: PageDirectory { store: u64::MAX, sequence: 1 << 40, commit: 3, trees },
+            base: PageDirectory {
+                store: u64::MAX,
+                sequence: 1 << 40,
+                commit: 3,
+                meta_crc: 9,
+                trees,
+            },
             segment: None,
             databases: databases.collect(),
         }

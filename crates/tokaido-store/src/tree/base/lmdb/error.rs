@@ -29,6 +29,12 @@ impl LmdbError {
         self.0 == ffi::MDB_PANIC
     }
 
+    /// It is the content of the file that LMDB cannot go on with.
+    pub(in crate::tree) fn is_of_file(self) -> bool {
+        [ffi::MDB_CORRUPTED, ffi::MDB_PAGE_NOTFOUND, ffi::MDB_INVALID, ffi::MDB_VERSION_MISMATCH]
+            .contains(&self.0)
+    }
+
     pub(in crate::tree) fn is_readers_full(self) -> bool {
         self.0 == ffi::MDB_READERS_FULL
     }

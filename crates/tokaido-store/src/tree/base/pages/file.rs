@@ -104,6 +104,8 @@ struct Meta {
     main: Root,
     last_page: u64,
     transaction: u64,
+    /// CRC32C of all of it.
+    crc: u32,
 }
 
 /// An LMDB file as of its last commit.
@@ -151,6 +153,12 @@ impl PageFile {
     /// The number of the commit that the file is at.
     pub(in crate::tree) fn commit(&self) -> u64 {
         self.meta.transaction
+    }
+
+    /// CRC32C of the meta page of that commit, behind its header: files of the same number of commits
+    /// are seldom the same.
+    pub(in crate::tree) fn meta_crc(&self) -> u32 {
+        self.meta.crc
     }
 
     pub(in crate::tree) fn page_len(&self) -> usize {
@@ -253,6 +261,7 @@ fn decode_meta(bytes: &[u8]) -> Option<Meta> {
         main: Root::decode(&meta[72..120])?,
         last_page: u64_at(meta, 120).filter(|page| *page < 1 << 40)?,
         transaction: u64_at(meta, 128)?,
+        crc: crc32c::crc32c(meta),
     })
 }
 
