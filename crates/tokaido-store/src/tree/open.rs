@@ -1,6 +1,11 @@
 //! Opening a store: the lock, the base, the log, the databases; or the seal in place of the log.
 
-use std::{hash::BuildHasher, io, path::Path, sync::Arc};
+use std::{
+    hash::BuildHasher,
+    io,
+    path::{self, Path},
+    sync::Arc,
+};
 
 use crate::{OpenError, ReadError, WriteError, limits, record};
 
@@ -38,7 +43,10 @@ pub fn exists(directory: &Path) -> bool {
 /// # Errors
 /// See [`OpenError`].
 pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> {
-    let opening = Opening { directory, options };
+    let io = |source| OpenError::Io { directory: directory.to_owned(), source };
+    // Files are opened later, too, when the process may stand elsewhere.
+    let absolute = path::absolute(directory).map_err(io)?;
+    let opening = Opening { directory, path: &absolute, options };
     let mut lock = opening.lock()?;
     let found = match opening.find_sealed(&mut lock)? {
         Some(found) => found,
@@ -46,14 +54,16 @@ pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> 
     };
     let shared = Arc::new(opening.share(found, lock)?);
     if let SyncMode::Interval(_) = shared.options.sync {
-        checkpoint::start_keeper(&shared)
-            .map_err(|source| OpenError::Io { directory: directory.to_owned(), source })?;
+        checkpoint::start_keeper(&shared).map_err(io)?;
     }
     Ok(TreeStore::new(shared))
 }
 
 struct Opening<'d> {
+    /// As the user has called it.
     directory: &'d Path,
+    /// The same from the root on.
+    path: &'d Path,
     options: Options,
 }
 
@@ -96,10 +106,10 @@ impl Opening<'_> {
 
     /// Locks the directory, which is made if it is not there.
     fn lock(&self) -> Result<StoreLock, OpenError> {
-        let locked = match StoreLock::take(self.directory) {
+        let locked = match StoreLock::take(self.path) {
             Err(LockError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-                files::create_directories(self.directory).map_err(|error| self.io(error))?;
-                StoreLock::take(self.directory)
+                files::create_directories(self.path).map_err(|error| self.io(error))?;
+                StoreLock::take(self.path)
             }
             locked => locked,
         };
@@ -116,9 +126,7 @@ impl Opening<'_> {
     fn storage(&self) -> Result<Arc<dyn LogStorage>, OpenError> {
         match &self.options.log {
             Some(storage) => Ok(Arc::clone(storage)),
-            None => {
-                Ok(Arc::new(DirectoryStorage::new(self.directory).map_err(|error| self.io(error))?))
-            }
+            None => Ok(Arc::new(DirectoryStorage::new(self.path).map_err(|error| self.io(error))?)),
         }
     }
 
@@ -128,11 +136,11 @@ impl Opening<'_> {
         let Some(Seal { base: directory, segment, databases }) = lock.seal.take_found() else {
             return Ok(None);
         };
-        let base = Base::open_pages(self.directory, self.base_options(), &directory);
+        let base = Base::open_pages(self.path, self.base_options(), &directory);
         let Some(base) = base else { return Ok(None) };
         let storage: Arc<dyn LogStorage> = match (&self.options.log, segment) {
             // Where there is a segment, there is the folder for it.
-            (None, Some(_)) => Arc::new(DirectoryStorage::existing(self.directory)),
+            (None, Some(_)) => Arc::new(DirectoryStorage::existing(self.path)),
             _ => self.storage()?,
         };
         let recovered = Recovered::of_empty_log(segment, directory.sequence);
@@ -147,8 +155,8 @@ impl Opening<'_> {
         // One that does not fit must not do so later.
         lock.seal.break_open().map_err(|error| self.io(error))?;
         // A random number, as hash seeds are: it tells the files of stores apart.
-        let new_store = || foldhash::quality::RandomState::default().hash_one(self.directory);
-        let opened = Base::open(self.directory, self.base_options(), new_store);
+        let new_store = || foldhash::quality::RandomState::default().hash_one(self.path);
+        let opened = Base::open(self.path, self.base_options(), new_store);
         let (base, contents) = opened.map_err(|error| self.base_error(error))?;
         let storage = self.storage()?;
         let mut replay = Replay::new(&contents);
@@ -177,7 +185,7 @@ impl Opening<'_> {
         let seat = Seat { memtable, log, sequence, next_tree, trees: None };
         let accounts = Accounts::new(contents, active, changes);
         let (names, trees) = (Names::new(&entries), TreeMap::of(&entries));
-        let directory = self.directory.to_owned();
+        let directory = self.path.to_owned();
         let options = self.options;
         Ok(Shared::new(Parts {
             base,
@@ -204,7 +212,7 @@ impl Opening<'_> {
         storage: &dyn LogStorage,
         recovered: &Recovered,
     ) -> Result<(LogEnd, u64), OpenError> {
-        let place = LogPlace { directory: self.directory, storage, store: base.store() };
+        let place = LogPlace { directory: self.path, storage, store: base.store() };
         let mut log = LogEnd::of(recovered, self.options.log_growth_bytes);
         let last = recovered.last_sequence;
         if last == contents.sequence && recovered.bytes > 0 {
@@ -212,7 +220,7 @@ impl Opening<'_> {
             // what is removed now, so it has to be sound.
             log.settle(place).map_err(|error| self.io(error.into()))?;
             base.make_durable(last).map_err(|error| self.base_error(error))?;
-            checkpoint::remove_segments(self.directory, storage, recovered.next_segment);
+            checkpoint::remove_segments(self.path, storage, recovered.next_segment);
             return Ok((log.without_segments(), last));
         }
         if self.options.sync == SyncMode::Os {

@@ -128,6 +128,37 @@ fn what_a_killed_life_has_left_unsynced_costs_the_next_one_nothing() {
     }
 }
 
+/// A life is killed at each call in turn, and one comes after it that only reads, and seals what it
+/// found. Whatever the power takes then, the next one may write.
+#[test]
+fn a_seal_vouches_for_nothing_that_is_not_on_the_disk() {
+    let mut random = Random::new(seed());
+    for nth in 1..CALLS_MAX {
+        let scene = Scene::new();
+        let killed = Fault { name: "kill", nth };
+        for (fault, task) in [(Some(killed), "53 1"), (None, "53 0")] {
+            let output = scene.run("seals::a_process_that_seals", task, fault);
+            let is_ended = output.status.success() || output.status.code().is_none();
+            assert!(is_ended, "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        let mut disk = WholeDisk::default();
+        scene.events().iter().for_each(|event| disk.happen(event));
+        for fate in FATES.repeat(DRAWS) {
+            let after = fast_directory();
+            journal::make(&disk.image(fate, &mut random, &Event::Opening), after.path());
+            // Of what nobody has written to there may be nothing.
+            if after.path().join("data.mdb").exists() {
+                let findings = check(after.path()).unwrap().findings;
+                assert!(findings.is_empty(), "killed at call {nth}, {fate:?}: {findings:?}");
+            }
+            let found = Ledger::new(53).check(&reopen(after.path()));
+            let mut ledger = Ledger::up_to(53, found);
+            ledger::run(&reopen(after.path()), &mut ledger, &mut random, 1, |_| {});
+            assert_eq!(ledger.check(&reopen(after.path())), ledger.last());
+        }
+    }
+}
+
 /// The group that the last life has acknowledged was on the disk at that moment.
 fn check_last_group(scene: &Scene, random: &mut Random, place: &str) {
     let events = scene.events();

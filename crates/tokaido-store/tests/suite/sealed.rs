@@ -2,16 +2,20 @@
 //! needs more than a few records.
 
 use std::{
-    fs,
+    fs, io,
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
+    time::Duration,
 };
 
 use tempfile::TempDir;
 use tokaido_store::{
     DatabaseId, NewRecord, ReadError, ScanRange, Scanner, Snapshot, Store, WriteError, transact,
-    tree::{self, TreeStore},
+    tree::{self, DirectoryStorage, LogFile, LogStorage, TreeStore},
 };
 
 use crate::support::fast_directory;
@@ -288,32 +292,63 @@ fn what_was_written_behind_the_back_of_a_seal_is_kept() {
     assert!(tree::check(directory.path()).unwrap().is_sound());
 }
 
+/// A log that takes its time when it is looked at.
+struct SlowToLook(DirectoryStorage);
+
+impl LogStorage for SlowToLook {
+    fn list(&self) -> io::Result<Vec<u64>> {
+        self.0.list()
+    }
+
+    fn create(&self, segment: u64) -> io::Result<Box<dyn LogFile>> {
+        self.0.create(segment)
+    }
+
+    fn open(&self, segment: u64) -> io::Result<Box<dyn LogFile>> {
+        self.0.open(segment)
+    }
+
+    fn read(&self, segment: u64) -> io::Result<Vec<u8>> {
+        self.0.read(segment)
+    }
+
+    fn segment_len(&self, segment: u64) -> io::Result<Option<u64>> {
+        thread::sleep(Duration::from_millis(1));
+        self.0.segment_len(segment)
+    }
+
+    fn remove(&self, segment: u64) -> io::Result<()> {
+        self.0.remove(segment)
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        self.0.sync_directory()
+    }
+}
+
 /// Threads that ask for the writer at the same time, of which one breaks the seal and writes.
 #[test]
 fn whoever_comes_second_does_not_take_the_log_for_another_program_s() {
-    for _ in 0..200 {
+    for _ in 0..100 {
         let directory = fast_directory();
         drop(open(directory.path()));
-        let store = open(directory.path());
+        let log = DirectoryStorage::new(directory.path()).unwrap();
+        let log: Option<Arc<dyn LogStorage>> = Some(Arc::new(SlowToLook(log)));
+        let store = tree::open(directory.path(), tree::Options { log, ..options() }).unwrap();
         let main = store.database("main").unwrap();
-        thread::scope(|scope| {
-            for n in 0..4u8 {
-                let store = &store;
-                scope.spawn(move || {
-                    loop {
-                        match store.writer() {
-                            Err(WriteError::WriterBusy) => thread::yield_now(),
-                            Err(error) => panic!("{error}"),
-                            Ok(mut writer) => {
-                                let record = NewRecord::of(b"v");
-                                break transact(&mut *writer, |tx| tx.put(main, &[n], record))
-                                    .unwrap();
-                            }
-                        }
+        let write = |n: u8| {
+            loop {
+                match store.writer() {
+                    Err(WriteError::WriterBusy) => thread::yield_now(),
+                    Err(error) => panic!("{error}"),
+                    Ok(mut writer) => {
+                        let record = NewRecord::of(b"v");
+                        break transact(&mut *writer, |tx| tx.put(main, &[n], record)).unwrap();
                     }
-                });
+                }
             }
-        });
+        };
+        thread::scope(|scope| (0..8).for_each(|n| drop(scope.spawn(move || write(n)))));
     }
 }
 
