@@ -16,7 +16,7 @@ use std::{
 
 use super::{
     LogStorage, TreeStore,
-    base::{BaseOpenError, DATA_FILE, copy_beside},
+    base::{BaseOpenError, DATA_FILE, PageDirectory, copy_beside},
     check::{self, CheckError, CheckReport, SurveyError, survey_base},
     files::{self, DirectoryInMaking},
     lock::{self, LOCK_FILE, LockError, OpenHere},
@@ -214,10 +214,11 @@ impl<'d> Making<'d> {
     fn verify(&self) -> Result<(u64, u64), BackupError> {
         let path = self.directory.path();
         let survey = survey_base(&path.join(DATA_FILE));
-        let (store, base_sequence) = survey.map_err(|error| match error {
-            SurveyError::Io(error) => self.io(error),
-            SurveyError::Damaged(what) => BackupError::Damaged { what },
-        })?;
+        let PageDirectory { store, sequence: base_sequence, .. } =
+            survey.map_err(|error| match error {
+                SurveyError::Io(error) => self.io(error),
+                SurveyError::Damaged(what) => BackupError::Damaged { what },
+            })?;
         let copies = DirectoryStorage::existing(path);
         match read_log(&copies, store, base_sequence, |_, _| Ok(())) {
             Ok((recovered, _)) => Ok((base_sequence, recovered.last_sequence)),

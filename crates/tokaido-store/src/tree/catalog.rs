@@ -6,11 +6,11 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    ops::Range,
+    ops::{Bound, Range},
     sync::{PoisonError, RwLock, RwLockReadGuard},
 };
 
-use crate::{DatabaseError, DatabaseId, ReadError, database, limits, record};
+use crate::{DatabaseError, DatabaseId, Direction, ReadError, database, limits, record};
 
 use super::{base::format::NO_TREE, view::View};
 
@@ -50,11 +50,12 @@ pub(super) fn read_catalog(view: &View) -> Result<Vec<CatalogEntry>, ReadError> 
         entry.filter(|entry| DATABASE_TREES.contains(&entry.tree)).ok_or_else(damaged)
     };
     let mut entries = BTreeMap::new();
-    view.base.each(CATALOG_TREE, |key, stored| {
+    let mut from = Bound::Unbounded;
+    while let Some((key, stored)) = view.base.seek(CATALOG_TREE, from, Direction::Forward)? {
         let entry = entry(key, stored)?;
         entries.insert(entry.index, entry);
-        Ok(())
-    })?;
+        from = Bound::Excluded(key);
+    }
     // A scan would have the whole memtable put into order first, which costs more than all else
     // that opening a store with a short log does. So its keys, of which few are possible, are
     // looked up.

@@ -16,7 +16,7 @@ use crate::{OpenError, WriteError};
 use super::{
     Options,
     base::{COPY_FILE, DATA_FILE, copy_still, remove_copy},
-    check::{CheckError, CheckReport, SurveyError, check, survey_base},
+    check::{CheckError, CheckReport, check, survey_base},
     files,
     lock::{self, LockError, StoreLock},
     open,
@@ -161,10 +161,8 @@ impl<'d> Compaction<'d> {
             file.sync_all().map_err(|error| self.io(error))?;
             // A copy that tells another store, or another checkpoint, shall not take the place.
             let survey = |path: &Path| {
-                survey_base(path).map_err(|error| match error {
-                    SurveyError::Io(error) => self.io(error),
-                    SurveyError::Damaged(what) => self.io(io::Error::other(what)),
-                })
+                let base = survey_base(path).map_err(|error| self.io(error.into()));
+                base.map(|base| (base.store, base.sequence))
             };
             if survey(&path)? != survey(&self.directory.join(DATA_FILE))? {
                 let what = "the copy is not what it was copied from; please report this as a bug";

@@ -182,9 +182,9 @@ impl Opening<'_> {
         let entries = databases.map_or_else(|| self.catalog(&base, &tables), Ok)?;
         let next_tree = entries.iter().map(|entry| entry.tree + 1).fold(next_tree, u32::max);
         let sequence = recovered.last_sequence;
-        let seat = Seat { memtable, log, sequence, next_tree, trees: None };
         let accounts = Accounts::new(contents, active, changes);
         let (names, trees) = (Names::new(&entries), TreeMap::of(&entries));
+        let seat = Seat { memtable, log, sequence, next_tree, trees: Some(trees.clone()) };
         let directory = self.path.to_owned();
         let options = self.options;
         Ok(Shared::new(Parts {

@@ -15,8 +15,9 @@ use crate::{Clock, ReadError, WriteError};
 use super::{
     LogFile, LogStorage,
     accounts::Accounts,
-    base::{Base, BaseView, PageDirectory},
+    base::{Base, BaseView, DATA_FILE},
     catalog::{Names, TreeMap, read_catalog},
+    check::survey_base,
     checkpoint::Signal,
     files,
     lock::StoreLock,
@@ -166,9 +167,13 @@ impl Shared {
         self.found
     }
 
-    /// The trees of the databases, if they are as they were when the store was opened.
-    pub(super) fn found_trees(&self) -> Option<&TreeMap> {
-        (self.catalog_changed() == self.found).then_some(&self.found_trees)
+    /// The trees of the databases in a view of what is published. Most often they are as they were
+    /// when the store was opened, and need not be read.
+    pub(super) fn trees(&self, view: &View) -> Result<TreeMap, ReadError> {
+        match self.catalog_changed() == self.found {
+            true => Ok(self.found_trees.clone()),
+            false => TreeMap::read(view),
+        }
     }
 
     pub(super) fn catalog_changed(&self) -> u64 {
@@ -223,22 +228,26 @@ impl Shared {
     /// To be called before anything is written to the base or the log: opens LMDB, so that whoever
     /// writes learns early if it cannot be opened, and breaks the seal.
     pub(super) fn prepare_to_write(&self) -> Result<(), WriteError> {
-        let opened = self.base.open_lmdb();
+        let opened = self.base.open_lmdb().map_err(ReadError::from);
+        // Whatever it has said: without it, a restart reads what is there.
+        self.break_seal()?;
+        Ok(opened?)
+    }
+
+    fn break_seal(&self) -> Result<(), WriteError> {
         if !self.lock.seal.is_sealed() {
-            return Ok(opened.map_err(ReadError::from)?);
+            return Ok(());
         }
         // Who comes second finds it broken, and the log possibly written to.
         let seat = lock(&self.seat);
         if !self.lock.seal.is_sealed() {
-            return Ok(opened.map_err(ReadError::from)?);
+            return Ok(());
         }
         let Some(seat) = &*seat else { return Err(WriteError::WriterBusy) };
         let is_log_empty = seat.log.is_empty_in(&*self.storage);
         if let Err(error) = self.lock.seal.break_open() {
             return Err(self.poisoned(&format!("its seal could not be broken: {error}")));
         }
-        // From here on a restart reads what is there, whatever the seal has said.
-        opened.map_err(ReadError::from)?;
         match is_log_empty {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.poisoned(
@@ -294,7 +303,7 @@ impl Shared {
         if self.lock.seal.is_sealed() || seat.log.empty_segment().is_none() {
             return Ok(());
         }
-        let Some(base) = PageDirectory::read(&self.directory) else { return Ok(()) };
+        let base = survey_base(&self.directory.join(DATA_FILE))?;
         if base.sequence != seat.sequence || base.store != self.base.store() {
             return Ok(());
         }

@@ -72,10 +72,7 @@ impl TreeSnapshot {
         let changed = self.shared.catalog_changed();
         if self.trees_read_at.is_none_or(|read_at| read_at < changed) {
             self.trees_read_at = None;
-            self.trees = match self.shared.found_trees() {
-                Some(trees) => trees.clone(),
-                None => TreeMap::read(view)?,
-            };
+            self.trees = self.shared.trees(view)?;
             self.trees_read_at = Some(view.sequence());
         }
         Ok(())
@@ -130,7 +127,7 @@ impl ReadTransaction for TreeSnapshot {
         loop {
             let changed = self.shared.catalog_changed();
             let view = self.shared.view(self.shared.published())?;
-            let Some(tree) = TreeMap::read(&view)?.get(database) else {
+            let Some(tree) = self.shared.trees(&view)?.get(database) else {
                 return Ok(DatabaseStatistics::default());
             };
             let sum = lock(&self.shared.accounts).total(tree, &view.base)?;

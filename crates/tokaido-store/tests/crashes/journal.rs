@@ -59,6 +59,16 @@ pub(crate) enum Event {
     Step(u64),
 }
 
+impl Event {
+    /// Whether something was about to become durable.
+    pub(crate) fn is_sync(&self) -> bool {
+        matches!(
+            self,
+            Self::Synced { .. } | Self::WrittenThrough { .. } | Self::DirectorySynced { .. }
+        )
+    }
+}
+
 /// What the process under test itself writes into the journal.
 pub(crate) const ACKNOWLEDGED: u8 = b'A';
 pub(crate) const OPENING: u8 = b'N';

@@ -71,13 +71,7 @@ fn power_failures(random: &mut Random) -> (usize, usize) {
     let mut disk = WholeDisk::default();
     let (mut checked, mut sealed) = (0, 0);
     for event in scene.events() {
-        let is_moment = matches!(
-            event,
-            Event::Synced { .. }
-                | Event::WrittenThrough { .. }
-                | Event::DirectorySynced { .. }
-                | Event::Opening
-        );
+        let is_moment = event.is_sync() || matches!(event, Event::Opening);
         if is_moment {
             for fate in FATES {
                 let after = fast_directory();

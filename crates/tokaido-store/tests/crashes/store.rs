@@ -14,7 +14,7 @@ pub(crate) use directory::fast_directory;
 
 /// A child that another test is about to start has, for a moment, all files of this process open,
 /// and with them the locks of stores that were closed since. So whoever meets a lock tries again.
-fn patiently<T, E>(
+fn past_locks<T, E>(
     mut work: impl FnMut() -> Result<T, E>,
     is_locked: impl Fn(&E) -> bool,
 ) -> Result<T, E> {
@@ -31,10 +31,10 @@ fn patiently<T, E>(
 /// Opens a store.
 pub(crate) fn open(directory: &Path, options: &tree::Options) -> Result<TreeStore, OpenError> {
     let open = || tree::open(directory, options.clone());
-    patiently(open, |error| matches!(error, OpenError::Locked { .. }))
+    past_locks(open, |error| matches!(error, OpenError::Locked { .. }))
 }
 
 /// Checks a store.
 pub(crate) fn check(directory: &Path) -> Result<CheckReport, CheckError> {
-    patiently(|| tree::check(directory), |error| matches!(error, CheckError::Held { .. }))
+    past_locks(|| tree::check(directory), |error| matches!(error, CheckError::Held { .. }))
 }

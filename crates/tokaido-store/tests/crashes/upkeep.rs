@@ -92,13 +92,7 @@ fn power_failures(random: &mut Random) -> usize {
         Moments { disk: WholeDisk::default(), seed, backed_up: None, steps: Vec::new() };
     let mut checked = 0;
     for event in scene.events() {
-        let is_moment = matches!(
-            event,
-            Event::Synced { .. }
-                | Event::WrittenThrough { .. }
-                | Event::DirectorySynced { .. }
-                | Event::Renamed { .. }
-        );
+        let is_moment = event.is_sync() || matches!(event, Event::Renamed { .. });
         if is_moment {
             checked += moments.check(&event, random);
         }

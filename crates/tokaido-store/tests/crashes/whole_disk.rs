@@ -61,10 +61,7 @@ fn power_failures(random: &mut Random, sync: SyncMode) -> usize {
     let mut disk = WholeDisk::default();
     let mut checked = 0;
     for event in scene.events() {
-        let is_moment = matches!(
-            event,
-            Event::Synced { .. } | Event::WrittenThrough { .. } | Event::DirectorySynced { .. }
-        );
+        let is_moment = event.is_sync();
         if is_moment {
             checked += images(&disk, &event, seed, sync, random);
         }

@@ -11,9 +11,7 @@ use std::{
 use crate::{DatabaseStatistics, ReadError};
 
 use super::{
-    DATA_FILE,
-    format::{self, TreeEntry},
-    long_key,
+    DATA_FILE, long_key,
     pages::{Finder, Found, PageDamage, PageFile, Root},
 };
 
@@ -72,44 +70,6 @@ impl From<PageDamage> for ReadError {
     }
 }
 
-impl PageDirectory {
-    /// Reads it from the file in the directory `path`. `None` if anything is not as it should be.
-    pub(in crate::tree) fn read(path: &Path) -> Option<Self> {
-        let finder = Finder::new(PageFile::open(&path.join(DATA_FILE)).ok()?);
-        let main = finder.file().main();
-        let root = |name: &str| match finder.find(main, name.as_bytes(), usize::MAX) {
-            Ok(Some(Found::Value { bytes, is_root: true })) => Root::decode(&bytes),
-            _ => None,
-        };
-        let (mut version, mut store, mut sequence) = (None, None, None);
-        let mut entries = Vec::new();
-        finder
-            .each(root(format::BASE)?, |key, value| match key {
-                format::FORMAT_KEY => version = value.try_into().ok().map(u32::from_le_bytes),
-                format::STORE_KEY => store = value.try_into().ok().map(u64::from_le_bytes),
-                format::SEQUENCE_KEY => sequence = value.try_into().ok().map(u64::from_le_bytes),
-                _ => entries.push((format::parse_tree_key(key), TreeEntry::decode(value))),
-            })
-            .ok()?;
-        let tree = |(tree, entry): (Option<u32>, Option<TreeEntry>)| {
-            let TreeEntry { slot, statistics } = entry?;
-            let Root { depth, page, .. } = root(&format::slot_name(slot as usize))?;
-            let root = Root::of(depth, page.unwrap_or(0))?;
-            Some(PageTree { tree: tree?, root, statistics })
-        };
-        let trees = entries.into_iter().map(tree).collect::<Option<_>>()?;
-        let (store, file) = (store?, finder.file());
-        (version == Some(format::FORMAT_VERSION)).then_some(Self {
-            store,
-            // A base that was never written to has none.
-            sequence: sequence.unwrap_or(0),
-            commit: file.commit(),
-            meta_crc: file.meta_crc(),
-            trees,
-        })
-    }
-}
-
 impl PageBase {
     /// Opens the base in the directory `path`, of which `directory` tells, if its file is at that
     /// commit.
@@ -142,29 +102,11 @@ impl PageBase {
         Ok(match found {
             None => PageAnswer::Absent,
             Some(Found::TooLong) => PageAnswer::Unknown,
-            Some(Found::Value { bytes, .. }) if !long_key::is_long(key) => {
-                PageAnswer::Stored(bytes)
-            }
-            Some(Found::Value { bytes, .. }) => match long_key::find(&bytes, key)? {
+            Some(Found::Value(bytes)) if !long_key::is_long(key) => PageAnswer::Stored(bytes),
+            Some(Found::Value(bytes)) => match long_key::find(&bytes, key)? {
                 Some(stored) => PageAnswer::Stored(stored.to_vec()),
                 None => PageAnswer::Absent,
             },
         })
-    }
-
-    /// Gives every key of a small tree to `visit`, with its stored record.
-    pub(super) fn each(
-        &self,
-        tree: u32,
-        mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), ReadError>,
-    ) -> Result<(), ReadError> {
-        let Some(root) = self.root(tree) else { return Ok(()) };
-        let mut result = Ok(());
-        self.finder.each(root, |key, stored| {
-            if result.is_ok() {
-                result = visit(key, stored);
-            }
-        })?;
-        result
     }
 }

@@ -131,25 +131,6 @@ impl BaseView {
         }
     }
 
-    /// Gives every key of a tree with few of them to `visit`, with its stored record.
-    pub(in crate::tree) fn each(
-        &self,
-        tree: u32,
-        mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), ReadError>,
-    ) -> Result<(), ReadError> {
-        if self.lmdb.get().is_none()
-            && let Some(view) = &*self.page_view.borrow()
-        {
-            return view.pages().each(tree, visit);
-        }
-        let mut from = Bound::Unbounded;
-        while let Some((key, stored)) = self.seek(tree, from, Direction::Forward)? {
-            visit(key, stored)?;
-            from = Bound::Excluded(key);
-        }
-        Ok(())
-    }
-
     /// The nearest entry from `from` on.
     pub(in crate::tree) fn seek(
         &self,

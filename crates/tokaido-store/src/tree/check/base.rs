@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use crate::{
     DatabaseStatistics,
     tree::base::{
-        FORMAT_VERSION,
+        FORMAT_VERSION, PageDirectory, PageTree,
         format::{self, TreeEntry},
         pages::{Entry, PageDamage, PageFile, PageSet, Root, Walk},
     },
@@ -29,6 +29,23 @@ pub(super) struct BaseSurvey {
     pub(super) store: Option<u64>,
     pub(super) sequence: u64,
     pub(super) trees: BTreeMap<u32, BaseTree>,
+}
+
+impl BaseSurvey {
+    /// The same without what only a check needs. `None` if it does not say which store's it is.
+    pub(super) fn directory(&self, file: &PageFile) -> Option<PageDirectory> {
+        let trees = self.trees.iter().map(|(tree, found)| {
+            let root = Root::of(found.root.depth, found.root.page.unwrap_or(0))?;
+            Some(PageTree { tree: *tree, root, statistics: found.recorded })
+        });
+        Some(PageDirectory {
+            trees: trees.collect::<Option<_>>()?,
+            store: self.store?,
+            sequence: self.sequence,
+            commit: file.commit(),
+            meta_crc: file.meta_crc(),
+        })
+    }
 }
 
 /// The base is of a version that this program does not know.

@@ -204,7 +204,7 @@ impl<'p> ExpiryIndex<'p> {
         let Some(tree) = self.parts.survey.trees.get(&EXPIRY_TREE) else { return false };
         // The whole tree has been walked over, so nothing of it is damaged.
         match self.finder.find(tree.root, long_key::tree_key(entry), usize::MAX) {
-            Ok(Some(Found::Value { bytes, .. })) if long_key::is_long(entry) => {
+            Ok(Some(Found::Value(bytes))) if long_key::is_long(entry) => {
                 matches!(long_key::find(&bytes, entry), Ok(Some(_)))
             }
             Ok(found) => found.is_some(),

@@ -6,7 +6,7 @@ use crate::{
     OpenError,
     tree::{
         base::{
-            FORMAT_VERSION,
+            FORMAT_VERSION, PageDirectory,
             pages::{PageFile, PageFileError, PageSet},
         },
         lock::{self, LockError},
@@ -55,8 +55,17 @@ pub(in crate::tree) enum SurveyError {
     Damaged(String),
 }
 
-/// Number of the store and last transaction of the base in a file, if its directory is sound.
-pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<(u64, u64), SurveyError> {
+impl From<SurveyError> for io::Error {
+    fn from(error: SurveyError) -> Self {
+        match error {
+            SurveyError::Io(error) => error,
+            SurveyError::Damaged(what) => Self::other(what),
+        }
+    }
+}
+
+/// What the directory of the base in a file says, if it is sound.
+pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<PageDirectory, SurveyError> {
     let damaged = |what: &dyn ToString| SurveyError::Damaged(what.to_string());
     let file = PageFile::open(data_file).map_err(|error| match error {
         PageFileError::Damaged(what) => damaged(&what),
@@ -69,8 +78,8 @@ pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<(u64, u64), Surve
     if let Some(error) = report.unread() {
         return Err(SurveyError::Io(error));
     }
-    match (report.findings.first(), survey.store) {
-        (None, Some(store)) => Ok((store, survey.sequence)),
+    match (report.findings.first(), survey.directory(&file)) {
+        (None, Some(directory)) => Ok(directory),
         (Some(finding), _) => Err(damaged(finding)),
         (None, None) => Err(damaged(&"it does not say which store it belongs to")),
     }

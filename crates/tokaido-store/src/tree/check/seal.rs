@@ -3,17 +3,13 @@
 use std::{fs::File, io, path::Path};
 
 use crate::tree::{
-    base::{
-        PageDirectory, PageTree,
-        pages::{PageFile, Root},
-    },
+    base::pages::PageFile,
     catalog::CatalogEntry,
     log::{DirectoryStorage, LogStorage},
     seal::Seal,
 };
 
 use super::{
-    base::BaseSurvey,
     examination::Parts,
     report::{CheckReport, Finding},
 };
@@ -50,26 +46,10 @@ pub(super) fn check(parts: &Parts, databases: Option<&[CatalogEntry]>, report: &
     if !is_of_log {
         add("the log ends with another segment than the seal says");
     }
-    if directory(&parts.survey, &parts.file).as_ref() != Some(&seal.base) {
+    if parts.survey.directory(&parts.file).as_ref() != Some(&seal.base) {
         add("the seal says something else than the directory of the base");
     }
     if databases.is_some_and(|databases| databases != seal.databases) {
         add("the seal names other databases than the catalog");
     }
-}
-
-/// What a seal of that base would say.
-fn directory(survey: &BaseSurvey, file: &PageFile) -> Option<PageDirectory> {
-    let trees = survey.trees.iter().map(|(tree, found)| {
-        let root = Root::of(found.root.depth, found.root.page.unwrap_or(0))?;
-        Some(PageTree { tree: *tree, root, statistics: found.recorded })
-    });
-    let trees = trees.collect::<Option<_>>()?;
-    Some(PageDirectory {
-        store: survey.store?,
-        sequence: survey.sequence,
-        commit: file.commit(),
-        meta_crc: file.meta_crc(),
-        trees,
-    })
 }

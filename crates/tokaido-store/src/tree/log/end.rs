@@ -98,22 +98,21 @@ impl LogEnd {
         {
             segment.settle(&[])?;
         }
-        // If what was found could not be relied on, it is not what is written to any more.
-        Ok(empty.filter(|empty| self.empty_segment() == Some(*empty)))
+        Ok(empty)
     }
 
     /// The segment to write to, if there is one; opens it.
     fn present(&mut self, place: LogPlace<'_>) -> io::Result<Option<&mut Segment>> {
         if let Some(tail) = &self.tail {
             let mut segment = tail.open(place.storage)?;
-            if !tail.holds_frames() {
+            let holds_frames = tail.holds_frames();
+            self.tail = None;
+            if !holds_frames {
                 // Whoever made it may have been killed before its header and its name were durable,
                 // which they are wherever a frame is. If that fails, another segment is begun.
-                self.tail = None;
                 segment.begin(place.storage, place.store)?;
             }
             self.segment = Some(segment);
-            self.tail = None;
         }
         Ok(self.segment.as_mut())
     }

@@ -21,11 +21,7 @@ pub(in crate::tree) struct Finder<F> {
 
 /// A value that was found.
 pub(in crate::tree) enum Found {
-    Value {
-        bytes: Vec<u8>,
-        /// Whether it is the root of another tree.
-        is_root: bool,
-    },
+    Value(Vec<u8>),
     /// It has more bytes than were asked for.
     TooLong,
 }
@@ -33,15 +29,12 @@ pub(in crate::tree) enum Found {
 /// Most pages that a finder keeps.
 const FINDER_PAGES_MAX: usize = 4096;
 
-/// Deepest tree that is gone through as a whole.
-const SMALL_DEPTH_MAX: u16 = 3;
-
 impl<F: Borrow<PageFile>> Finder<F> {
     pub(in crate::tree) fn new(file: F) -> Self {
         Self { file, pages: Mutex::default() }
     }
 
-    pub(in crate::tree) fn file(&self) -> &PageFile {
+    fn file(&self) -> &PageFile {
         self.file.borrow()
     }
 
@@ -77,43 +70,11 @@ impl<F: Borrow<PageFile>> Finder<F> {
                 Ordering::Equal if node.number > len_max as u64 => return Ok(Some(Found::TooLong)),
                 Ordering::Equal => {
                     let (bytes, _) = read_value(self.file(), &node)?;
-                    return Ok(Some(Found::Value { bytes, is_root: node.is_root() }));
+                    return Ok(Some(Found::Value(bytes)));
                 }
             }
         }
         Ok(None)
-    }
-
-    /// Gives every key of a small tree to `visit`, with its value.
-    pub(in crate::tree) fn each(
-        &self,
-        root: Root,
-        mut visit: impl FnMut(&[u8], &[u8]),
-    ) -> Result<(), PageDamage> {
-        match root.page {
-            Some(page) if root.depth > SMALL_DEPTH_MAX => {
-                Err(PageDamage::new(page, "the tree from there is deeper than such a one can be"))
-            }
-            Some(page) => self.each_below(page, root.depth, &mut visit),
-            None => Ok(()),
-        }
-    }
-
-    fn each_below(
-        &self,
-        number: u64,
-        depth: u16,
-        visit: &mut impl FnMut(&[u8], &[u8]),
-    ) -> Result<(), PageDamage> {
-        let page = self.page(number, depth == 1)?;
-        for index in 0..page.nodes {
-            let node = page.node(index)?;
-            match depth {
-                1 => visit(node.key, &read_value(self.file(), &node)?.0),
-                _ => self.each_below(node.number, depth - 1, visit)?,
-            }
-        }
-        Ok(())
     }
 
     fn page(&self, number: u64, is_leaf: bool) -> Result<Arc<Page>, PageDamage> {
