@@ -50,6 +50,7 @@ class Server:
         self.directory = pathlib.Path(directory)
         self.procedures = procedures
         self.port = port or free_port()
+        self.listen = [self.address]  # none: where the configuration says
         self.options = list(options)
         self.log_path = pathlib.Path(log)
         self.process = None
@@ -59,7 +60,9 @@ class Server:
         return f"127.0.0.1:{self.port}"
 
     def command(self):
-        command = [binary(), "serve", "--listen", self.address, "--dir", str(self.directory)]
+        command = [binary(), "serve", "--dir", str(self.directory)]
+        for address in self.listen:
+            command += ["--listen", address]
         if self.procedures:
             command += ["--procedures", str(self.procedures)]
         return command + self.options

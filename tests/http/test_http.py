@@ -108,8 +108,9 @@ def test_a_listing_has_bounds_and_a_direction(server):
     def keys(query):
         return [line["key"] for line in lines(server.http("GET", f"/v1/db/main?values=false&{query}")[2])]
 
-    assert keys("from=b&to=e") == ["b", "c", "d"]
-    assert keys("reverse=true&from=b&to=e") == ["d", "c", "b"]
+    assert keys("from=b&to=e") == ["b", "c", "d", "e"]
+    assert keys("from=b&before=e") == ["b", "c", "d"]
+    assert keys("reverse=true&from=b&to=e") == ["e", "d", "c", "b"]
     assert keys("after=d") == ["e", "f"]
     assert server.http("GET", "/v1/db/main?limit=none")[0] == 400
     assert server.http("GET", "/v1/db/no-such-database")[0] == 404

@@ -65,7 +65,7 @@ def test_a_request_may_come_byte_by_byte(server):
             connection.sendall(bytes([byte]))
         assert connection.recv(100) == b"+OK\r\n"
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-        for byte in b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n":
+        for byte in b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n":
             connection.sendall(bytes([byte]))
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
 
@@ -89,10 +89,10 @@ def test_a_key_over_the_limit_is_refused_and_the_connection_goes_on(talk):
     "request_",
     [
         b"GET /healthz HTTP/1.1\r\nbad header\r\n\r\n",
-        b"PUT /v1/db/main/k HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-        b"PUT /v1/db/main/k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"GET /" + b"x" * 60_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 100_000 + b"\r\n",
+        b"PUT /v1/db/main/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"PUT /v1/db/main/k HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET /" + b"x" * 60_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"a: b\r\n" * 100_000 + b"\r\n",
     ],
 )
 def test_broken_http_is_refused(talk, server, request_):
@@ -101,6 +101,14 @@ def test_broken_http_is_refused(talk, server, request_):
     assert server.redis().exists("k") == 0
 
 
+def test_another_version_of_http_is_answered_in_http(talk):
+    assert talk(b"GET / HTTP/9.9\r\n\r\n").startswith(b"HTTP/1.1 505 ")
+
+
 def test_what_is_neither_protocol_gets_an_error_that_a_person_can_read(talk):
-    for request in (b"GET / HTTP/9.9\r\n\r\n", b"GET /" + b"x" * (1 << 20) + b" HTTP/1.1\r\n\r\n"):
-        assert talk(request).startswith(b"-ERR ")
+    assert talk(b"GET / FTP/9.9\r\n\r\n").startswith(b"-ERR ")
+
+
+def test_a_path_that_is_too_long_is_answered_by_http(talk):
+    request = b"GET /" + b"x" * (1 << 20) + b" HTTP/1.1\r\n\r\n"
+    assert talk(request).startswith(b"HTTP/1.1 431 ")

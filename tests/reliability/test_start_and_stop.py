@@ -42,6 +42,13 @@ def test_a_stopping_server_answers_what_it_has_taken(own_server):
     assert int(server.redis().get("n")) == last, "answered and counted are two numbers"
 
 
+def test_a_signal_that_comes_as_soon_as_the_port_is_there_stops_in_order(own_server):
+    server = own_server()
+    for _ in range(5):
+        server.start()
+        assert server.stop() == 0, server.log()
+
+
 def test_a_stopping_server_takes_no_new_connections(own_server):
     server = own_server().start()
     assert server.redis().ping()
@@ -62,7 +69,7 @@ def test_a_second_server_on_the_same_directory_is_refused(own_server):
     first = own_server().start()
     first.redis().set("k", "v")
     status, log = ends(own_server())
-    assert status == 1
+    assert status == 3
     assert str(first.directory) in log and "in use by another tokaido process" in log
     assert first.redis().get("k") == b"v"
 
@@ -70,21 +77,21 @@ def test_a_second_server_on_the_same_directory_is_refused(own_server):
 def test_a_command_on_the_directory_of_a_running_server_is_refused(own_server):
     server = own_server().start()
     done = tokaido("get", "--dir", server.directory, "main", "k")
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "in use by another tokaido process" in done.stderr
 
 
 def test_a_directory_that_cannot_be_made_is_named(own_server, tmp_path):
     (tmp_path / "file").write_text("no directory")
     status, log = ends(own_server("file"))
-    assert status == 1
+    assert status == 3
     assert str(tmp_path / "file") in log
 
 
 def test_a_directory_that_cannot_be_written_is_named(own_server):
     # Not even root makes a directory there.
     status, log = ends(own_server("/proc/tokaido"))
-    assert status == 1
+    assert status == 3
     assert "/proc/tokaido" in log and "may write" in log
 
 

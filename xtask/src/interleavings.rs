@@ -77,8 +77,9 @@ fn nightly() -> Ready {
     if miri.output().is_ok() {
         return Ready::Yes;
     }
-    let install = ["toolchain", "install", "nightly", "--profile", "minimal", "--component"];
-    let installed = Command::new("rustup", install).arguments(&["miri", "rust-src"]).run();
+    let install = ["toolchain", "install", "nightly", "--profile", "minimal"];
+    let components = ["--component", "miri", "--component", "rust-src"];
+    let installed = Command::new("rustup", install).arguments(&components).run();
     match installed.and_then(|()| miri.output()) {
         Ok(_) => Ready::Yes,
         Err(failure) => Ready::No(format!("no nightly toolchain with Miri: {failure}")),

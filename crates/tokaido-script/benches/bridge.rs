@@ -5,7 +5,8 @@ use std::{hint::black_box, ops::Bound, path::Path, sync::Arc, time::Duration};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use tokaido_script::{
-    HttpRequest, HttpResponse, Limits, ProcedureId, Source, Sources, Transaction, Value, Vm,
+    HttpRequest, HttpResponse, Limits, ProcedureId, Runtime as _, Source, Sources, Transaction,
+    Value, Vm,
 };
 use tokaido_store::{
     CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, NewRecord, ReadError,
@@ -100,8 +101,7 @@ return bench
 /// Finds one value under every key, and forgets what is written: what remains is the bridge.
 struct NoEngine;
 
-const FOUND: Record<'static> =
-    Record { value: b"value", flags: 0, expires_at_ms: None, version: 1 };
+const FOUND: Record<'static> = Record::of(b"value", 1);
 
 impl ReadTransaction for NoEngine {
     fn now_ms(&self) -> u64 {
@@ -199,7 +199,7 @@ fn bridge_alone(c: &mut Criterion) {
         group.bench_function(name, |b| {
             b.iter(|| {
                 let transaction = Transaction::Write(&mut NoEngine);
-                bed.vm.call(id, transaction, &[Value::Integer(LOOP)]).unwrap()
+                bed.vm.call(id, transaction.into(), &[Value::Integer(LOOP)]).unwrap()
             });
         });
     }
@@ -210,12 +210,14 @@ fn calls(c: &mut Criterion) {
     let mut group = c.benchmark_group("call");
     let empty = bed.id("bench.empty");
     group.bench_function("empty procedure", |b| {
-        b.iter(|| bed.vm.call(empty, Transaction::Write(&mut NoEngine), &[]).unwrap());
+        b.iter(|| bed.vm.call(empty, Transaction::Write(&mut NoEngine).into(), &[]).unwrap());
     });
     let text = Value::String(b"/index.html".to_vec());
     group.bench_function("empty procedure, two arguments", |b| {
         let arguments = [text.clone(), Value::Integer(7)];
-        b.iter(|| bed.vm.call(empty, Transaction::Write(&mut NoEngine), &arguments).unwrap());
+        b.iter(|| {
+            bed.vm.call(empty, Transaction::Write(&mut NoEngine).into(), &arguments).unwrap()
+        });
     });
     let request = HttpRequest {
         method: "GET",
@@ -231,7 +233,7 @@ fn calls(c: &mut Criterion) {
         group.bench_function(format!("http {name}"), |b| {
             b.iter(|| {
                 let transaction = Transaction::Read(&mut NoEngine);
-                bed.vm.call_http(id, transaction, &request, &mut response).unwrap();
+                bed.vm.call_http(id, transaction.into(), &request, &mut response).unwrap();
                 black_box(&response);
             });
         });
@@ -240,7 +242,9 @@ fn calls(c: &mut Criterion) {
     let fib = bed.id("bench.fib");
     group.bench_function("fib(37)", |b| {
         b.iter(|| {
-            bed.vm.call(fib, Transaction::Read(&mut NoEngine), &[Value::Integer(37)]).unwrap()
+            bed.vm
+                .call(fib, Transaction::Read(&mut NoEngine).into(), &[Value::Integer(37)])
+                .unwrap()
         });
     });
 }
@@ -285,7 +289,7 @@ fn engine(c: &mut Criterion) {
         group.bench_function(name, |b| {
             b.iter(|| {
                 let transaction = Transaction::Write(writer.begin().unwrap());
-                bed.vm.call(id, transaction, &[Value::Integer(n)]).unwrap();
+                bed.vm.call(id, transaction.into(), &[Value::Integer(n)]).unwrap();
                 writer.commit().unwrap();
                 writer.flush().unwrap();
             });
@@ -306,11 +310,11 @@ fn engine(c: &mut Criterion) {
     let mut snapshot = bed.store.snapshot().unwrap();
     group.throughput(Throughput::Elements(100_000));
     group.bench_function("bench.scan on a snapshot", |b| {
-        b.iter(|| bed.vm.call(scan, Transaction::Read(&mut *snapshot), &[]).unwrap());
+        b.iter(|| bed.vm.call(scan, Transaction::Read(&mut *snapshot).into(), &[]).unwrap());
     });
     group.bench_function("bench.read on a snapshot", |b| {
         let arguments = [Value::Integer(100_000)];
-        b.iter(|| bed.vm.call(get, Transaction::Read(&mut *snapshot), &arguments).unwrap());
+        b.iter(|| bed.vm.call(get, Transaction::Read(&mut *snapshot).into(), &arguments).unwrap());
     });
 }
 
@@ -330,7 +334,9 @@ fn mounted(c: &mut Criterion) {
         group.throughput(Throughput::Elements(operations));
         group.bench_function(name, |b| {
             let arguments = [Value::Integer(100_000)];
-            b.iter(|| bed.vm.call(id, Transaction::Read(&mut *snapshot), &arguments).unwrap());
+            b.iter(|| {
+                bed.vm.call(id, Transaction::Read(&mut *snapshot).into(), &arguments).unwrap()
+            });
         });
     }
     let id = bed.id("bench.get");
@@ -339,7 +345,7 @@ fn mounted(c: &mut Criterion) {
     group.bench_function("bench.get", |b| {
         b.iter(|| {
             let transaction = Transaction::Write(writer.begin().unwrap());
-            bed.vm.call(id, transaction, &[Value::Integer(100_000)]).unwrap();
+            bed.vm.call(id, transaction.into(), &[Value::Integer(100_000)]).unwrap();
             writer.commit().unwrap();
             writer.flush().unwrap();
         });

@@ -42,6 +42,21 @@ function tokaido.log(...)
   native_log(context, level, line, #line)
 end
 
+local random_bytes, uuid = native.random_bytes, native.uuid
+
+-- So many random bytes of the system, which nobody can guess.
+function tokaido.random_bytes(len)
+  text.number(len, "the number of bytes")
+  if random_bytes(context, len) ~= 1 then native.fail(3) end
+  return native.string(native.reply.data, native.reply.data_len)
+end
+
+-- A random UUID (version 4), as in "0f8fad5b-d9cb-469f-a165-70867728950e".
+function tokaido.uuid()
+  if uuid(context) ~= 1 then native.fail(3) end
+  return native.string(native.reply.data, native.reply.data_len)
+end
+
 -- A 64-bit integer from a string or number, exactly; nil if it is none.
 function tokaido.integer(value)
   if type(value) == "string" then

@@ -16,6 +16,7 @@ local native = setmetatable({}, {
 local text = core.text
 local context, reply, ffi_string, fail = native.context, native.reply, native.string, native.fail
 local key_text, value_text, integer = text.key, text.value, text.integer
+local NO_COLON = text.NO_COLON
 local type, pairs, error = type, pairs, error
 
 -- The codes of src/bridge/context.rs.
@@ -68,6 +69,7 @@ end
 local many_begin, many_add = native.many_begin, native.many_add
 local many_run, many_next = native.many_run, native.many_next
 function Database:get_many(keys)
+  if type(self) ~= "table" then error(NO_COLON, 2) end
   if type(keys) ~= "table" then
     error("get_many takes a table of keys, this is " .. text.described(keys), 2)
   end
@@ -128,7 +130,7 @@ end
 local put, put_with = native.put, native.put_with
 function Database:put(key, value, options)
   if type(key) ~= "string" then key = key_text(key, self) end
-  if type(value) ~= "string" then value = value_text(value) end
+  if type(value) ~= "string" then value = value_text(value, self) end
   local code
   if options == nil then
     code = put(context, self.index, key, #key, value, #value)
@@ -141,7 +143,7 @@ end
 
 function Database:add(key, value, options)
   if type(key) ~= "string" then key = key_text(key, self) end
-  if type(value) ~= "string" then value = value_text(value) end
+  if type(value) ~= "string" then value = value_text(value, self) end
   local flags, expires_at_ms = 0, NEVER
   if options ~= nil then flags, expires_at_ms = put_options(options) end
   local code =
@@ -153,7 +155,7 @@ end
 
 function Database:replace(key, value, options)
   if type(key) ~= "string" then key = key_text(key, self) end
-  if type(value) ~= "string" then value = value_text(value) end
+  if type(value) ~= "string" then value = value_text(value, self) end
   local flags, expires_at_ms = 0, NEVER
   if options ~= nil then flags, expires_at_ms = put_options(options) end
   local code =
@@ -170,13 +172,13 @@ function Database:compare_and_set(key, expected, value)
   if expected == nil then
     expected = ""
   else
-    if type(expected) ~= "string" then expected = value_text(expected) end
+    if type(expected) ~= "string" then expected = value_text(expected, self) end
     expected_len = #expected
   end
   if value == nil then
     value = ""
   else
-    if type(value) ~= "string" then value = value_text(value) end
+    if type(value) ~= "string" then value = value_text(value, self) end
     value_len = #value
   end
   local code = swap(context, self.index, key, #key, expected, expected_len, value, value_len)
@@ -196,6 +198,7 @@ end
 
 local increment = native.increment
 function Database:increment(key, by)
+  if type(self) ~= "table" then error(NO_COLON, 2) end
   if type(key) ~= "string" then key = key_text(key, self) end
   if by == nil then by = 1 else by = integer(by, "the increment") end
   local code = increment(context, self.index, key, #key, by)
@@ -206,6 +209,7 @@ end
 
 local increment_float = native.increment_float
 function Database:increment_float(key, by)
+  if type(self) ~= "table" then error(NO_COLON, 2) end
   if type(key) ~= "string" then key = key_text(key, self) end
   text.number(by, "the increment")
   if increment_float(context, self.index, key, #key, by) ~= YES then fail() end
@@ -215,13 +219,14 @@ end
 local append = native.append
 function Database:append(key, suffix)
   if type(key) ~= "string" then key = key_text(key, self) end
-  if type(suffix) ~= "string" then suffix = value_text(suffix) end
+  if type(suffix) ~= "string" then suffix = value_text(suffix, self) end
   if append(context, self.index, key, #key, suffix, #suffix) ~= YES then fail() end
   return reply.number
 end
 
 local expire = native.expire
 function Database:expire(key, ttl_ms)
+  if type(self) ~= "table" then error(NO_COLON, 2) end
   if type(key) ~= "string" then key = key_text(key, self) end
   text.number(ttl_ms, "ttl_ms")
   if now(context) ~= YES then fail() end

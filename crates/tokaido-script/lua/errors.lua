@@ -49,10 +49,22 @@ end
 -- frame was gone, must not name ours.
 local OWN_POSITION = "^%[tokaido%]:%d+: "
 
+-- What LuaJIT says where a method was called with a dot, and so on something that is no database.
+local NO_SELF = { "^attempt to index local 'self'", "cannot convert 'nil' to 'int" }
+
+-- An error of LuaJIT that was raised within the prelude.
+local function own_message(message)
+  for i = 1, #NO_SELF do
+    if find(message, NO_SELF[i]) then return core.text.NO_COLON end
+  end
+  return message
+end
+
 local function message_of(raised)
   if type(raised) == "string" then
-    if find(raised, OWN_POSITION) then return position(4) .. gsub(raised, OWN_POSITION, "") end
-    return raised
+    local message, own = gsub(raised, OWN_POSITION, "")
+    if own == 0 then return raised end
+    return position(4) .. own_message(message)
   end
   if type(raised) == "table" and type(raised.message) == "string" then return raised.message end
   if type(raised) == "table" then

@@ -52,9 +52,12 @@ local FIELDS = {
   headers = pairs_of(HEADERS, join_by_comma),
 }
 
-local Request = {}
+local Request, request = {}, nil
 
 function Request:json()
+  if self ~= request then
+    error("call a request's method with a colon, as in req:json()", 2)
+  end
   local value, message = json.try_decode(self.body)
   if message then
     error({ status = 400, message = "the body of the request is not JSON: " .. message }, 0)
@@ -65,7 +68,7 @@ end
 -- Whether fields of the last request are still there.
 local fetched = false
 
-local request = setmetatable({}, {
+request = setmetatable({}, {
   __index = function(self, name)
     local method = Request[name]
     if method then return method end
@@ -85,7 +88,9 @@ local function forget_request()
   fetched = false
 end
 
-local Response = {}
+local Response, response = {}, nil
+
+local NO_COLON = "call a response's methods with a colon, as in res:write(text)"
 
 local function add_header(name, value, add)
   if type(name) ~= "string" then
@@ -118,11 +123,13 @@ Response.headers = setmetatable({}, {
 })
 
 function Response:write(text)
-  if type(text) ~= "string" then text = core.text.value(text) end
+  if self ~= response then error(NO_COLON, 2) end
+  if type(text) ~= "string" then text = core.text.value(text, self) end
   if response_write(context, text, #text) ~= YES then fail() end
 end
 
 function Response:json(value)
+  if self ~= response then error(NO_COLON, 2) end
   local text = json.encode(value)
   if response_header_get(context, "content-type", 12) == NO then
     add_header("content-type", "application/json", 0)
@@ -130,7 +137,7 @@ function Response:json(value)
   if response_write(context, text, #text) ~= YES then fail() end
 end
 
-local response = setmetatable({ status = 200 }, {
+response = setmetatable({ status = 200 }, {
   __index = Response,
   __newindex = function(_, name)
     error("a response has no field '" .. tostring(name)

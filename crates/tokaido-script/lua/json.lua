@@ -1,6 +1,9 @@
 -- `tokaido.json`. The work is done in Rust; integers are exact over 64 bits.
 
-local core, encode, decode, context_address, object_meta = ...
+local core = ...
+
+local rust, object_meta = core.rust, core.object_meta
+local encode, decode, context_address = rust.json_encode, rust.json_decode, rust.context
 
 local error, setmetatable, type = error, setmetatable, type
 

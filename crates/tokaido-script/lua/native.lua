@@ -3,7 +3,7 @@
 --
 -- No pointer leaves this prelude: a cdata pointer in user code would be a way to all memory.
 
-local core, functions, context_address, reply_address = ...
+local core = ...
 
 local ffi = ffi
 
@@ -15,7 +15,7 @@ core.libraries = { debug = debug, os = os }
 jit.opt.start("maxtrace=8000", "maxrecord=16000", "minstitch=3", "maxmcode=40960")
 
 local native = {
-  context = ffi.cast("void *", context_address),
+  context = ffi.cast("void *", core.rust.context),
   -- The same layout as `Reply` in src/bridge/context.rs.
   reply = ffi.cast(ffi.typeof [[
     struct {
@@ -30,10 +30,10 @@ local native = {
       const char *ahead;
       double ahead_number;
     } *
-  ]], reply_address),
+  ]], core.rust.reply),
 }
 
-for name, entry in pairs(functions) do
+for name, entry in pairs(core.rust.native) do
   native[name] = ffi.cast(entry.c_type, entry.address)
 end
 

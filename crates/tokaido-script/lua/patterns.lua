@@ -1,33 +1,40 @@
 -- The pattern functions of `string`. LuaJIT's matcher works in C, where no time limit reaches it;
 -- so what could take long there goes to a matcher of our own, which counts its steps and gives up.
 
-local core, match_counted, steps_max = ...
+local core = ...
+
+local match_counted, steps_max = core.rust.match_counted, core.rust.pattern_steps_max
+local find_plain = core.rust.find_plain
 
 local find, gmatch, gsub, match = string.find, string.gmatch, string.gsub, string.match
 local format, sub = string.format, string.sub
 local type, error, select, tostring = type, error, select, tostring
+local getmetatable = getmetatable
 
 -- Up to here LuaJIT's matcher may do its worst: some milliseconds.
 local STEPS_MAX = 2 ^ 22
 
--- How many items of a pattern may match any number of characters. Cached, since a program has few
--- patterns; a program that makes them from data starts the cache anew now and then.
-local REPEATS_MAX = 1000
-local repeats, repeats_count = {}, 0
+-- What the items of patterns cost: how many may match any number of characters, and by what the
+-- optional ones multiply the ways to match. Cached, since a program has few patterns; a program
+-- that makes them from data starts the cache anew now and then.
+local CACHED_MAX = 1000
+local repeats, choices, cached = {}, {}, 0
 
-local function count_repeats(pattern)
+local function weigh(pattern)
+  local _, long = gsub(pattern, "%%[b1-9]", "")
   local without_sets = gsub(gsub(pattern, "%%.", "x"), "%[%^?%]?[^%]]*%]", "x")
-  local _, count = gsub(without_sets, "[*+-]", "")
-  if repeats_count == REPEATS_MAX then repeats, repeats_count = {}, 0 end
-  repeats[pattern], repeats_count = count, repeats_count + 1
-  return count
+  local _, repeated = gsub(without_sets, "[*+-]", "")
+  local _, optional = gsub(without_sets, "%?", "")
+  if cached == CACHED_MAX then repeats, choices, cached = {}, {}, 0 end
+  repeats[pattern], choices[pattern], cached = repeated + long, 2 ^ optional, cached + 1
+  return repeats[pattern]
 end
 
 -- Whether the worst case is too much for C: each repeat may try each length, from each start.
 local function is_risky(subject, pattern)
   if type(subject) ~= "string" or type(pattern) ~= "string" then return false end
-  local count = repeats[pattern] or count_repeats(pattern)
-  return #pattern * (#subject) ^ (count + 1) > STEPS_MAX
+  local count = repeats[pattern] or weigh(pattern)
+  return #pattern * (#subject) ^ (count + 1) * choices[pattern] > STEPS_MAX
 end
 
 -- The results of a counted match: first, last, captures. Never a tail call, for the level's sake.
@@ -56,11 +63,10 @@ local function has_captures(pattern)
 end
 
 function patterns.find(subject, pattern, init, plain)
-  if plain or not is_risky(subject, pattern) or is_literal(pattern) then
-    return find(subject, pattern, init, plain)
-  end
+  if not is_risky(subject, pattern) then return find(subject, pattern, init, plain) end
   local start = start_of(subject, init)
   if not start then return nil end
+  if plain or is_literal(pattern) then return find_plain(subject, pattern, start) end
   if has_captures(pattern) then
     return select(1, checked("find", match_counted(subject, pattern, start, steps_max)))
   end
@@ -118,8 +124,18 @@ local function replaced(whole, replacement, ...)
   return value
 end
 
+-- Whether a replacement may call functions. Called from C they would use up the stack of C, if
+-- they replace, too.
+local function may_call(replacement)
+  local kind = type(replacement)
+  return kind == "function" or kind == "table" and getmetatable(replacement) ~= nil
+end
+
 function patterns.gsub(subject, pattern, replacement, limit)
-  if not is_risky(subject, pattern) then return gsub(subject, pattern, replacement, limit) end
+  if type(subject) ~= "string" or type(pattern) ~= "string"
+    or not (may_call(replacement) or is_risky(subject, pattern)) then
+    return gsub(subject, pattern, replacement, limit)
+  end
   local pieces, count, start = {}, 0, 1
   local function step(first, last, ...)
     if first == nil then return false end

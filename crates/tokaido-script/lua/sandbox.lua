@@ -7,14 +7,20 @@ local error, type, setmetatable, pairs, select = error, type, setmetatable, pair
 local load, tostring, ipairs = load, tostring, ipairs
 local os = core.libraries.os
 
--- Longest string that string.rep makes, in bytes.
+-- Maximum length of a string that string.rep makes, in bytes.
 local REP_LEN_MAX = 64 * 2 ^ 20
 
--- Longest source that load takes, in bytes.
+-- Maximum length of the source that load takes, in bytes.
 local LOAD_LEN_MAX = 2 ^ 20
 
+-- Without a seed of its own, every VM would have the same numbers after every start.
+local randomseed = math.randomseed
+randomseed(core.rust.seed)
+core.reseed = randomseed
+
 local safe_string = {
-  byte = string.byte, char = string.char, find = core.patterns.find, format = string.format,
+  byte = string.byte, char = string.char, find = core.patterns.find,
+  format = core.bounded.format,
   gmatch = core.patterns.gmatch, gsub = core.patterns.gsub, len = string.len,
   lower = string.lower, match = core.patterns.match, reverse = string.reverse, sub = string.sub,
   upper = string.upper,
@@ -42,6 +48,15 @@ local LIBRARIES = {
   string = safe_string, table = copy(table), math = copy(math), bit = copy(bit),
   coroutine = copy(coroutine), os = safe_os,
 }
+for name, bounded in pairs(core.bounded.table) do LIBRARIES.table[name] = bounded end
+for name, bounded in pairs(core.bounded.coroutine) do LIBRARIES.coroutine[name] = bounded end
+
+-- A seed holds until the call ends: the VM's random numbers are everybody's.
+local seeded, context = core.native.seeded, core.native.context
+function LIBRARIES.math.randomseed(seed)
+  randomseed(seed)
+  seeded(context)
+end
 
 local FUNCTIONS = {
   assert = assert, error = error, getmetatable = getmetatable, ipairs = ipairs, next = next,

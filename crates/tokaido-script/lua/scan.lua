@@ -23,7 +23,7 @@ local KEYS_ONLY = 0x4000
 local lens_type = core.ffi.typeof "const int32_t *"
 local LENS_SIZE = 8
 
--- Most entries that are read ahead, and as many as a new scan has had, so to speak.
+-- Maximum number of entries that are read ahead, and the number with which a scan begins.
 local AHEAD_RECORDS_MAX, AHEAD_RECORDS_FIRST = 64, 2
 
 -- Reads entries ahead, from the one after `last` on or from the first one; tells whether there are

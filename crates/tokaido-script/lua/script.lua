@@ -1,6 +1,8 @@
 -- Scripts and the shell: code that runs outside of any transaction, and begins its own.
 
-local core, call_host, context_address = ...
+local core = ...
+
+local call_function, context_address = core.rust.call_function, core.rust.context
 
 local native = core.native
 local context, reply, ffi_string = native.context, native.reply, native.string
@@ -75,9 +77,9 @@ session.json = core.loader.builtin["tokaido.json"]
 core.session = session
 
 -- Makes a function of the program that runs us a global of scripts.
-function core.set_host_function(name, index)
+function core.set_function(name, index)
   rawset(session, name, function(...)
-    local ok, result = call_host(context_address, index, ...)
+    local ok, result = call_function(context_address, index, ...)
     if not ok then error(result, 2) end
     return result
   end)

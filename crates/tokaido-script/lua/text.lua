@@ -12,7 +12,7 @@ local type, tostring, error = type, tostring, error
 -- Up to here a Lua number holds every integer exactly.
 local EXACT_MAX = 2 ^ 53
 
-local text = {}
+local text = { NO_COLON = "call a database's methods with a colon, as in db:get(key)" }
 
 local function is_exact(number)
   return number == floor(number) and number >= -EXACT_MAX and number <= EXACT_MAX
@@ -47,16 +47,15 @@ end
 function text.key(key, self)
   local bytes = bytes_of(key, 3)
   if bytes then return bytes end
-  if type(self) ~= "table" then
-    error("call a database's methods with a colon, as in db:get(key)", 3)
-  end
+  if type(self) ~= "table" then error(text.NO_COLON, 3) end
   error("a key is a string or a number, this one is " .. described(key), 3)
 end
 
--- The bytes of a value.
-function text.value(value)
+-- The bytes of a value; `self` as for a key.
+function text.value(value, self)
   local bytes = bytes_of(value, 3)
   if bytes then return bytes end
+  if type(self) ~= "table" then error(text.NO_COLON, 3) end
   error("a value is a string or a number, this one is " .. described(value)
     .. (type(value) == "table" and "; tokaido.json.encode makes a string of it" or ""), 3)
 end

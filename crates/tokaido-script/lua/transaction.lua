@@ -8,9 +8,11 @@ local core = ...
 local native = core.native
 local context, reply, fail = native.context, native.reply, native.fail
 local open, now, writable = native.open, native.now, native.writable
+local native_drop = native.drop_database
 local type, error, rawset, setmetatable = type, error, rawset, setmetatable
+local pairs = pairs
 
-local YES, NO = 1, 0
+local YES, NO, UNWRITTEN = 1, 0, 2
 local UNMADE = -1
 
 local function refuse_field(_, name)
@@ -36,24 +38,38 @@ local METAS = { [0] = meta_of(core.Database), meta_of(core.Cache), meta_of(core.
 
 local Transaction = {}
 
--- Opens a database by name, and keeps it as a field if it exists. One that a read finds missing is
--- empty, and is looked for again next time.
+-- Opens a database by name, and keeps it as a field if it exists. One that is missing is empty, and
+-- is looked for again next time.
 local function database(self, name, level)
   if type(name) ~= "string" then
     error("a database has a string as its name, this is " .. core.text.described(name), level)
   end
   local code = open(context, name, #name)
-  if code ~= YES and code ~= NO then fail(level + 1) end
+  if code ~= YES and code ~= NO and code ~= UNWRITTEN then fail(level + 1) end
   local index, engine = UNMADE, 0
-  if code == YES then index, engine = reply.number, reply.flags end
+  if code ~= NO then index, engine = reply.number, reply.flags end
   local made = setmetatable({ index = index, name = name }, METAS[engine])
-  if index ~= UNMADE and Transaction[name] == nil then rawset(self, name, made) end
+  if code == YES and Transaction[name] == nil then rawset(self, name, made) end
   return made
 end
 
 function Transaction:database(name)
+  if self ~= core.transaction then
+    error("call tx:database with a colon, as in tx:database(name)", 2)
+  end
   local made = database(core.transaction, name, 3)
   return made
+end
+
+-- Deletes a database with all of its records, and gives its name back; tells whether there was one.
+function Transaction:drop_database(name)
+  if type(name) ~= "string" then
+    error("a database has a string as its name, this is " .. core.text.described(name), 2)
+  end
+  local code = native_drop(context, name, #name)
+  if code ~= YES and code ~= NO then fail() end
+  rawset(core.transaction, name, nil)
+  return code == YES
 end
 
 function Transaction:now_ms()
@@ -83,3 +99,8 @@ core.transaction = setmetatable({}, {
   __tostring = function() return "transaction" end,
   __metatable = false,
 })
+
+-- After a database was dropped somewhere, its number may be that of another one.
+function core.forget_databases()
+  for name in pairs(core.transaction) do rawset(core.transaction, name, nil) end
+end

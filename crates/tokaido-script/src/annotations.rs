@@ -5,9 +5,12 @@ use std::{collections::BTreeSet, sync::Arc};
 use mlua::{Function, Lua, Table};
 use tokaido_store::Store;
 
-use crate::{Limits, compiled::store::MemoryStore, engine::Engine};
+use crate::{Dialect, Interrupt, Limits, compiled::store::MemoryStore, state::LuaState};
 
 const ANNOTATIONS: &str = include_str!("../lua/types/tokaido.lua");
+
+/// The page that is made of them, with a table of what there is of Lua itself.
+const PAGE: &str = include_str!("../../../docs/lua-api.md");
 
 /// `Class.method` for every function that the annotations define.
 fn annotated() -> BTreeSet<String> {
@@ -39,15 +42,15 @@ fn functions(class: &str, table: &Table) -> Vec<String> {
         .collect()
 }
 
-fn engine() -> Engine {
+fn state() -> LuaState {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    Engine::new(&Ok(store), Limits::default()).unwrap()
+    LuaState::new(&Dialect::NATIVE, &Ok(store), Limits::default(), Interrupt::default()).unwrap()
 }
 
 #[test]
 fn every_function_of_the_api_has_an_annotation_and_no_other_has() {
-    let engine = engine();
-    let table = |name: &str| engine.core().get::<Table>(name).unwrap();
+    let state = state();
+    let table = |name: &str| state.core().get::<Table>(name).unwrap();
     let mut there = BTreeSet::new();
     for (class, name) in [
         ("Transaction", "Transaction"),
@@ -64,11 +67,51 @@ fn every_function_of_the_api_has_an_annotation_and_no_other_has() {
 
 #[test]
 fn every_field_of_a_request_has_an_annotation() {
-    let engine = engine();
-    let fields: Table = engine.core().get("request_fields").unwrap();
+    let state = state();
+    let fields: Table = state.core().get("request_fields").unwrap();
     let there: BTreeSet<String> =
         fields.pairs::<String, Function>().map(|pair| pair.unwrap().0).collect();
     assert_eq!(there, annotated_fields("tokaido.Request"));
+}
+
+/// The rows of the table of Lua's own functions, as the VM would have them.
+fn rows_of_lua() -> Vec<String> {
+    let state = state();
+    let sandbox: Table = state.core().get("sandbox").unwrap();
+    let environment: Function = sandbox.get("environment").unwrap();
+    let environment: Table = environment.call(true).unwrap();
+    let row = |name: &str, entries: &Table| {
+        let pairs = entries.pairs::<String, mlua::Value>().map(Result::unwrap);
+        // `_G` is the table itself, and libraries have rows of their own.
+        let names = pairs.filter(|(_, value)| !matches!(value, mlua::Value::Table(_)));
+        let names: BTreeSet<String> = names.map(|(name, _)| name).collect();
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        format!("| {name} | {} |", names.join(" "))
+    };
+    let mut rows = vec![row("", &environment)];
+    let libraries: Table = sandbox.get("libraries").unwrap();
+    let names: BTreeSet<String> =
+        libraries.pairs::<String, Table>().map(|pair| pair.unwrap().0).collect();
+    rows.extend(
+        names.iter().map(|name| row(&format!("`{name}`"), &libraries.get(name.as_str()).unwrap())),
+    );
+    rows
+}
+
+#[test]
+fn the_page_lists_what_there_is_of_lua_itself() {
+    let rows = rows_of_lua();
+    for row in &rows {
+        assert!(
+            PAGE.lines().any(|line| line == row),
+            "not all in docs/lua-api.md:\n{}",
+            rows.join("\n")
+        );
+    }
+    let (_, table) = PAGE.split_once("\n## Of Lua itself\n").unwrap();
+    let there = table.lines().filter(|line| line.starts_with("| ")).count();
+    // One is the head of the table.
+    assert_eq!(there, rows.len() + 1);
 }
 
 #[test]

@@ -13,7 +13,9 @@ use tokaido_store::{
     transact,
 };
 
-use crate::{Limits, Source, Sources, Transaction, Value, Vm};
+use crate::{
+    CommandError, Host, Limits, Runtime as _, Scope, Source, Sources, Transaction, Value, Vm,
+};
 
 #[path = "../tests/support/store.rs"]
 #[allow(dead_code, unreachable_pub)]
@@ -64,6 +66,20 @@ fn composite(directory: &Path) -> Arc<dyn Store> {
     Arc::new(CompositeStore::new(memory, mounts.into()).unwrap())
 }
 
+/// A command's reply is its first argument, as an integer if it is one.
+struct First;
+
+impl Host for First {
+    fn command(
+        &mut self,
+        _transaction: Transaction<'_>,
+        arguments: &[&[u8]],
+    ) -> Result<Value, CommandError> {
+        let integer = std::str::from_utf8(arguments[1]).unwrap().parse();
+        Ok(integer.map_or_else(|_| Value::String(arguments[1].to_vec()), Value::Integer))
+    }
+}
+
 /// Runs `loop`, the body of a write procedure over `db`, of that name, and `n`, and gives the
 /// compiler's events.
 fn observe(database: &str, body: &str) -> Vec<String> {
@@ -91,7 +107,7 @@ fn observe(database: &str, body: &str) -> Vec<String> {
         })
         .unwrap();
     }
-    let lua = vm.engine_for_tests().lua();
+    let lua = vm.state_for_tests().lua();
     let registry = |name: &str| lua.named_registry_value::<Table>(name).unwrap();
     let jit: Table = registry("_LOADED").get("jit").unwrap();
     let util: Function = registry("_PRELOAD").get("jit.util").unwrap();
@@ -99,7 +115,8 @@ fn observe(database: &str, body: &str) -> Vec<String> {
     let events: Table = lua.load(OBSERVER).call((jit, util)).unwrap();
 
     let transaction = Transaction::Write(writer.begin().unwrap());
-    vm.call(procedure, transaction, &[Value::Integer(ITERATIONS)]).unwrap();
+    let scope = Scope { transaction, host: Some(&mut First) };
+    vm.call(procedure, scope, &[Value::Integer(ITERATIONS)]).unwrap();
     writer.rollback().unwrap();
     events.sequence_values::<String>().map(Result::unwrap).collect()
 }
@@ -160,6 +177,12 @@ compiles! {
     keys_compile: "for k in db:keys() do end";
     get_many_compiles: "for i = 1, n do db:get_many{'k01', 'k02'} end";
     get_all_compiles: "for i = 1, n do db:get_all('k01') end";
+    a_key_by_format_compiles: "for i = 1, n do db:get(string.format('k%02d', i % 100)) end";
+    a_key_by_format_of_many_compiles:
+        "for i = 1, n do db:get(('%s:%s:%d:%02d'):format('a', 'b', 5, i)) end";
+    a_list_of_values_compiles: "local t = {} for i = 1, n do table.insert(t, db:get('k01')) end";
+    command_compiles: "for i = 1, n do tx:command('GET', 'k01') end";
+    command_with_numbers_compiles: "for i = 1, n do tx:command('INCRBY', i, 5) end";
 }
 
 compiles! {

@@ -12,7 +12,11 @@ use crate::{
     Value,
     bridge::context::EXACT_MAX,
     limits::{VALUE_COUNT_MAX, VALUE_DEPTH_MAX},
+    watchdog,
 };
+
+/// After so many values a conversion looks whether its call is to be stopped.
+const VALUES_PER_LOOK: usize = 1 << 12;
 
 /// Registry references to what the prelude has for conversion.
 #[derive(Clone, Copy)]
@@ -143,6 +147,9 @@ impl Converter {
         *count += 1;
         if *count > VALUE_COUNT_MAX {
             return Err(Unconvertible::new("too many values"));
+        }
+        if (*count).is_multiple_of(VALUES_PER_LOOK) && watchdog::is_stopping() {
+            return Err(Unconvertible::new("more values than the time limit allows"));
         }
         // SAFETY: each arm asks the type first; `lua_tolstring` converts nothing, since the value
         // is a string already.

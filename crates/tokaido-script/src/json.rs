@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use mlua::ffi;
+use tokaido_wire::base64;
 
 use crate::{Value, bridge::Context, convert, limits::VALUE_DEPTH_MAX};
 
@@ -11,18 +12,32 @@ use crate::{Value, bridge::Context, convert, limits::VALUE_DEPTH_MAX};
 #[error("{0}")]
 pub struct JsonError(String);
 
+/// What is done about values that only one side has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// A string that is not UTF-8 is refused, and an integer beyond 64 bits becomes a number.
+    Lua,
+    /// A string that is not UTF-8 is written as `{"base64": "…"}`, and an integer beyond 64 bits is
+    /// refused.
+    Api,
+}
+
 /// Appends `value` as JSON. Integers keep all their digits; [`Value::Nil`] is `null`.
 ///
 /// # Errors
-/// For a number that is not finite, a string that is not UTF-8, and keys that are neither strings
-/// nor numbers.
-pub fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), JsonError> {
+/// For a number that is not finite, a string that the rules refuse, and keys that are neither
+/// strings of UTF-8 nor numbers.
+pub fn encode(value: &Value, rules: Rules, out: &mut Vec<u8>) -> Result<(), JsonError> {
     match value {
         Value::Nil => out.extend_from_slice(b"null"),
         Value::Boolean(true) => out.extend_from_slice(b"true"),
         Value::Boolean(false) => out.extend_from_slice(b"false"),
         Value::Integer(integer) => out.extend_from_slice(integer.to_string().as_bytes()),
         Value::Number(number) => encode_number(*number, out)?,
+        Value::String(bytes) if rules == Rules::Api && std::str::from_utf8(bytes).is_err() => {
+            let text = base64::encode(bytes);
+            out.extend_from_slice(format!("{{\"base64\":\"{text}\"}}").as_bytes());
+        }
         Value::String(bytes) => encode_string(bytes, out)?,
         Value::Array(items) => {
             out.push(b'[');
@@ -30,7 +45,7 @@ pub fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), JsonError> {
                 if i > 0 {
                     out.push(b',');
                 }
-                encode(item, out)?;
+                encode(item, rules, out)?;
             }
             out.push(b']');
         }
@@ -42,7 +57,7 @@ pub fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), JsonError> {
                 }
                 encode_key(key, out)?;
                 out.push(b':');
-                encode(item, out)?;
+                encode(item, rules, out)?;
             }
             out.push(b'}');
         }
@@ -80,17 +95,17 @@ fn encode_key(key: &Value, out: &mut Vec<u8>) -> Result<(), JsonError> {
     }
 }
 
-/// Reads one JSON value. `null` is [`Value::Nil`]; integers beyond 64 bits become numbers.
+/// Reads one JSON value. `null` is [`Value::Nil`].
 ///
 /// # Errors
-/// Where the text stops being JSON.
-pub fn decode(text: &[u8]) -> Result<Value, JsonError> {
+/// Where the text stops being JSON, and for what the rules refuse.
+pub fn decode(text: &[u8], rules: Rules) -> Result<Value, JsonError> {
     let parsed: serde_json::Value =
         serde_json::from_slice(text).map_err(|error| JsonError(error.to_string()))?;
-    from_parsed(parsed, 0)
+    from_parsed(parsed, rules, 0)
 }
 
-fn from_parsed(parsed: serde_json::Value, depth: usize) -> Result<Value, JsonError> {
+fn from_parsed(parsed: serde_json::Value, rules: Rules, depth: usize) -> Result<Value, JsonError> {
     if depth > VALUE_DEPTH_MAX {
         return Err(JsonError(format!("JSON may be nested {VALUE_DEPTH_MAX} levels deep")));
     }
@@ -99,17 +114,23 @@ fn from_parsed(parsed: serde_json::Value, depth: usize) -> Result<Value, JsonErr
         serde_json::Value::Bool(boolean) => Value::Boolean(boolean),
         serde_json::Value::Number(number) => match number.as_i64() {
             Some(integer) => Value::Integer(integer),
+            None if rules == Rules::Api && !number.is_f64() => {
+                return Err(JsonError(format!("the integer {number} does not fit 64 bits")));
+            }
             None => convert::number(number.as_f64().unwrap_or(f64::NAN)),
         },
         serde_json::Value::String(text) => Value::String(text.into_bytes()),
         serde_json::Value::Array(items) => Value::Array(
-            items.into_iter().map(|item| from_parsed(item, depth + 1)).collect::<Result<_, _>>()?,
+            items
+                .into_iter()
+                .map(|item| from_parsed(item, rules, depth + 1))
+                .collect::<Result<_, _>>()?,
         ),
         serde_json::Value::Object(entries) => Value::Map(
             entries
                 .into_iter()
                 .map(|(key, item)| {
-                    Ok((Value::String(key.into_bytes()), from_parsed(item, depth + 1)?))
+                    Ok((Value::String(key.into_bytes()), from_parsed(item, rules, depth + 1)?))
                 })
                 .collect::<Result<_, _>>()?,
         ),
@@ -128,7 +149,7 @@ pub(crate) unsafe extern "C-unwind" fn lua_encode(state: *mut ffi::lua_State) ->
         ffi::lua_settop(state, 2);
         context.scratch.clear();
         let message = match context.lua_side.converter.read(state, 2) {
-            Ok(value) => match encode(&value, &mut context.scratch) {
+            Ok(value) => match encode(&value, Rules::Lua, &mut context.scratch) {
                 Ok(()) => None,
                 Err(error) => Some(error.0),
             },
@@ -167,7 +188,7 @@ pub(crate) unsafe extern "C-unwind" fn lua_decode(state: *mut ffi::lua_State) ->
     // SAFETY: as in `lua_encode`; the parsed value is kept in the context while it is pushed.
     unsafe {
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
-        match decode(convert::string(state, 2)) {
+        match decode(convert::string(state, 2), Rules::Lua) {
             Ok(value) => {
                 let value = &*context.parsed.insert(value);
                 context.lua_side.converter.push(state, value, true);
@@ -175,6 +196,50 @@ pub(crate) unsafe extern "C-unwind" fn lua_decode(state: *mut ffi::lua_State) ->
                 1
             }
             Err(error) => answer(state, context, Some(error.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(value: &Value, rules: Rules) -> Result<String, String> {
+        let mut out = Vec::new();
+        encode(value, rules, &mut out).map_err(|error| error.to_string())?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn values_survive_the_way_there_and_back() {
+        let text = "{\"a\":[1,-2.5,null,true,\"日本\",9223372036854775807],\"b\":{\"c\":[]}}";
+        for rules in [Rules::Lua, Rules::Api] {
+            let value = decode(text.as_bytes(), rules).unwrap();
+            assert_eq!(encoded(&value, rules).as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn each_side_has_its_rules() {
+        let bytes = Value::String(b"\xff".to_vec());
+        assert_eq!(encoded(&bytes, Rules::Api).as_deref(), Ok("{\"base64\":\"/w==\"}"));
+        assert!(encoded(&bytes, Rules::Lua).unwrap_err().contains("UTF-8"));
+        let beyond = u64::MAX.to_string();
+        assert_eq!(decode(beyond.as_bytes(), Rules::Lua), Ok(Value::Number(u64::MAX as f64)));
+        let refused = decode(beyond.as_bytes(), Rules::Api).unwrap_err().to_string();
+        assert!(refused.contains("does not fit 64 bits"), "{refused}");
+    }
+
+    #[test]
+    fn what_has_no_form_is_refused() {
+        for rules in [Rules::Lua, Rules::Api] {
+            assert!(encoded(&Value::Number(f64::NAN), rules).is_err());
+            let key = |key| Value::Map(vec![(key, Value::Nil)]);
+            assert!(encoded(&key(Value::Boolean(true)), rules).is_err());
+            assert!(encoded(&key(Value::String(b"\xff".to_vec())), rules).is_err());
+            assert_eq!(encoded(&key(Value::Integer(7)), rules).as_deref(), Ok("{\"7\":null}"));
+            let deep = format!("{}1{}", "[".repeat(120), "]".repeat(120));
+            assert!(decode(deep.as_bytes(), rules).is_err());
         }
     }
 }

@@ -1,35 +1,46 @@
-//! Lua procedures as transactions over a [`tokaido_store::Store`], compiled by LuaJIT.
+//! Procedures as transactions over a [`tokaido_store::Store`].
 //!
-//! A [`Vm`] lives as long as its thread. It loads [`Sources`], knows the [`Procedure`]s that they
-//! export, and runs them inside a transaction that the caller has begun; committing or rolling
-//! back stays with the caller.
+//! A [`Runtime`] has the [`Procedure`]s that some [`Sources`] export, and runs them inside a
+//! transaction that the caller has begun; committing or rolling back stays with the caller. [`Vm`]
+//! is the runtime of Lua, compiled by LuaJIT.
 
 #![deny(missing_docs)]
 
 #[cfg(test)]
 mod annotations;
 mod bridge;
+mod call_error;
 #[cfg(test)]
 mod compiled;
 mod convert;
-mod engine;
+mod dialect;
+mod host;
 mod http;
+mod interrupt;
 pub mod json;
 mod limits;
 mod load;
 mod memory;
 mod pattern;
-mod percent;
+pub mod percent;
+mod prelude;
 mod procedure;
+mod runtime;
 mod source;
+mod state;
 mod value;
 mod vm;
 mod watchdog;
 
 pub use bridge::HostFunction;
+pub use call_error::CallError;
+pub use dialect::{Dialect, Globals};
+pub use host::{CommandError, Host, Scope, Transaction};
 pub use http::{HttpRequest, HttpResponse};
+pub use interrupt::Interrupt;
 pub use limits::{Limits, SOURCE_DEPTH_MAX, SourceLimits};
 pub use procedure::{Mode, Procedure, ProcedureId, Route};
+pub use runtime::{Language, Runtime, RuntimeError, start};
 pub use source::{LoadError, Source, Sources};
 pub use value::Value;
-pub use vm::{CallError, Transaction, Vm, VmError};
+pub use vm::{Lua, Vm};

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-/// Most arguments of one call of a procedure: they stand on Lua's stack.
+/// Maximum number of arguments of one call of a procedure: they stand on Lua's stack.
 pub(crate) const ARGUMENTS_MAX: usize = 200;
 
-/// Deepest nesting of tables in arguments, results and JSON.
+/// Maximum nesting of tables in arguments, results and JSON.
 pub(crate) const VALUE_DEPTH_MAX: usize = 100;
 
-/// Most values, nested ones included, in one argument or result.
+/// Maximum number of values, nested ones included, in one argument or result.
 pub(crate) const VALUE_COUNT_MAX: usize = 4_000_000;
 
-/// Deepest folder below the directory of procedures. Also ends symbolic links that go in a circle.
+/// Maximum depth of folders below the directory of procedures. Also ends loops of symbolic links.
 pub const SOURCE_DEPTH_MAX: usize = 8;
 
 /// What one call may use.
@@ -19,8 +19,13 @@ pub const SOURCE_DEPTH_MAX: usize = 8;
 pub struct Limits {
     /// Wall-clock time of one call.
     pub time: Duration,
+    /// Wall-clock time of one script; `None` is as long as it wants.
+    pub script_time: Option<Duration>,
     /// Memory of the VM, in bytes.
     pub memory_bytes: usize,
+    /// Memory of the VM while a script runs, in bytes; `None` is as much as it wants. What C does
+    /// with a long string ends before a limit of time is looked at, so this bounds that, too.
+    pub script_memory_bytes: Option<usize>,
     /// Steps of one match of a pattern that backtracks; within it no time limit is looked at.
     pub pattern_steps_max: u32,
     /// Keys of one `get_many`, and values of one `get_all`.
@@ -41,7 +46,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             time: Duration::from_secs(1),
+            script_time: None,
             memory_bytes: 256 << 20,
+            script_memory_bytes: None,
             // Some tenths of a second.
             pattern_steps_max: 10_000_000,
             many_keys_max: 100_000,

@@ -1,78 +1,90 @@
-//! Loads procedure files into an engine, and lists what they export.
+//! Loads procedure files into a Lua state, and lists what they export.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use mlua::{Function, Table, chunk::ChunkMode};
 
-use crate::{LoadError, Mode, Procedure, Route, Source, Sources, VmError, engine::Engine};
+use crate::{
+    Globals, LoadError, Mode, Procedure, Route, RuntimeError, Source, Sources, state::LuaState,
+    vm::cannot_start,
+};
+
+/// How the names of Lua files end.
+pub(crate) const EXTENSION: &str = "lua";
 
 /// Names of modules that are the product's own.
 const RESERVED: [&str; 2] = ["tokaido", "bit"];
 
 /// Loads every file; those with errors are left out and reported.
 pub(crate) fn load(
-    engine: &mut Engine,
+    state: &mut LuaState,
     sources: &Sources,
-) -> Result<(Vec<Procedure>, Vec<LoadError>), VmError> {
-    load_all(engine, sources).map_err(|error| VmError(error.to_string()))
+) -> Result<(Vec<Procedure>, Vec<LoadError>), RuntimeError> {
+    load_all(state, sources).map_err(|error| cannot_start(&error))
 }
 
 fn load_all(
-    engine: &mut Engine,
+    state: &mut LuaState,
     sources: &Sources,
 ) -> mlua::Result<(Vec<Procedure>, Vec<LoadError>)> {
     let mut errors = Vec::new();
-    for source in sources.files() {
-        if let Err(error) = define(engine, source)? {
+    for source in sources.of(EXTENSION) {
+        if let Err(error) = define(state, source)? {
             errors.push(error);
         }
     }
     let mut listing = Listing::default();
-    for source in sources.files() {
+    for source in sources.of(EXTENSION) {
         if errors.iter().any(|error| error.path == source.path) {
             continue;
         }
-        match run(engine, source)? {
+        match run(state, source)? {
             Some(error) => errors.push(error),
-            None => listing.add_exports(engine, source, &mut errors)?,
+            None => listing.add_exports(state, source, &mut errors)?,
         }
     }
     errors.sort_by(|a, b| a.path.cmp(&b.path));
     Ok((listing.procedures, errors))
 }
 
-fn loader(engine: &Engine) -> mlua::Result<Table> {
-    engine.core().get("loader")
+fn loader(state: &LuaState) -> mlua::Result<Table> {
+    state.core().get("loader")
 }
 
 /// Compiles a file and makes it known to `require`.
-fn define(engine: &Engine, source: &Source) -> mlua::Result<Result<(), LoadError>> {
+fn define(state: &LuaState, source: &Source) -> mlua::Result<Result<(), LoadError>> {
     let path = source.path.display().to_string();
     let first = source.module.split('.').next().unwrap_or_default();
     let compiled = if RESERVED.contains(&first) {
         Err(format!("the name {first} is tokaido's own; give the file another one"))
     } else {
-        compile(engine, source, &path)?
+        compile(state, source, &path)?
     };
     match compiled {
         Ok(chunk) => {
-            let define: Function = loader(engine)?.get("define")?;
+            let define: Function = loader(state)?.get("define")?;
             define.call::<()>((source.module.as_str(), path, chunk))?;
             Ok(Ok(()))
         }
         Err(message) => {
-            let define: Function = loader(engine)?.get("define_broken")?;
+            let define: Function = loader(state)?.get("define_broken")?;
             define.call::<()>((source.module.as_str(), path, message.as_str()))?;
             Ok(Err(LoadError::of_message(source, &message)))
         }
     }
 }
 
-fn compile(engine: &Engine, source: &Source, path: &str) -> mlua::Result<Result<Function, String>> {
-    let sandbox: Table = engine.core().get("sandbox")?;
-    let environment: Table = sandbox.get::<Function>("environment")?.call(true)?;
+fn compile(
+    state: &LuaState,
+    source: &Source,
+    path: &str,
+) -> mlua::Result<Result<Function, String>> {
+    let sandbox: Table = state.core().get("sandbox")?;
+    let environment: Table = sandbox
+        .get::<Function>("environment")?
+        .call(state.dialect().globals == Globals::Refused)?;
     let text = source_text(&source.text);
-    let chunk = engine
+    let chunk = state
         .lua()
         .load(&text[..])
         .set_name(format!("@{path}"))
@@ -93,8 +105,8 @@ pub(crate) fn source_text(text: &[u8]) -> Vec<u8> {
 }
 
 /// Runs a file, unless another that requires it has.
-fn run(engine: &mut Engine, source: &Source) -> mlua::Result<Option<LoadError>> {
-    let (failure, stopped) = engine.timed(|_, core| {
+fn run(state: &mut LuaState, source: &Source) -> mlua::Result<Option<LoadError>> {
+    let (failure, stopped) = state.timed(|_, core| {
         let load: Function = core.get::<Table>("loader")?.get("load")?;
         load.call::<Option<Table>>(source.module.as_str())
     });
@@ -104,7 +116,7 @@ fn run(engine: &mut Engine, source: &Source) -> mlua::Result<Option<LoadError>> 
         Err(_) if stopped => "loading it took longer than the time limit".to_owned(),
         Err(error) => error.to_string(),
     };
-    let abandon: Function = loader(engine)?.get("abandon")?;
+    let abandon: Function = loader(state)?.get("abandon")?;
     abandon.call::<()>(message.as_str())?;
     Ok(Some(LoadError::of_message(source, &message)))
 }
@@ -113,37 +125,58 @@ fn run(engine: &mut Engine, source: &Source) -> mlua::Result<Option<LoadError>> 
 #[derive(Default)]
 struct Listing {
     procedures: Vec<Procedure>,
-    /// Methods and patterns without the names of parameters: what may be taken only once.
-    routes: HashSet<(String, String)>,
+    /// Their places among them.
+    names: HashMap<String, usize>,
+    /// The same by method and pattern, without the names of parameters.
+    routes: HashMap<(String, String), usize>,
 }
 
 impl Listing {
     fn add_exports(
         &mut self,
-        engine: &Engine,
+        state: &LuaState,
         source: &Source,
         errors: &mut Vec<LoadError>,
     ) -> mlua::Result<()> {
-        let exports: Function = loader(engine)?.get("exports")?;
-        let runs: Table = engine.core().get("runs")?;
+        let exports: Function = loader(state)?.get("exports")?;
+        let runs: Table = state.core().get("runs")?;
         for export in exports.call::<Table>(source.module.as_str())?.sequence_values::<Table>() {
             let export = export?;
             let procedure = procedure(source, &export)?;
-            if let Some(route) = &procedure.route
-                && !self.routes.insert((route.method.clone(), shape(&route.pattern)))
-            {
-                errors.push(LoadError {
-                    path: source.path.clone(),
-                    line: Some(procedure.line),
-                    message: format!("{} {} is taken already", route.method, route.pattern),
-                });
+            if let Some(message) = self.clash(&procedure) {
+                errors.push(LoadError::of_procedure(&procedure, message));
                 continue;
             }
             runs.push(export.get::<Function>("run")?)?;
-            self.procedures.push(procedure);
+            self.add(procedure);
         }
         Ok(())
     }
+
+    /// What another procedure has already that this one wants.
+    fn clash(&self, procedure: &Procedure) -> Option<String> {
+        let by_name = self.names.get(&procedure.name).map(|&first| (procedure.name.clone(), first));
+        let by_route = || {
+            let route = procedure.route.as_ref()?;
+            let &first = self.routes.get(&key(route))?;
+            Some((format!("{} {}", route.method, route.pattern), first))
+        };
+        let (what, first) = by_name.or_else(by_route)?;
+        Some(procedure.declared_twice(&what, &self.procedures[first]))
+    }
+
+    fn add(&mut self, procedure: Procedure) {
+        let place = self.procedures.len();
+        self.names.insert(procedure.name.clone(), place);
+        if let Some(route) = &procedure.route {
+            self.routes.insert(key(route), place);
+        }
+        self.procedures.push(procedure);
+    }
+}
+
+fn key(route: &Route) -> (String, String) {
+    (route.method.clone(), shape(&route.pattern))
 }
 
 fn procedure(source: &Source, export: &Table) -> mlua::Result<Procedure> {

@@ -16,6 +16,9 @@ use mlua::ffi;
 /// Blocks from this size on are refused where they would pass the limit.
 const LARGE_BLOCK: usize = 1 << 20;
 
+/// Blocks from this size on are never granted. A little below the most that LuaJIT asks for.
+const NEVER_GRANTED_LEN: usize = 0x7ff0_0000;
+
 /// A collection begins when a VM has this part, in per cent, of the memory that the last one left.
 /// LuaJIT's own choice is 200. The garbage of a small heap is kept so small that it stays in the
 /// processor's cache, where the sweep, and every new string on its way through the table of
@@ -108,6 +111,18 @@ impl MemoryGuard {
     }
 }
 
+/// Raises an error that `pcall` and `xpcall` catch, but that no handler of `xpcall` is called with.
+/// LuaJIT runs no hook below a hook, so a handler that a hook's error started could loop for good.
+/// Of what C may raise, only a refused allocation passes handlers by; hence a block that is never
+/// granted.
+///
+/// # Safety
+/// To be called from a hook, with nothing to drop below it.
+pub(crate) unsafe fn raise_past_handlers(state: *mut ffi::lua_State) {
+    // SAFETY: the caller's promise; the allocator is ours while Lua runs.
+    unsafe { ffi::lua_newuserdata(state, NEVER_GRANTED_LEN) };
+}
+
 unsafe extern "C" fn allocate(
     data: *mut c_void,
     block: *mut c_void,
@@ -117,6 +132,9 @@ unsafe extern "C" fn allocate(
     // SAFETY: `data` is the guard, which lives until it is removed; the rest goes through as it
     // came.
     unsafe {
+        if new_size >= NEVER_GRANTED_LEN {
+            return std::ptr::null_mut();
+        }
         let guard = &mut *data.cast::<MemoryGuard>();
         let used_bytes = (guard.used_bytes + new_size).saturating_sub(old_size);
         let is_over = new_size > old_size && used_bytes > guard.limit_bytes;
@@ -157,6 +175,6 @@ unsafe extern "C-unwind" fn on_hook(state: *mut ffi::lua_State, _: *mut ffi::lua
             }
             (*guard).refused = true;
         }
-        ffi::luaL_error(state, c"not enough memory".as_ptr());
+        raise_past_handlers(state);
     }
 }

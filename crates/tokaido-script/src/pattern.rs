@@ -9,13 +9,19 @@ use std::ffi::c_int;
 
 use mlua::ffi;
 
-use crate::convert::{push_bytes, string};
+use crate::{
+    convert::{push_bytes, string},
+    watchdog,
+};
 
-/// Most captures of one pattern, as in Lua.
+/// Maximum number of captures of one pattern, as in Lua.
 const CAPTURES_MAX: usize = 32;
 
-/// Deepest recursion of one match; each level is one item of the pattern or one backtracking point.
+/// Maximum depth of recursion of one match; each level is one item of the pattern or one backtracking point.
 const DEPTH_MAX: usize = 200;
+
+/// After so many steps a match looks whether its call is to be stopped.
+const STEPS_PER_LOOK: u64 = 1 << 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Capture {
@@ -88,6 +94,9 @@ impl<'m> Matcher<'m> {
 
     fn step(&mut self) -> Result<(), PatternError> {
         self.steps_left = self.steps_left.checked_sub(1).ok_or(PatternError::TooManySteps)?;
+        if self.steps_left.is_multiple_of(STEPS_PER_LOOK) && watchdog::is_stopping() {
+            return Err(PatternError::TooManySteps);
+        }
         Ok(())
     }
 
@@ -392,6 +401,29 @@ pub(crate) unsafe extern "C-unwind" fn lua_match(state: *mut ffi::lua_State) -> 
                 2
             }
         }
+    }
+}
+
+/// `find_plain(subject, text, start)` → start, end; nil where the text is not in it. Takes linear
+/// time, which LuaJIT's own search does not.
+///
+/// # Safety
+/// To be called from Lua with two strings and a number from 1 up to the subject's length and one.
+pub(crate) unsafe extern "C-unwind" fn lua_find_plain(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: `lua/patterns.lua` passes what is asked for, and both strings stay on the stack.
+    unsafe {
+        let (subject, text) = (string(state, 1), string(state, 2));
+        let start = ffi::lua_tonumber(state, 3) as usize - 1;
+        let rest = &subject[start..];
+        let found =
+            libc::memmem(rest.as_ptr().cast(), rest.len(), text.as_ptr().cast(), text.len());
+        if found.is_null() {
+            return 0;
+        }
+        let first = start + found.cast::<u8>().offset_from(rest.as_ptr()) as usize;
+        ffi::lua_pushnumber(state, (first + 1) as f64);
+        ffi::lua_pushnumber(state, (first + text.len()) as f64);
+        2
     }
 }
 

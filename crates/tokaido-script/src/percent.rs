@@ -1,33 +1,78 @@
-//! Percent-encoding, as far as queries need it.
+//! Percent-encoding, as URLs have it.
 
-/// The pairs of a query, decoded. `+` is a space; a pair without `=` has an empty value.
+use std::borrow::Cow;
+
+/// The bytes that `text` stands for; `None` for a `%` without two hexadecimal digits behind it.
+#[must_use]
+pub fn decode(text: &str) -> Option<Cow<'_, [u8]>> {
+    match unescape(text.as_bytes()) {
+        (decoded, Escapes::Whole) => Some(decoded),
+        (_, Escapes::Broken) => None,
+    }
+}
+
+/// As [`decode`]; `None` also for what is not UTF-8.
+#[must_use]
+pub fn decode_utf8(text: &str) -> Option<Cow<'_, str>> {
+    match decode(text)? {
+        Cow::Borrowed(_) => Some(Cow::Borrowed(text)),
+        Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
+    }
+}
+
+/// As [`decode`], for a name or a value of a query, where `+` stands for a space.
+#[must_use]
+pub fn decode_query(text: &str) -> Option<Vec<u8>> {
+    decode(&text.replace('+', " ")).map(Cow::into_owned)
+}
+
+/// The pairs of a query, decoded; what is broken stays as it is. A pair without `=` has an empty
+/// value.
 pub(crate) fn query_pairs(query: &str) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
-    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+    let decoded = |text: &str| unescape(text.replace('+', " ").as_bytes()).0.into_owned();
+    query.split('&').filter(|pair| !pair.is_empty()).map(move |pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (decode(name), decode(value))
+        (decoded(name), decoded(value))
     })
 }
 
-/// A `%` that no two hexadecimal digits follow stays as it is.
-fn decode(text: &str) -> Vec<u8> {
+/// Text that stands for `bytes` within any part of a URL.
+#[must_use]
+pub fn encode(bytes: &[u8]) -> String {
+    let keep = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    let one = |&b: &u8| if keep(b) { char::from(b).to_string() } else { format!("%{b:02X}") };
+    bytes.iter().map(one).collect()
+}
+
+enum Escapes {
+    Whole,
+    /// Some `%` has no two digits behind it, and was left as it is.
+    Broken,
+}
+
+fn unescape(text: &[u8]) -> (Cow<'_, [u8]>, Escapes) {
+    let Some(first) = text.iter().position(|&b| b == b'%') else {
+        return (Cow::Borrowed(text), Escapes::Whole);
+    };
     let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        rest = tail;
-        let byte = match (first, tail) {
-            (b'+', _) => b' ',
-            (b'%', [high, low, after @ ..]) => match (digit(*high), digit(*low)) {
-                (Some(high), Some(low)) => {
-                    rest = after;
-                    high << 4 | low
-                }
-                _ => b'%',
-            },
-            _ => first,
-        };
+    decoded.extend_from_slice(&text[..first]);
+    let (mut rest, mut escapes) = (&text[first..], Escapes::Whole);
+    while let Some((&byte, behind)) = rest.split_first() {
+        let digits = behind.first_chunk::<2>().and_then(|[a, b]| Some((digit(*a)?, digit(*b)?)));
+        if byte == b'%'
+            && let Some((high, low)) = digits
+        {
+            decoded.push(high << 4 | low);
+            rest = &behind[2..];
+            continue;
+        }
+        if byte == b'%' {
+            escapes = Escapes::Broken;
+        }
         decoded.push(byte);
+        rest = behind;
     }
-    decoded
+    (Cow::Owned(decoded), escapes)
 }
 
 fn digit(b: u8) -> Option<u8> {
@@ -39,6 +84,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn escapes_become_bytes_and_broken_ones_are_refused() {
+        assert_eq!(decode("a%2Fb%2f%00").as_deref(), Some(&b"a/b/\0"[..]));
+        assert!(matches!(decode("plain+text"), Some(Cow::Borrowed(b"plain+text"))));
+        assert_eq!(decode_utf8("%E6%97%A5").as_deref(), Some("日"));
+        assert_eq!(decode_utf8("%E6%97"), None);
+        assert_eq!(decode_query("a+b%2B"), Some(b"a b+".to_vec()));
+        for broken in ["%", "%1", "a%zz", "%+1", "%1%20"] {
+            assert_eq!(decode(broken), None, "{broken}");
+        }
+    }
+
+    #[test]
     fn a_query_is_taken_apart_and_decoded() {
         let pairs: Vec<_> = query_pairs("a=1&b=x+y%20z&c&&d=%e6%97%a5&e=%zz%2").collect();
         let expected: [(&str, &str); 5] =
@@ -48,5 +105,14 @@ mod tests {
             .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()))
             .collect();
         assert_eq!(pairs, expected);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(bytes: Vec<u8>) {
+            let text = encode(&bytes);
+            proptest::prop_assert!(text.bytes().all(|b| b.is_ascii_graphic()));
+            proptest::prop_assert_eq!(decode(&text).map(Cow::into_owned), Some(bytes));
+        }
     }
 }

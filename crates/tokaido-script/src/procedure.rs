@@ -11,9 +11,10 @@ pub enum Mode {
     Write,
 }
 
-/// The place of a procedure in [`crate::Vm::procedures`]: the same in every VM of the same sources.
+/// The place of a procedure in [`crate::Runtime::procedures`]: the same in every runtime of the same
+/// sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ProcedureId(pub(crate) u32);
+pub struct ProcedureId(u32);
 
 /// One exported function.
 #[derive(Clone, Debug)]
@@ -30,6 +31,20 @@ pub struct Procedure {
     pub line: u32,
 }
 
+impl Procedure {
+    /// What is told of it if `first` has a name or route already that it declares, too.
+    #[must_use]
+    pub fn declared_twice(&self, what: &str, first: &Self) -> String {
+        format!(
+            "{} declares {what}, which {} at {}:{} has declared before and keeps; change one of them",
+            self.name,
+            first.name,
+            first.path.display(),
+            first.line
+        )
+    }
+}
+
 /// An HTTP route, as in `tokaido.http("GET /hits/:page", …)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -40,7 +55,16 @@ pub struct Route {
 }
 
 impl ProcedureId {
-    /// The place in [`crate::Vm::procedures`].
+    /// The procedure at that place.
+    ///
+    /// # Panics
+    /// If there cannot be so many.
+    #[must_use]
+    pub fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("a program has fewer procedures"))
+    }
+
+    /// The place in [`crate::Runtime::procedures`].
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize

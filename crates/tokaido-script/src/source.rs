@@ -1,14 +1,17 @@
 //! Procedure files.
 
 use std::{
-    fs, io,
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use crate::{SourceLimits, limits::SOURCE_DEPTH_MAX};
+use crate::{Procedure, SourceLimits, limits::SOURCE_DEPTH_MAX};
 
-/// One file of Lua source.
+/// One file of source text.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The name that `require` knows it by, and the first part of its procedures' names:
@@ -27,15 +30,44 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Reads every `*.lua` below `directory`, except hidden ones.
+    /// Reads every file below `directory` whose name ends in one of the extensions, except hidden ones.
     ///
     /// # Errors
     /// If the directory or one of its files cannot be read, has a name that `require` could not
-    /// say, or is over one of the limits. The message names the file.
-    pub fn read(directory: &Path, limits: SourceLimits) -> io::Result<Self> {
-        let mut reading = Reading { sources: Self::default(), limits };
-        reading.read_folder(directory, "", 0)?;
-        Ok(reading.sources)
+    /// say or that another file has in another language, or is over one of the limits. The message
+    /// names the file.
+    pub fn read(directory: &Path, extensions: &[&str], limits: SourceLimits) -> io::Result<Self> {
+        let mut sources = Self::default();
+        let read = &mut |path: &Path, prefix: &str, metadata: &fs::Metadata| {
+            sources.read_file(path, prefix, metadata, limits)
+        };
+        Walk { extensions, visit: read }.folder(directory, "", 0)?;
+        Ok(sources)
+    }
+
+    /// A number that is another one once any of the files that [`read`](Self::read) would read has
+    /// changed, come or gone. Reads none of them.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), but for what it finds in the files.
+    pub fn fingerprint(directory: &Path, extensions: &[&str]) -> io::Result<u64> {
+        let mut hasher = DefaultHasher::new();
+        let note = &mut |path: &Path, _: &str, metadata: &fs::Metadata| {
+            // The time of the last change notices another file under the same name, too.
+            let times = [metadata.mtime(), metadata.mtime_nsec()];
+            let changes = [metadata.ctime(), metadata.ctime_nsec()];
+            (path, metadata.ino(), metadata.len(), times, changes).hash(&mut hasher);
+            Ok(())
+        };
+        Walk { extensions, visit: note }.folder(directory, "", 0)?;
+        Ok(hasher.finish())
+    }
+
+    /// Whether they are the same files with the same text.
+    #[must_use]
+    pub fn same_as(&self, other: &Self) -> bool {
+        let parts = |file: &'_ Source| (file.path.clone(), file.text.clone());
+        self.files.iter().map(parts).eq(other.files.iter().map(parts))
     }
 
     /// Adds one file, in place of another of the same module.
@@ -51,16 +83,25 @@ impl Sources {
     pub fn files(&self) -> &[Source] {
         &self.files
     }
+
+    /// The files whose names end in that extension.
+    pub fn of(&self, extension: &str) -> impl Iterator<Item = &Source> {
+        self.files.iter().filter(move |file| file.path.extension().is_some_and(|e| e == extension))
+    }
 }
 
-/// A directory that is being read.
-struct Reading {
-    sources: Sources,
-    limits: SourceLimits,
+/// What is done with each procedure file: its path, what stands before its name in that of the
+/// module, and what the system says of it.
+type Visit<'v> = dyn FnMut(&Path, &str, &fs::Metadata) -> io::Result<()> + 'v;
+
+/// Goes through the procedure files of a directory.
+struct Walk<'w> {
+    extensions: &'w [&'w str],
+    visit: &'w mut Visit<'w>,
 }
 
-impl Reading {
-    fn read_folder(&mut self, folder: &Path, prefix: &str, depth: usize) -> io::Result<()> {
+impl Walk<'_> {
+    fn folder(&mut self, folder: &Path, prefix: &str, depth: usize) -> io::Result<()> {
         if depth > SOURCE_DEPTH_MAX {
             return Err(refused(folder, &format!("is more than {SOURCE_DEPTH_MAX} folders deep")));
         }
@@ -70,44 +111,58 @@ impl Reading {
         entries.sort();
         for path in entries {
             let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
-            let is_lua = path.extension().is_some_and(|extension| extension == "lua");
+            let is_source = path
+                .extension()
+                .is_some_and(|extension| self.extensions.iter().any(|wanted| extension == *wanted));
             if hidden {
                 continue;
             }
             // Follows symbolic links; one that leads nowhere matters only if it would be read.
             let metadata = match fs::metadata(&path) {
                 Ok(metadata) => metadata,
-                Err(error) if is_lua => return Err(at(&path, &error)),
+                Err(error) if is_source => return Err(at(&path, &error)),
                 Err(_) => continue,
             };
             if metadata.is_dir() {
                 if let Some(name) = name_part(path.file_name()) {
-                    self.read_folder(&path, &format!("{prefix}{name}."), depth + 1)?;
+                    self.folder(&path, &format!("{prefix}{name}."), depth + 1)?;
                 }
-            } else if is_lua {
-                self.read_file(&path, prefix, &metadata)?;
+            } else if is_source {
+                (self.visit)(&path, prefix, &metadata)?;
             }
         }
         Ok(())
     }
+}
 
-    fn read_file(&mut self, path: &Path, prefix: &str, metadata: &fs::Metadata) -> io::Result<()> {
+impl Sources {
+    fn read_file(
+        &mut self,
+        path: &Path,
+        prefix: &str,
+        metadata: &fs::Metadata,
+        limits: SourceLimits,
+    ) -> io::Result<()> {
         let name = name_part(path.file_stem()).ok_or_else(|| {
             refused(path, "needs a name of a-z A-Z 0-9 _ - only, so that require can say it")
         })?;
-        let SourceLimits { files_max, len_max } = self.limits;
+        let SourceLimits { files_max, len_max } = limits;
         if metadata.len() > len_max {
             return Err(refused(path, &format!("is longer than {len_max} bytes")));
         }
-        if self.sources.files.len() == files_max {
+        if self.files.len() == files_max {
             return Err(refused(path, &format!("is one too many; {files_max} may be loaded")));
         }
+        let module = format!("{prefix}{name}");
+        if let Some(other) = self.files.iter().find(|other| other.module == module) {
+            let other = other.path.display();
+            return Err(refused(
+                path,
+                &format!("has the same name as {other}; rename one of them"),
+            ));
+        }
         let text = fs::read(path).map_err(|error| at(path, &error))?;
-        self.sources.add(Source {
-            module: format!("{prefix}{name}"),
-            path: path.to_owned(),
-            text: text.into(),
-        });
+        self.add(Source { module, path: path.to_owned(), text: text.into() });
         Ok(())
     }
 }
@@ -125,10 +180,14 @@ fn refused(path: &Path, why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{} {why}", path.display()))
 }
 
-/// Why a file is not in service. The others are.
+/// Why a file, or one procedure of it, is not in service. Everything else is.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{}{}: {message}", path.display(), line.map(|n| format!(":{n}")).unwrap_or_default())]
 pub struct LoadError {
+    /// The module that the file is.
+    pub module: String,
+    /// The name of the procedure, if the rest of the file is in service.
+    pub procedure: Option<String>,
     /// The file.
     pub path: PathBuf,
     /// The line, where Lua names one.
@@ -138,6 +197,40 @@ pub struct LoadError {
 }
 
 impl LoadError {
+    /// Of one procedure, whose file is in service otherwise.
+    #[must_use]
+    pub fn of_procedure(procedure: &Procedure, message: String) -> Self {
+        let (module, _) = procedure.name.rsplit_once('.').unwrap_or_default();
+        Self {
+            module: module.to_owned(),
+            procedure: Some(procedure.name.clone()),
+            path: procedure.path.clone(),
+            line: Some(procedure.line),
+            message,
+        }
+    }
+
+    /// Whether a procedure of that name would be there but for this.
+    fn explains(&self, name: &str) -> bool {
+        match &self.procedure {
+            Some(procedure) => procedure == name,
+            None => name.strip_prefix(&self.module).is_some_and(|rest| rest.starts_with('.')),
+        }
+    }
+
+    /// What a caller of a procedure that is not there is told, if one of these errors is why.
+    #[must_use]
+    pub fn why_missing(errors: &[Self], name: &str) -> Option<String> {
+        let explaining = errors.iter().filter(|error| error.explains(name));
+        // `a.b.f` is a procedure of a/b.lua rather than of a.lua.
+        let error = explaining.max_by_key(|error| error.module.len())?;
+        let path = error.path.display();
+        Some(match &error.procedure {
+            None => format!("procedure {name} is in {path}, which did not load: {error}"),
+            Some(_) => format!("procedure {name} of {path} is not in service: {error}"),
+        })
+    }
+
     /// Takes the file and line off the front of a message of Lua's.
     pub(crate) fn of_message(source: &Source, message: &str) -> Self {
         let (mut line, mut rest) = (None, message);
@@ -151,7 +244,13 @@ impl LoadError {
                 (line, rest) = (Some(number), text);
             }
         }
-        Self { path: source.path.clone(), line, message: rest.to_owned() }
+        Self {
+            module: source.module.clone(),
+            procedure: None,
+            path: source.path.clone(),
+            line,
+            message: rest.to_owned(),
+        }
     }
 }
 
@@ -168,7 +267,7 @@ mod tests {
         }
         std::os::unix::fs::symlink(directory.path().join("z.lua"), directory.path().join("y.lua"))
             .unwrap();
-        let sources = Sources::read(directory.path(), SourceLimits::default()).unwrap();
+        let sources = Sources::read(directory.path(), &["lua"], SourceLimits::default()).unwrap();
         let modules: Vec<_> = sources.files().iter().map(|file| file.module.as_str()).collect();
         assert_eq!(modules, ["shop.cart", "shop.old.a", "y", "z"]);
     }
@@ -179,7 +278,7 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             make(directory.path());
             let limits = SourceLimits { files_max: 2, len_max: 100 };
-            Sources::read(directory.path(), limits).unwrap_err().to_string()
+            Sources::read(directory.path(), &["lua", "rb"], limits).unwrap_err().to_string()
         };
         let long = message(&|directory| {
             fs::write(directory.join("long.lua"), vec![b' '; 101]).unwrap();
@@ -191,6 +290,11 @@ mod tests {
             }
         });
         assert!(many.contains("c.lua is one too many; 2 may be loaded"), "{many}");
+        let twice = message(&|directory| {
+            fs::write(directory.join("a.lua"), "").unwrap();
+            fs::write(directory.join("a.rb"), "").unwrap();
+        });
+        assert!(twice.contains("a.rb has the same name as"), "{twice}");
         let unnamable = message(&|directory| fs::write(directory.join("a b.lua"), "").unwrap());
         assert!(unnamable.contains("a b.lua needs a name"), "{unnamable}");
         let circle = message(&|directory| {
@@ -201,9 +305,54 @@ mod tests {
             std::os::unix::fs::symlink("nowhere", directory.join("gone.lua")).unwrap();
         });
         assert!(nowhere.contains("gone.lua"), "{nowhere}");
-        let absent = Sources::read(Path::new("/nonexistent/procedures"), SourceLimits::default());
+        let absent =
+            Sources::read(Path::new("/nonexistent/procedures"), &["lua"], SourceLimits::default());
         let absent = absent.unwrap_err();
         assert!(absent.to_string().contains("/nonexistent/procedures"), "{absent}");
+    }
+
+    #[test]
+    fn the_fingerprint_is_another_one_after_each_change_and_no_other_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let seen = || Sources::fingerprint(directory.path(), &["lua"]).unwrap();
+        let mut before = seen();
+        let changes: [&dyn Fn(); 5] = [
+            &|| fs::write(path("a.lua"), "return {}").unwrap(),
+            &|| fs::write(path("b.lua"), "return {}").unwrap(),
+            &|| fs::write(path("a.lua"), "return {} ").unwrap(),
+            &|| fs::rename(path("b.lua"), path("a.lua")).unwrap(),
+            &|| fs::remove_file(path("a.lua")).unwrap(),
+        ];
+        for (number, change) in changes.iter().enumerate() {
+            change();
+            assert_ne!(seen(), before, "change {number}");
+            before = seen();
+            fs::write(path("notes.txt"), number.to_string()).unwrap();
+            assert_eq!(seen(), before, "change {number}");
+        }
+    }
+
+    #[test]
+    fn who_misses_a_procedure_is_told_of_the_file_that_did_not_load() {
+        let error = |module: &str, procedure: Option<&str>| LoadError {
+            module: module.to_owned(),
+            procedure: procedure.map(str::to_owned),
+            path: format!("{}.lua", module.replace('.', "/")).into(),
+            line: Some(3),
+            message: "no".to_owned(),
+        };
+        let errors = [error("a", None), error("a.b", None), error("c", Some("c.f"))];
+        let why = |name| LoadError::why_missing(&errors, name);
+        let of_file = "procedure a.b.f is in a/b.lua, which did not load: a/b.lua:3: no";
+        assert_eq!(why("a.b.f").as_deref(), Some(of_file));
+        let of_file = "procedure a.f is in a.lua, which did not load: a.lua:3: no";
+        assert_eq!(why("a.f").as_deref(), Some(of_file));
+        let of_procedure = "procedure c.f of c.lua is not in service: c.lua:3: no";
+        assert_eq!(why("c.f").as_deref(), Some(of_procedure));
+        for name in ["a", "ab.f", "c.g", ""] {
+            assert_eq!(why(name), None, "{name}");
+        }
     }
 
     #[test]

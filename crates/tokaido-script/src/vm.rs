@@ -1,92 +1,56 @@
-//! A Lua virtual machine and the calls into it: limits, errors, and a new engine where the old one
+//! A Lua virtual machine and the calls into it: limits, errors, and a new state where the old one
 //! can no longer be trusted.
 
-use std::{cell::RefCell, collections::HashMap, io::Write as _, rc::Rc, sync::Arc};
+use std::{cell::RefCell, io::Write as _, rc::Rc, sync::Arc, time::Duration};
 
 use mlua::{Function, Table, chunk::ChunkMode};
-use tokaido_store::{ReadTransaction, Store, WriteTransaction, Writer};
+use tokaido_store::{Store, Writer};
 
 use crate::{
-    HostFunction, HttpRequest, HttpResponse, Limits, LoadError, Procedure, ProcedureId, Sources,
-    Value,
-    bridge::{context::StoreOrReason, host::SharedFunction},
-    engine::{Engine, Failure},
+    CallError, Dialect, HostFunction, HttpRequest, HttpResponse, Interrupt, Language, Limits,
+    LoadError, Procedure, ProcedureId, Runtime, RuntimeError, Scope, Sources, Value,
+    bridge::{context::StoreOrReason, functions::SharedFunction},
     limits::ARGUMENTS_MAX,
     load,
+    state::{Failure, LuaState},
 };
 
-/// A VM could not be made.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot start a Lua VM: {0}")]
-pub struct VmError(pub(crate) String);
-
-/// A call failed. The caller rolls the transaction back.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CallError {
-    /// The procedure raised, or did something that is not allowed.
-    #[error("{message}")]
-    Raised {
-        /// `file:line: message`.
-        message: String,
-        /// Lua's stack, a line a level.
-        traceback: String,
-    },
-    /// The procedure said no, by `error{message = …, code = …, status = …}`.
-    #[error("{message}")]
-    Refused {
-        /// For the user.
-        message: String,
-        /// For programs, if the procedure gave one.
-        code: Option<String>,
-        /// The HTTP status, if the procedure gave one: 400 to 599.
-        status: Option<u16>,
-    },
-    /// It ran past [`Limits::time`] and was stopped.
-    #[error("{name} was stopped after {limit_ms} ms, its time limit; nothing of it remains")]
-    TimeLimit {
-        /// The procedure.
-        name: String,
-        /// The limit in ms.
-        limit_ms: u64,
-    },
-    /// It needed more than [`Limits::memory_bytes`].
-    #[error("{name} needed more than {limit_bytes} bytes, its memory limit; nothing of it remains")]
-    MemoryLimit {
-        /// The procedure.
-        name: String,
-        /// The limit in bytes.
-        limit_bytes: usize,
-    },
-    /// An argument or a result has no form on the other side.
-    #[error("{message}")]
-    Value {
-        /// Which one and why.
-        message: String,
-    },
+/// Lua as a language of procedures.
+#[derive(Clone, Copy, Debug)]
+pub struct Lua {
+    /// Which Lua.
+    pub dialect: &'static Dialect,
 }
 
-/// The transaction that a call runs in.
-pub enum Transaction<'t> {
-    /// For [`Mode::Read`](crate::Mode::Read).
-    Read(&'t mut dyn ReadTransaction),
-    /// For [`Mode::Write`](crate::Mode::Write); a read procedure may run in it, too.
-    Write(&'t mut dyn WriteTransaction),
+impl Language for Lua {
+    fn extension(&self) -> &'static str {
+        load::EXTENSION
+    }
+
+    fn start(
+        &self,
+        store: &Arc<dyn Store>,
+        sources: &Sources,
+        limits: Limits,
+    ) -> Result<(Box<dyn Runtime>, Vec<LoadError>), RuntimeError> {
+        let (vm, errors) = Vm::start(self.dialect, Ok(Arc::clone(store)), sources, limits)?;
+        Ok((Box::new(vm), errors))
+    }
 }
 
 /// A Lua virtual machine with every procedure loaded. It belongs to one thread.
 pub struct Vm {
-    engine: Engine,
+    state: LuaState,
     procedures: Vec<Procedure>,
-    names: HashMap<Vec<u8>, ProcedureId>,
     functions: Vec<SharedFunction>,
     store: StoreOrReason,
     sources: Sources,
     limits: Limits,
+    interrupt: Interrupt,
 }
 
 impl Vm {
-    /// Starts a VM and loads `sources`. Files with errors are left out and reported; the others
+    /// Starts a VM of the native dialect and loads `sources`. Files with errors are left out and reported; the others
     /// serve.
     ///
     /// # Errors
@@ -95,8 +59,8 @@ impl Vm {
         store: &Arc<dyn Store>,
         sources: &Sources,
         limits: Limits,
-    ) -> Result<(Self, Vec<LoadError>), VmError> {
-        Self::start(Ok(Arc::clone(store)), sources, limits)
+    ) -> Result<(Self, Vec<LoadError>), RuntimeError> {
+        Self::start(&Dialect::NATIVE, Ok(Arc::clone(store)), sources, limits)
     }
 
     /// Starts a VM that has no store and no procedures, for scripts alone: in them
@@ -104,24 +68,29 @@ impl Vm {
     ///
     /// # Errors
     /// If LuaJIT cannot start.
-    pub fn without_store(why: &str) -> Result<Self, VmError> {
-        let (vm, _) = Self::start(Err(why.into()), &Sources::default(), Limits::default())?;
+    pub fn without_store(why: &str) -> Result<Self, RuntimeError> {
+        let (dialect, sources) = (&Dialect::NATIVE, Sources::default());
+        let (vm, _) = Self::start(dialect, Err(why.into()), &sources, Limits::default())?;
         Ok(vm)
     }
 
     fn start(
+        dialect: &'static Dialect,
         store: StoreOrReason,
         sources: &Sources,
         limits: Limits,
-    ) -> Result<(Self, Vec<LoadError>), VmError> {
-        let mut engine = Engine::new(&store, limits)?;
-        let (procedures, errors) = load::load(&mut engine, sources)?;
-        let names = (0..)
-            .zip(&procedures)
-            .map(|(i, procedure)| (procedure.name.clone().into_bytes(), ProcedureId(i)))
-            .collect();
+    ) -> Result<(Self, Vec<LoadError>), RuntimeError> {
+        let interrupt = Interrupt::default();
+        let mut state = LuaState::new(dialect, &store, limits, interrupt.clone())?;
+        let (procedures, errors) = load::load(&mut state, sources)?;
         let (functions, sources) = (Vec::new(), sources.clone());
-        Ok((Self { engine, procedures, names, functions, store, sources, limits }, errors))
+        Ok((Self { state, procedures, functions, store, sources, limits, interrupt }, errors))
+    }
+
+    /// What stops the calls and scripts of this VM.
+    #[must_use]
+    pub fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
     }
 
     /// Makes a function a global of that name in the scripts of [`run_script`](Self::run_script).
@@ -130,96 +99,31 @@ impl Vm {
     ///
     /// # Errors
     /// If the VM has no memory left.
-    pub fn set_function(&mut self, name: &str, function: HostFunction) -> Result<(), VmError> {
+    pub fn set_function(&mut self, name: &str, function: HostFunction) -> Result<(), RuntimeError> {
         let function: SharedFunction = Rc::new((name.to_owned(), RefCell::new(function)));
-        let set = self.engine.set_function(Rc::clone(&function));
-        set.map_err(|error| VmError(error.to_string()))?;
+        let set = self.state.set_function(Rc::clone(&function));
+        set.map_err(|error| cannot_start(&error))?;
         self.functions.push(function);
         Ok(())
     }
 
-    /// Every procedure, in the order of module and name.
-    #[must_use]
-    pub fn procedures(&self) -> &[Procedure] {
-        &self.procedures
-    }
-
-    /// The procedure of that name.
-    #[must_use]
-    pub fn find(&self, name: &[u8]) -> Option<ProcedureId> {
-        self.names.get(name).copied()
-    }
-
-    /// Calls a procedure, and gives its first result. On `Err` the transaction must be rolled back.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    ///
-    /// # Panics
-    /// If `procedure` is another VM's, of other sources.
-    pub fn call(
-        &mut self,
-        procedure: ProcedureId,
-        transaction: Transaction<'_>,
-        arguments: &[Value],
-    ) -> Result<Value, CallError> {
-        let called = &self.procedures[procedure.0 as usize];
-        if let Some(route) = &called.route {
-            return Err(CallError::Value {
-                message: format!(
-                    "{} answers {} {}; call it over HTTP",
-                    called.name, route.method, route.pattern
-                ),
-            });
-        }
-        check_arguments(arguments)?;
-        self.begin(procedure, transaction);
-        let result = self.engine.call(run_index(procedure), arguments);
-        self.end(procedure, result)
-    }
-
-    /// Calls a procedure that has a route, and fills `response`, which is empty on `Err`.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    ///
-    /// # Panics
-    /// If `procedure` is another VM's, of other sources, or has no route.
-    pub fn call_http(
-        &mut self,
-        procedure: ProcedureId,
-        transaction: Transaction<'_>,
-        request: &HttpRequest<'_>,
-        response: &mut HttpResponse,
-    ) -> Result<(), CallError> {
-        let called = &self.procedures[procedure.0 as usize];
-        assert!(called.route.is_some(), "{} has no route", called.name);
-        response.clear();
-        self.begin(procedure, transaction);
-        // SAFETY: both are borrowed for the whole of this function, and given back below.
-        unsafe { self.engine.context().exchange.begin(request, response) };
-        let result = self.engine.dispatch(run_index(procedure));
-        self.engine.context().exchange.end();
-        let result = self.end(procedure, result);
-        if result.is_err() {
-            response.clear();
-        }
-        result
-    }
-
     #[cfg(test)]
-    pub(crate) fn engine_for_tests(&mut self) -> &mut Engine {
-        &mut self.engine
+    pub(crate) fn state_for_tests(&mut self) -> &mut LuaState {
+        &mut self.state
     }
 
-    fn begin(&mut self, procedure: ProcedureId, transaction: Transaction<'_>) {
-        let name = &self.procedures[procedure.0 as usize].name;
-        let context = self.engine.context();
+    fn begin(&mut self, procedure: ProcedureId, scope: Scope<'_>) {
+        self.state.forget_seed();
+        if let Ok(store) = &self.store {
+            self.state.forget_dropped(store.databases_dropped());
+        }
+        let name = &self.procedures[procedure.index()].name;
+        let context = self.state.context();
         context.procedure.clear();
         context.procedure.push_str(name);
-        // SAFETY: the caller lends the transaction for the call, and `end` takes it back before
-        // the call returns.
-        unsafe { context.begin(transaction) };
+        // SAFETY: the caller lends both for the call, and `end` takes them back before the call
+        // returns.
+        unsafe { context.begin(scope) };
     }
 
     /// Takes the transaction back, and turns what went wrong into an error.
@@ -228,16 +132,16 @@ impl Vm {
         procedure: ProcedureId,
         result: Result<T, Failure>,
     ) -> Result<T, CallError> {
-        let poison = self.engine.context().end();
+        let poison = self.state.context().end();
         let failure = match (result, poison) {
             (Ok(result), None) => return Ok(result),
             (Ok(_), Some(message)) => Failure::Raised { message, traceback: String::new() },
             (Err(failure), _) => failure,
         };
         if matches!(failure, Failure::Memory) {
-            self.replace_engine();
+            self.replace_state();
         }
-        let name = self.procedures[procedure.0 as usize].name.clone();
+        let name = self.procedures[procedure.index()].name.clone();
         Err(self.error(name, failure))
     }
 
@@ -250,10 +154,8 @@ impl Vm {
             Failure::Memory => {
                 CallError::MemoryLimit { name, limit_bytes: self.limits.memory_bytes }
             }
-            Failure::Time => CallError::TimeLimit {
-                name,
-                limit_ms: u64::try_from(self.limits.time.as_millis()).unwrap_or(u64::MAX),
-            },
+            Failure::Time => CallError::TimeLimit { name, limit_ms: in_ms(self.limits.time) },
+            Failure::Interrupted => CallError::Interrupted,
             Failure::Result(why) => {
                 CallError::Value { message: why.message(&format!("the result of {name}")) }
             }
@@ -261,27 +163,31 @@ impl Vm {
     }
 
     /// After it was refused memory a VM may be in a state that nobody tested; a new one is cheap.
-    fn replace_engine(&mut self) {
-        let replaced = Engine::new(&self.store, self.limits).and_then(|mut engine| {
-            let (procedures, _) = load::load(&mut engine, &self.sources)?;
-            for function in &self.functions {
-                let set = engine.set_function(Rc::clone(function));
-                set.map_err(|error| VmError(error.to_string()))?;
-            }
-            Ok((engine, procedures))
-        });
+    fn replace_state(&mut self) {
+        let replaced =
+            LuaState::new(self.state.dialect(), &self.store, self.limits, self.interrupt())
+                .and_then(|mut state| {
+                    let (procedures, _) = load::load(&mut state, &self.sources)?;
+                    for function in &self.functions {
+                        let set = state.set_function(Rc::clone(function));
+                        set.map_err(|error| cannot_start(&error))?;
+                    }
+                    Ok((state, procedures))
+                });
         match replaced {
-            // A file may load differently the second time; then the old engine keeps the numbers
+            // A file may load differently the second time; then the old state keeps the numbers
             // of procedures true.
-            Ok((engine, procedures)) if same_names(&procedures, &self.procedures) => {
-                self.engine = engine;
+            Ok((state, procedures)) if same_names(&procedures, &self.procedures) => {
+                self.state = state;
             }
             Ok(_) => tracing::warn!("procedures load differently than before; keeping the VM"),
             Err(error) => tracing::error!("cannot replace a VM after its memory limit: {error}"),
         }
     }
 
-    /// Runs a chunk outside of any transaction, without limits, for `tokaido run` and the shell.
+    /// Runs a chunk outside of any transaction, for `tokaido run` and the shell. Its memory has no
+    /// limit, and its time has one only if [`Limits::script_time`] says so; [`interrupt`](Self::interrupt)
+    /// stops it.
     /// In it, `tokaido.transact(f, …)` calls `f(tx, …)` in a transaction that is durable when it
     /// returns, `tokaido.snapshot(f, …)` calls it on a snapshot, and `print` writes to stdout. The
     /// arguments are `...` in the chunk, and the global `arg`.
@@ -299,9 +205,8 @@ impl Vm {
     ) -> Result<Vec<Value>, CallError> {
         check_arguments(arguments)?;
         let raised = |message: String| CallError::Raised { message, traceback: String::new() };
-        let limit_bytes = self.limits.memory_bytes;
-        let outcome = self.engine.without_memory_limit(limit_bytes, |engine| {
-            let chunk = match compile_script(engine, chunk_name, text, arguments) {
+        let outcome = self.state.with_memory_of_scripts(|state| {
+            let chunk = match compile_script(state, chunk_name, text, arguments) {
                 Ok(chunk) => chunk,
                 Err(mlua::Error::SyntaxError { message, .. }) => {
                     return Err(Failure::Raised { message, traceback: String::new() });
@@ -311,7 +216,7 @@ impl Vm {
                     return Err(Failure::Raised { message, traceback: String::new() });
                 }
             };
-            let context = engine.context();
+            let context = state.context();
             context.procedure.clear();
             context.procedure.push_str(chunk_name);
             context.writer = writer.as_deref_mut().map(|writer| {
@@ -323,12 +228,12 @@ impl Vm {
                     )
                 }
             });
-            let results = engine.run_chunk(chunk, arguments);
-            let context = engine.context();
+            let results = state.run_chunk(chunk, arguments);
+            let context = state.context();
             context.end();
             context.snapshot = None;
             context.writer = None;
-            let _ = engine.core().set("write_out", mlua::Value::Nil);
+            let _ = state.core().set("write_out", mlua::Value::Nil);
             results
         });
         // What a script left open, because an error passed through, has not happened.
@@ -337,34 +242,94 @@ impl Vm {
         }
         match outcome {
             Ok(Ok(results)) => Ok(results),
+            Ok(Err(Failure::Time)) => Err(CallError::ScriptTimeLimit {
+                name: chunk_name.to_owned(),
+                limit_ms: self.limits.script_time.map_or(u64::MAX, in_ms),
+            }),
+            Ok(Err(Failure::Memory)) => {
+                self.replace_state();
+                Err(CallError::ScriptMemoryLimit {
+                    name: chunk_name.to_owned(),
+                    limit_bytes: self.limits.script_memory_bytes.unwrap_or(usize::MAX),
+                })
+            }
             Ok(Err(failure)) => Err(self.error(chunk_name.to_owned(), failure)),
             Err(error) => Err(raised(error.to_string())),
         }
     }
 }
 
+impl Runtime for Vm {
+    fn procedures(&self) -> &[Procedure] {
+        &self.procedures
+    }
+
+    fn call(
+        &mut self,
+        procedure: ProcedureId,
+        scope: Scope<'_>,
+        arguments: &[Value],
+    ) -> Result<Value, CallError> {
+        let called = &self.procedures[procedure.index()];
+        if let Some(route) = &called.route {
+            return Err(CallError::Value {
+                message: format!(
+                    "{} answers {} {}; call it over HTTP",
+                    called.name, route.method, route.pattern
+                ),
+            });
+        }
+        check_arguments(arguments)?;
+        self.begin(procedure, scope);
+        let result = self.state.call(run_index(procedure), arguments);
+        self.end(procedure, result)
+    }
+
+    fn call_http(
+        &mut self,
+        procedure: ProcedureId,
+        scope: Scope<'_>,
+        request: &HttpRequest<'_>,
+        response: &mut HttpResponse,
+    ) -> Result<(), CallError> {
+        let called = &self.procedures[procedure.index()];
+        assert!(called.route.is_some(), "{} has no route", called.name);
+        response.clear();
+        self.begin(procedure, scope);
+        // SAFETY: both are borrowed for the whole of this function, and given back below.
+        unsafe { self.state.context().exchange.begin(request, response) };
+        let result = self.state.dispatch(run_index(procedure));
+        self.state.context().exchange.end();
+        let result = self.end(procedure, result);
+        if result.is_err() {
+            response.clear();
+        }
+        result
+    }
+}
+
 fn compile_script(
-    engine: &Engine,
+    state: &LuaState,
     chunk_name: &str,
     text: &[u8],
     arguments: &[Value],
 ) -> mlua::Result<Function> {
-    let session: Table = engine.core().get("session")?;
-    let texts = engine.lua().create_table()?;
+    let session: Table = state.core().get("session")?;
+    let texts = state.lua().create_table()?;
     for argument in arguments {
         if let Value::String(text) = argument {
-            texts.push(engine.lua().create_string(text)?)?;
+            texts.push(state.lua().create_string(text)?)?;
         }
     }
     session.raw_set("arg", texts)?;
-    let print = engine.lua().create_function(|_, line: mlua::LuaString| {
+    let print = state.lua().create_function(|_, line: mlua::LuaString| {
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(&line.as_bytes()).and_then(|()| stdout.write_all(b"\n")).map_err(|error| {
             mlua::Error::RuntimeError(format!("cannot write to the standard output: {error}"))
         })
     })?;
-    engine.core().set("write_out", print)?;
-    engine
+    state.core().set("write_out", print)?;
+    state
         .lua()
         .load(&load::source_text(text)[..])
         .set_name(format!("@{chunk_name}"))
@@ -375,7 +340,7 @@ fn compile_script(
 
 /// The place of a procedure's function in the prelude's list, which counts from 1.
 fn run_index(procedure: ProcedureId) -> i64 {
-    i64::from(procedure.0) + 1
+    procedure.index() as i64 + 1
 }
 
 fn check_arguments(arguments: &[Value]) -> Result<(), CallError> {
@@ -399,4 +364,13 @@ fn check_arguments(arguments: &[Value]) -> Result<(), CallError> {
 
 fn same_names(a: &[Procedure], b: &[Procedure]) -> bool {
     a.iter().map(|procedure| &procedure.name).eq(b.iter().map(|procedure| &procedure.name))
+}
+
+fn in_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What mlua says when a Lua state cannot be made.
+pub(crate) fn cannot_start(error: &mlua::Error) -> RuntimeError {
+    RuntimeError { language: "Lua", message: error.to_string() }
 }

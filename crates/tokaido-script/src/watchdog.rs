@@ -1,10 +1,12 @@
-//! Stops calls that run too long, in compiled code, too.
+//! Stops calls that run too long or are interrupted, in compiled code, too.
 //!
 //! One thread per process looks every [`POLL`] which calls run and for how long. For one that is
-//! over its limit it signals the call's own thread, and goes on to until the call is over. The
+//! over its limit, or [interrupted](Interrupt), it signals the call's own thread, and goes on to until the call is over. The
 //! handler arms a hook in the VM; LuaJIT, built with `LUAJIT_ENABLE_CHECKHOOK`, sees it at the next
 //! loop or instruction, and the hook raises. It stays armed until the call has ended, so a script
-//! that catches the error meets it again at once. `lua_sethook` is made for signal handlers and is
+//! that catches the error meets it again at once. The error passes the handlers of `xpcall` by:
+//! LuaJIT runs no hook while a handler runs that a hook's error started, so nothing would stop it.
+//! `lua_sethook` is made for signal handlers and is
 //! not safe from another thread, hence the detour.
 //!
 //! The signal is `SIGURG`: nobody uses it (only sockets that asked for it by `F_SETOWN` get one),
@@ -27,6 +29,8 @@ use std::{
 
 use mlua::ffi;
 
+use crate::{Interrupt, memory};
+
 /// How often the watchdog looks. A call may run so much longer than its limit.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -36,6 +40,9 @@ const IDLE_POLLS_MAX: u32 = 200;
 const SIGNAL: c_int = libc::SIGURG;
 
 const IDLE: u64 = 0;
+
+/// A call that may run as long as it wants.
+const UNLIMITED: u64 = u64::MAX;
 
 /// What the watchdog, the signal handler and the VM share about one VM.
 struct Member {
@@ -47,7 +54,17 @@ struct Member {
     armed: AtomicBool,
     state: AtomicPtr<ffi::lua_State>,
     thread: libc::pthread_t,
-    limit: Duration,
+    /// In microseconds, of the call that runs.
+    limit_us: AtomicU64,
+    interrupt: Interrupt,
+}
+
+impl Member {
+    /// Whether a call that has run for so long is to be stopped.
+    fn is_due(&self, ran: Duration) -> bool {
+        self.interrupt.is_raised()
+            || ran.as_micros() >= self.limit_us.load(Ordering::Relaxed).into()
+    }
 }
 
 thread_local! {
@@ -64,7 +81,7 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Registers this thread's VM.
-    pub(crate) fn new(state: *mut ffi::lua_State, limit: Duration) -> Self {
+    pub(crate) fn new(state: *mut ffi::lua_State, interrupt: Interrupt) -> Self {
         let member = Arc::new(Member {
             call: AtomicU64::new(IDLE),
             condemned: AtomicU64::new(IDLE),
@@ -72,16 +89,19 @@ impl Watched {
             state: AtomicPtr::new(state),
             // SAFETY: has no conditions.
             thread: unsafe { libc::pthread_self() },
-            limit,
+            limit_us: AtomicU64::new(UNLIMITED),
+            interrupt,
         });
         let watchdog = watchdog();
         lock(&watchdog.members).push(Seen::new(Arc::clone(&member)));
         Self { member, last_call: IDLE, _not_send: PhantomData }
     }
 
-    /// From here on the time of a call counts.
-    pub(crate) fn begin(&mut self) -> Call<'_> {
+    /// From here on the time of a call counts, and it can be interrupted.
+    pub(crate) fn begin(&mut self, limit: Option<Duration>) -> Call<'_> {
         self.last_call += 1;
+        let limit_us = limit.map_or(UNLIMITED, |limit| limit.as_micros() as u64);
+        self.member.limit_us.store(limit_us, Ordering::Relaxed);
         let member = Arc::as_ptr(&self.member).cast_mut();
         let outer = RUNNING.with(|running| running.swap(member, Ordering::Relaxed));
         // The handler must not take the call for running before it can find its VM.
@@ -102,6 +122,13 @@ impl Drop for Watched {
     }
 }
 
+/// Why a call was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Time,
+    Interrupt,
+}
+
 /// A call under way.
 pub(crate) struct Call<'w> {
     watched: &'w mut Watched,
@@ -109,9 +136,11 @@ pub(crate) struct Call<'w> {
 }
 
 impl Call<'_> {
-    /// Ends the call; tells whether it was stopped.
-    pub(crate) fn end(self) -> bool {
-        self.watched.member.armed.load(Ordering::Relaxed)
+    /// Ends the call; tells whether and why it was stopped.
+    pub(crate) fn end(self) -> Option<Stop> {
+        let member = &self.watched.member;
+        let is_stopped = member.armed.load(Ordering::Relaxed);
+        is_stopped.then(|| if member.interrupt.is_raised() { Stop::Interrupt } else { Stop::Time })
     }
 }
 
@@ -150,7 +179,8 @@ impl Seen {
         }
         if call != self.call {
             (self.call, self.since) = (call, now);
-        } else if now.duration_since(self.since) >= self.member.limit {
+        }
+        if self.member.is_due(now.duration_since(self.since)) {
             self.member.condemned.store(call, Ordering::SeqCst);
             // SAFETY: the thread lives, since its place is removed under the lock that is held.
             unsafe { libc::pthread_kill(self.member.thread, SIGNAL) };
@@ -263,5 +293,15 @@ extern "C" fn on_signal(_: c_int) {
 /// Raises, at every instruction until the call has ended.
 unsafe extern "C-unwind" fn on_hook(state: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
     // SAFETY: LuaJIT calls hooks where an error may be raised; nothing here needs dropping.
-    unsafe { ffi::luaL_error(state, c"the time limit is over".as_ptr()) };
+    unsafe { memory::raise_past_handlers(state) };
+}
+
+/// Whether the call that runs on this thread is to be stopped. For loops in Rust, which no hook
+/// reaches.
+pub(crate) fn is_stopping() -> bool {
+    RUNNING.with(|running| {
+        let member = running.load(Ordering::Relaxed);
+        // SAFETY: `RUNNING` names a member only during its call, in which it lives.
+        !member.is_null() && unsafe { (*member).armed.load(Ordering::Relaxed) }
+    })
 }

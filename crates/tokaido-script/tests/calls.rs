@@ -3,7 +3,7 @@
 mod support;
 
 use support::{Bed, text, write_body};
-use tokaido_script::{CallError, Transaction, Value};
+use tokaido_script::{CallError, Runtime as _, Transaction, Value};
 use tokaido_store::Store as _;
 
 #[test]
@@ -248,7 +248,7 @@ fn a_read_procedure_runs_in_a_write_transaction_too() {
     let transaction = writer.begin().unwrap();
     transaction.put(main, b"a", tokaido_store::NewRecord::of(b"1")).unwrap();
     let id = bed.vm.find(b"m.f").unwrap();
-    assert_eq!(bed.vm.call(id, Transaction::Write(transaction), &[]).unwrap(), text("1"));
+    assert_eq!(bed.vm.call(id, Transaction::Write(transaction).into(), &[]).unwrap(), text("1"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod support;
 
 use support::{Bed, request};
-use tokaido_script::{CallError, HttpRequest, HttpResponse, Mode};
+use tokaido_script::{CallError, HttpRequest, HttpResponse, Mode, Runtime as _};
 
 /// A handler `m.f` on `GET /` with this body.
 fn bed(body: &str) -> Bed {
@@ -219,7 +219,23 @@ fn a_route_is_taken_once() {
     };
     let bed = Bed::of(&[("a", &file("/x/:one")), ("b", &file("/x/:two")), ("c", &file("/x"))]);
     assert_eq!(bed.errors.len(), 1);
-    assert_eq!(bed.errors[0].to_string(), "b.lua:1: GET /x/:two is taken already");
+    assert_eq!(
+        bed.errors[0].to_string(),
+        "b.lua:1: b.f declares GET /x/:two, which a.f at a.lua:1 has declared before and keeps; change one of them"
+    );
     let names: Vec<_> = bed.vm.procedures().iter().map(|procedure| &*procedure.name).collect();
     assert_eq!(names, ["a.f", "c.f"]);
+}
+
+#[test]
+fn a_dot_where_a_colon_belongs_is_said_so() {
+    for (body, expected) in [
+        ("local body = req.json()", "call a request's method with a colon, as in req:json()"),
+        ("res.write('x')", "call a response's methods with a colon, as in res:write(text)"),
+        ("res.json({ a = 1 })", "call a response's methods with a colon, as in res:write(text)"),
+    ] {
+        let error = bed(body).http("m.f", &request("GET", "/")).unwrap_err();
+        let CallError::Raised { message, .. } = error else { panic!("{body}: {error:?}") };
+        assert_eq!(message, format!("m.lua:2: {expected}"), "{body}");
+    }
 }

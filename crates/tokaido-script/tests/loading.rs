@@ -3,7 +3,7 @@
 mod support;
 
 use support::{Bed, write_body};
-use tokaido_script::{Mode, Value};
+use tokaido_script::{Mode, Runtime as _, Value};
 
 fn messages(bed: &Bed) -> Vec<String> {
     bed.errors.iter().map(ToString::to_string).collect()
@@ -108,4 +108,44 @@ fn what_editors_and_shells_put_first_is_no_error() {
     ]);
     assert_eq!(messages(&bed), [""; 0]);
     assert_eq!(bed.run().unwrap(), Value::Integer(1));
+}
+
+#[test]
+fn what_is_declared_twice_is_told_with_both_places_and_both_files_serve() {
+    let mut shop = "local tokaido = require 'tokaido'\nlocal shop = {}\n".to_owned();
+    for n in 0..44 {
+        shop += &format!("shop.f{n} = tokaido.read(function() return {n} end)\n");
+    }
+    shop += "shop.page = tokaido.http('GET /x/:b', function() end)\nreturn shop";
+    let bed = Bed::of(&[
+        (
+            "first",
+            "local tokaido = require 'tokaido'
+            return {
+              page = tokaido.http('GET /x/:a', function() end),
+              ['old.f'] = tokaido.read(function() return 'first' end),
+            }",
+        ),
+        (
+            "first.old",
+            "local tokaido = require 'tokaido'
+            return { f = tokaido.read(function() end), g = tokaido.read(function() end) }",
+        ),
+        ("shop", &shop),
+    ]);
+    assert_eq!(
+        messages(&bed),
+        [
+            "first/old.lua:2: first.old.f declares first.old.f, which first.old.f at first.lua:4 \
+             has declared before and keeps; change one of them",
+            "shop.lua:47: shop.page declares GET /x/:b, which first.page at first.lua:3 has \
+             declared before and keeps; change one of them",
+        ]
+    );
+    let places: Vec<_> = bed.errors.iter().map(|e| (&*e.module, e.procedure.as_deref())).collect();
+    let expected = [("first.old", Some("first.old.f")), ("shop", Some("shop.page"))];
+    assert_eq!(places, expected);
+    let names: Vec<_> = bed.vm.procedures().iter().map(|p| &*p.name).collect();
+    assert_eq!(names.len(), 2 + 1 + 44, "{names:?}");
+    assert!(names.contains(&"first.old.g") && names.contains(&"shop.f43"), "{names:?}");
 }

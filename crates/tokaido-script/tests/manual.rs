@@ -3,7 +3,7 @@
 mod support;
 
 use support::{Bed, request};
-use tokaido_script::HttpRequest;
+use tokaido_script::{HttpRequest, Runtime as _};
 use tokaido_store::Store as _;
 
 const MANUAL: &str = include_str!("../../../docs/lua.md");
@@ -36,7 +36,10 @@ fn every_block_runs() {
         .map(|procedure| procedure.name.clone())
         .filter(|name| name.ends_with(".example"))
         .collect();
-    assert_eq!(examples, ["databases.example", "integers.example", "scans.example"]);
+    assert_eq!(
+        examples,
+        ["databases.example", "integers.example", "scans.example", "tokens.example"]
+    );
     for name in examples {
         bed.call(&name, &[]).unwrap();
     }

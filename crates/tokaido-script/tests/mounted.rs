@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use support::{limits, sources, text, write_body};
 use tempfile::TempDir;
-use tokaido_script::{CallError, Mode, Transaction, Value, Vm};
+use tokaido_script::{CallError, Mode, Runtime as _, Transaction, Value, Vm};
 use tokaido_store::{
     Store, cache,
     cdb::{self, Duplicates},
@@ -44,13 +44,18 @@ impl Bed {
 
     /// Calls `m.f` as its mode says, and commits if it succeeds.
     fn run(&mut self) -> Result<Value, CallError> {
+        self.run_with(&[])
+    }
+
+    fn run_with(&mut self, arguments: &[Value]) -> Result<Value, CallError> {
         let id = self.vm.find(b"m.f").unwrap();
         if self.vm.procedures()[0].mode == Mode::Read {
             let mut snapshot = self.store.snapshot().unwrap();
-            return self.vm.call(id, Transaction::Read(&mut *snapshot), &[]);
+            return self.vm.call(id, Transaction::Read(&mut *snapshot).into(), arguments);
         }
         let mut writer = self.store.writer().unwrap();
-        let result = self.vm.call(id, Transaction::Write(writer.begin().unwrap()), &[]);
+        let result =
+            self.vm.call(id, Transaction::Write(writer.begin().unwrap()).into(), arguments);
         match &result {
             Ok(_) => drop(writer.commit().unwrap()),
             Err(_) => writer.rollback().unwrap(),
@@ -215,7 +220,6 @@ fn what_cannot_be_done_is_said_at_the_line() {
     raises("for k in tx.hot:scan{limit = 'x'} do end", "limit");
     raises("for k in tx.hot:scan{from = {}} do end", "from is a string or a number");
     raises("tx.hot:put('k')", "value");
-    raises("tx.hot.get('k')", "with a colon");
     raises("return tx.hot:frobnicate()", "no method 'frobnicate'");
 }
 
@@ -235,4 +239,69 @@ fn a_handle_that_is_kept_works_in_later_calls_and_only_there() {
     let ran = bed.vm.run_script("script", script.as_bytes(), &[], Some(&mut *writer));
     let error = ran.unwrap_err().to_string();
     assert!(error.contains("this transaction has ended"), "{error}");
+}
+
+#[test]
+fn a_function_of_one_kind_of_database_is_refused_by_another() {
+    for (function, database, arguments) in [
+        ("tx.main.increment", "tx.hot", "'k'"),
+        ("tx.main.put", "tx.hot", "'k', 'v'"),
+        ("tx.main.add", "tx.hot", "'k', 'v'"),
+        ("tx.main.append", "tx.hot", "'k', 'v'"),
+        ("tx.main.delete", "tx.hot", "'k'"),
+        ("tx.main.compare_and_set", "tx.hot", "'k', nil, 'v'"),
+        ("tx.main.clear", "tx.hot", ""),
+        ("tx.hot.increment", "tx.main", "'k'"),
+        ("tx.hot.put", "tx.main", "'k', 'v'"),
+        ("tx.hot.get", "tx.main", "'k'"),
+    ] {
+        let comma = if arguments.is_empty() { "" } else { ", " };
+        let call = format!("local f = {function} return f({database}{comma}{arguments})");
+        let error = Bed::one(&write_body(&call)).run().unwrap_err();
+        let CallError::Raised { message, .. } = error else { panic!("{call}: {error:?}") };
+        assert!(message.contains("another kind of database"), "{call}: {message}");
+    }
+}
+
+#[test]
+fn reading_a_cache_with_the_function_of_a_tree_reads_the_cache() {
+    let body = "tx.hot:put('k', 'v') local get = tx.main.get return get(tx.hot, 'k')";
+    assert_eq!(Bed::one(&write_body(body)).run().unwrap(), text("v"));
+}
+
+/// Calls with every number of arguments that a method could have, and of every kind.
+const ARGUMENTS: [&str; 7] =
+    ["", "'k'", "'k', 'v'", "'k', 2", "1, 2", "'k', 'v', {}", "'k', 'old', 'new'"];
+
+#[test]
+fn a_dot_where_a_colon_belongs_is_said_so_in_every_method_of_every_kind_of_database() {
+    let annotations = include_str!("../lua/types/tokaido.lua");
+    let methods = annotations.lines().filter_map(|line| line.strip_prefix("function Database:"));
+    let methods: Vec<&str> = methods.map(|rest| rest.split('(').next().unwrap()).collect();
+    assert!(methods.contains(&"put"), "{methods:?}");
+    let mut bed = Bed::one(&write_body("return load('local tx = ... ' .. (...))(tx)"));
+    let mut wrong = Vec::new();
+    for database in ["tx.main", "tx.nobody_wrote_to_it", "tx.hot", "tx.ports"] {
+        for method in &methods {
+            for arguments in ARGUMENTS {
+                let call = format!("local result = {database}.{method}({arguments})");
+                let message = match bed.run_with(&[text(&call)]) {
+                    Err(CallError::Raised { message, .. }) => message,
+                    other => format!("{other:?}"),
+                };
+                if !message.contains("with a colon, as in db:") {
+                    wrong.push(format!("{call}: {message}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_dot_where_a_colon_belongs_is_said_so_of_a_transaction() {
+    raises("tx.database('main')", "tx:database with a colon");
+    raises("tx.command('GET', 'k')", "tx:command with a colon");
+    // These take nothing that could be missed.
+    Bed::one(&write_body("assert(tx.now_ms() == tx:now_ms() and tx.is_writable())")).run().unwrap();
 }

@@ -5,14 +5,17 @@ mod support;
 use std::{path::Path, sync::Arc};
 
 use support::{Bed, MemoryStore, request, text};
-use tokaido_script::{CallError, HttpRequest, Limits, SourceLimits, Sources, Value, Vm, json};
+use tokaido_script::{
+    CallError, HttpRequest, Limits, SourceLimits, Sources, Value, Vm,
+    json::{self, Rules},
+};
 use tokaido_store::{NewRecord, Store, WriteError, transact};
 
 fn bed(database: &str, records: &[(&str, &str)]) -> Bed {
     let store = MemoryStore::new();
     let shared: Arc<dyn Store> = Arc::new(store.clone());
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../procedures");
-    let sources = Sources::read(&directory, SourceLimits::default()).unwrap();
+    let sources = Sources::read(&directory, &["lua"], SourceLimits::default()).unwrap();
     let (vm, errors) = Vm::new(&shared, &sources, Limits::default()).unwrap();
     assert!(errors.is_empty(), "{errors:?}");
     let id = store.database(database).unwrap();
@@ -29,7 +32,7 @@ fn bed(database: &str, records: &[(&str, &str)]) -> Bed {
 
 fn shown(value: &Value) -> String {
     let mut out = Vec::new();
-    json::encode(value, &mut out).unwrap();
+    json::encode(value, Rules::Lua, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -218,3 +218,64 @@ fn a_vm_without_a_store_says_why() {
     let results = vm.run_script("s.lua", b"return json.encode{1}", &[], None).unwrap();
     assert_eq!(results, [text("[1]")]);
 }
+
+/// A script that says when it runs, by a function of the host, and then does not end.
+fn run_interrupted(session: &mut Session, body: &str) -> CallError {
+    let (started, running) = std::sync::mpsc::channel();
+    let start = move |_: &[Value]| {
+        started.send(()).unwrap();
+        Ok(Value::Nil)
+    };
+    session.bed.vm.set_function("started", Box::new(start)).unwrap();
+    let interrupt = session.bed.vm.interrupt();
+    let interrupter = std::thread::spawn(move || {
+        running.recv().unwrap();
+        interrupt.raise()
+    });
+    let error = session.run(body).unwrap_err();
+    assert!(!interrupter.join().unwrap(), "it was raised before");
+    error
+}
+
+#[test]
+fn a_script_that_is_interrupted_is_rolled_back_and_catches_nothing() {
+    let mut session = Session::new();
+    for body in [
+        "tokaido.transact(function(tx) tx.main:put('a', 1) started() while true do end end)",
+        "tokaido.transact(function(tx) tx.main:put('a', 1)
+            pcall(function() started() while true do end end) end)",
+        "tokaido.snapshot(function(tx) started() while true do tx.main:get('a') end end)",
+        "started() while true do pcall(tokaido.transact, function(tx) tx.main:put('a', 1) error('x') end) end",
+    ] {
+        let error = run_interrupted(&mut session, body);
+        assert!(matches!(error, CallError::Interrupted), "{body}: {error}");
+        let interrupt = session.bed.vm.interrupt();
+        // Until it is cleared nothing runs, so that one that comes early is not lost.
+        let error = session.run("while true do end").unwrap_err();
+        assert!(matches!(error, CallError::Interrupted), "{body}: {error}");
+        assert!(interrupt.is_raised());
+        interrupt.clear();
+        assert_eq!(session.bed.stored("a"), None, "{body}");
+        assert_eq!(session.run("return 1").unwrap(), [Value::Integer(1)]);
+    }
+    session.run("tokaido.transact(function(tx) tx.main:put('z', 1) end)").unwrap();
+    assert_eq!(session.bed.stored("z").as_deref(), Some("1"));
+}
+
+#[test]
+fn a_script_has_a_time_limit_if_it_is_given_one() {
+    let limits = tokaido_script::Limits {
+        script_time: Some(std::time::Duration::from_millis(20)),
+        ..tokaido_script::Limits::default()
+    };
+    let mut bed = Bed::with_limits(&[], limits);
+    let mut writer = bed.store.writer().unwrap();
+    let script = b"tokaido.transact(function(tx) tx.main:put('a', 1) while true do end end)";
+    let error = bed.vm.run_script("s.lua", script, &[], Some(&mut *writer)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "s.lua was stopped after 20 ms, its time limit; a transaction that was open is rolled back"
+    );
+    drop(writer);
+    assert_eq!(bed.stored("a"), None);
+}

@@ -4,7 +4,10 @@ mod support;
 
 use proptest::prelude::*;
 use support::{Bed, text, write_body};
-use tokaido_script::{CallError, Value, json};
+use tokaido_script::{
+    CallError, Value,
+    json::{self, Rules},
+};
 
 const EXACT_MAX: i64 = 1 << 53;
 
@@ -84,10 +87,10 @@ proptest! {
 
     #[test]
     fn json_comes_back_as_it_went(text in json_text()) {
-        let value = json::decode(text.as_bytes()).unwrap();
+        let value = json::decode(text.as_bytes(), Rules::Lua).unwrap();
         let mut encoded = Vec::new();
-        json::encode(&value, &mut encoded).unwrap();
-        prop_assert_eq!(json::decode(&encoded).unwrap(), value.clone());
+        json::encode(&value, Rules::Lua, &mut encoded).unwrap();
+        prop_assert_eq!(json::decode(&encoded, Rules::Lua).unwrap(), value.clone());
 
         thread_local! {
             static BED: std::cell::RefCell<Bed> = std::cell::RefCell::new(Bed::one(&write_body(
@@ -98,12 +101,12 @@ proptest! {
             .with_borrow_mut(|bed| bed.call("m.f", &[Value::String(text.clone().into_bytes())]))
             .unwrap();
         let Value::String(by_lua) = by_lua else { panic!() };
-        prop_assert_eq!(json::decode(&by_lua).unwrap(), value);
+        prop_assert_eq!(json::decode(&by_lua, Rules::Lua).unwrap(), value);
     }
 
     #[test]
     fn no_bytes_break_the_decoder(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-        let _ = json::decode(&bytes);
+        let _ = json::decode(&bytes, Rules::Lua);
     }
 }
 

@@ -5,7 +5,6 @@
 
 use std::{
     io,
-    net::SocketAddr,
     rc::Rc,
     sync::{
         Arc,
@@ -14,44 +13,33 @@ use std::{
     time::Duration,
 };
 
-use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpStream, UnixListener},
     sync::{mpsc, watch},
     task::LocalSet,
 };
 
 use crate::{
+    detect::ProtocolName,
+    listeners::{Listener, ListenerSocket},
     metrics::Metrics,
-    worker::{Accepted, Places},
+    transport::{Socket, SocketAddress},
+    worker::{Accepted, Permits},
 };
 
 /// How long to wait after an error of the system (no file descriptors, no memory) before the next
 /// attempt.
 const ERROR_PAUSE: Duration = Duration::from_millis(100);
 
-/// Opens a listening socket, on which so many connections may wait to be accepted.
-pub(crate) fn listen(address: SocketAddr, queue_max: usize) -> io::Result<std::net::TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    // So that a server can start again at once: connections of the last one may still be closing.
-    socket.set_reuse_address(true)?;
-    if address.is_ipv6() {
-        socket.set_only_v6(true)?;
-    }
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(i32::try_from(queue_max).unwrap_or(i32::MAX))?;
-    Ok(socket.into())
-}
-
 /// A worker as the acceptor sees it.
-pub(crate) struct Seat {
+pub(crate) struct WorkerHandle {
     pub(crate) queue: mpsc::UnboundedSender<Accepted>,
     pub(crate) open: Arc<AtomicUsize>,
 }
 
 pub(crate) struct Acceptor {
-    pub(crate) seats: Vec<Seat>,
+    pub(crate) workers: Vec<WorkerHandle>,
     pub(crate) connections_max: usize,
     /// Connections over the limit that are told so at one time; still more are closed unheard.
     pub(crate) refusals_max: usize,
@@ -63,20 +51,33 @@ pub(crate) struct Acceptor {
     pub(crate) refusals: Arc<AtomicUsize>,
 }
 
+/// A listening socket in the event loop of the acceptor.
+enum Incoming {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
 /// Accepts until `stop` becomes true or its sender is gone.
 pub(crate) fn run(
     acceptor: Acceptor,
-    listeners: Vec<std::net::TcpListener>,
+    listeners: Vec<Listener>,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = LocalSet::new();
     let acceptor = Rc::new(acceptor);
     tasks.block_on(&runtime, async {
-        for listener in listeners {
-            let listener = TcpListener::from_std(listener)?;
+        for Listener { socket, address, protocols, file } in listeners {
+            let incoming = match socket {
+                ListenerSocket::Tcp(socket) => Incoming::Tcp(TcpListener::from_std(socket)?),
+                ListenerSocket::Unix(socket) => Incoming::Unix(UnixListener::from_std(socket)?),
+            };
             let acceptor = acceptor.clone();
-            tokio::task::spawn_local(async move { acceptor.accept_all(&listener).await });
+            tokio::task::spawn_local(async move {
+                // Removed when the task ends, which it does with this thread.
+                let _file = file;
+                acceptor.accept_all(&incoming, &address, &protocols).await;
+            });
         }
         // An error means that the server is gone, which is a stop, too.
         let _ = stop.wait_for(|&stop| stop).await;
@@ -85,19 +86,27 @@ pub(crate) fn run(
 }
 
 impl Acceptor {
-    async fn accept_all(&self, listener: &TcpListener) {
+    async fn accept_all(
+        &self,
+        incoming: &Incoming,
+        address: &SocketAddress,
+        protocols: &Arc<[ProtocolName]>,
+    ) {
         let mut failing = false;
         loop {
-            match listener.accept().await {
-                Ok((stream, peer)) => {
+            match self.accept(incoming, address).await {
+                Ok((Ok(socket), peer)) => {
                     failing = false;
-                    self.deal(stream, peer);
+                    self.deal(socket, peer, protocols);
+                }
+                Ok((Err(error), peer)) => {
+                    tracing::debug!(%peer, %error, "a connection broke before it was served");
                 }
                 // The client was gone before it was accepted.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => {
                     if !failing {
-                        tracing::warn!(%error, "cannot accept connections; trying again");
+                        tracing::warn!(%address, %error, "cannot accept connections; trying again");
                     }
                     failing = true;
                     tokio::time::sleep(ERROR_PAUSE).await;
@@ -106,34 +115,48 @@ impl Acceptor {
         }
     }
 
-    /// Hands a connection to the worker that has the fewest.
-    fn deal(&self, stream: TcpStream, peer: SocketAddr) {
-        let stream = match prepare(stream, self.keepalive) {
-            Ok(stream) => stream,
-            Err(error) => {
-                tracing::debug!(%peer, %error, "a connection broke before it was served");
-                return;
+    /// Accepts a connection, and takes its socket out of this event loop, so that it can enter a
+    /// worker's.
+    async fn accept(
+        &self,
+        incoming: &Incoming,
+        address: &SocketAddress,
+    ) -> io::Result<(io::Result<Socket>, SocketAddress)> {
+        match incoming {
+            Incoming::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                let socket = prepare(stream, self.keepalive).map(Socket::Tcp);
+                Ok((socket, SocketAddress::Tcp(peer)))
             }
-        };
-        let Some(seat) = self.seats.iter().min_by_key(|seat| seat.open.load(Relaxed)) else {
+            Incoming::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((stream.into_std().map(Socket::Unix), address.clone()))
+            }
+        }
+    }
+
+    /// Hands a connection to the worker that has the fewest.
+    fn deal(&self, socket: Socket, peer: SocketAddress, protocols: &Arc<[ProtocolName]>) {
+        let Some(worker) = self.workers.iter().min_by_key(|worker| worker.open.load(Relaxed))
+        else {
             return;
         };
         let admitted = self.open.load(Relaxed) < self.connections_max;
-        let places = if admitted {
-            Places::take(&[&self.open, &seat.open])
+        let permits = if admitted {
+            Permits::take(&[&self.open, &worker.open])
         } else {
             self.metrics.connections_refused.fetch_add(1, Relaxed);
             if self.refusals.load(Relaxed) >= self.refusals_max {
                 return;
             }
-            Places::take(&[&self.refusals])
+            Permits::take(&[&self.refusals])
         };
+        let protocols = protocols.clone();
         // A worker that is gone is a server that stops: the connection is closed.
-        let _ = seat.queue.send(Accepted { stream, peer, admitted, places });
+        let _ = worker.queue.send(Accepted { socket, peer, protocols, admitted, permits });
     }
 }
 
-/// Takes the socket out of the acceptor's event loop, so that it can enter a worker's.
 fn prepare(stream: TcpStream, keepalive: Duration) -> io::Result<std::net::TcpStream> {
     stream.set_nodelay(true)?;
     let stream = stream.into_std()?;

@@ -4,7 +4,7 @@
 //! this file: every option stands in it, with the default as its value.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::Ipv4Addr,
     path::{Path, PathBuf},
 };
 
@@ -16,29 +16,40 @@ use tokaido_store::{
 
 mod databases;
 mod limits;
+mod listen;
+mod memcached;
 
 pub use databases::{Bytes, DatabaseConfig, Databases};
 pub use limits::{LIMITS, Limit, Limits};
+pub use listen::{Address, AddressError, Listen, Mode};
+pub use memcached::MemcachedConfig;
 
 use crate::pool;
 
 /// The port that a server listens on unless told otherwise: 53 stations, from 7 in the morning.
 pub const PORT_DEFAULT: u16 = 7653;
 
-/// Most worker threads; beyond that more of them only add switching.
+/// Maximum number of worker threads; more of them would only add switching.
 pub const WORKERS_MAX: usize = 256;
 
 /// A server's options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Addresses to listen on. Port 0 takes a free one.
-    pub listen: Vec<SocketAddr>,
+    /// Where to listen.
+    pub listen: Vec<Listen>,
+    /// Names under which HTTP clients may know the server, beside `localhost` and those that are
+    /// listened on.
+    pub hosts: Vec<String>,
     /// Where the store lies.
     pub directory: PathBuf,
     /// Where the procedure files lie; `None`: no procedures.
     #[serde(with = "empty_is_none")]
     pub procedures: Option<PathBuf>,
+    /// Whether the server refuses to start if any of the procedures cannot be loaded.
+    pub strict: bool,
+    /// Whether the procedures are reloaded whenever a file of theirs changes.
+    pub watch: bool,
     /// Threads that serve connections; 0: one for each core.
     pub workers: usize,
     /// What a client must give before anything else; `None`: nothing.
@@ -52,6 +63,8 @@ pub struct Config {
     /// Databases of other engines than `tree`.
     #[serde(skip_serializing_if = "Databases::is_empty")]
     pub databases: Databases,
+    /// What clients of the memcached protocol see.
+    pub memcached: MemcachedConfig,
     /// Sizes and times.
     pub limits: Limits,
 }
@@ -59,14 +72,20 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT_DEFAULT)],
+            listen: vec![
+                Address::Tcp { host: Ipv4Addr::LOCALHOST.to_string(), port: PORT_DEFAULT }.into(),
+            ],
+            hosts: Vec::new(),
             directory: PathBuf::from("tokaido-data"),
             procedures: None,
+            strict: false,
+            watch: false,
             workers: 0,
             password: None,
             sync: SyncMode::Always,
             log: "info".to_owned(),
             databases: Databases::new(),
+            memcached: MemcachedConfig::default(),
             limits: Limits::default(),
         }
     }
@@ -100,14 +119,6 @@ pub enum ConfigError {
         /// What is wrong and what to do.
         message: String,
     },
-    /// Others could reach the server, and nothing would stop them.
-    #[error(
-        "refusing to listen on {address} without a password: everyone who reaches that address could read and write all data. Set `password`, or listen on 127.0.0.1"
-    )]
-    OpenWithoutPassword {
-        /// The address.
-        address: SocketAddr,
-    },
 }
 
 impl Config {
@@ -136,11 +147,18 @@ impl Config {
     /// Checks what holds between options.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] and [`ConfigError::OpenWithoutPassword`].
+    /// [`ConfigError::Value`].
     pub fn validate(&self) -> Result<(), ConfigError> {
         let value = |option, message: String| Err(ConfigError::Value { option, message });
         if self.listen.is_empty() {
             return value("listen", "name at least one address".to_owned());
+        }
+        self.listen.iter().try_for_each(Listen::validate)?;
+        if let Some(host) =
+            self.hosts.iter().find(|host| host.is_empty() || host.contains([':', '/', ' ']))
+        {
+            let message = format!("{host:?} is no name; write it without a port, or \"*\" for any");
+            return value("hosts", message);
         }
         if self.workers > WORKERS_MAX {
             return value("workers", format!("at most {WORKERS_MAX}; 0 takes one for each core"));
@@ -148,6 +166,7 @@ impl Config {
         if self.directory.as_os_str().is_empty() {
             return value("directory", "name a directory for the data".to_owned());
         }
+        self.memcached.validate(&self.databases)?;
         self.limits.validate()?;
         let (given, min) = (self.limits.snapshots_max, self.snapshots_min());
         if given < min {
@@ -155,12 +174,7 @@ impl Config {
                 format!("{given} is too few; it takes {min}: two for each thread that reads");
             return value("limits.snapshots_max", message);
         }
-        match self.listen.iter().find(|a| !a.ip().is_loopback()) {
-            Some(&address) if self.password.is_none() => {
-                Err(ConfigError::OpenWithoutPassword { address })
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// How the store is opened.
@@ -172,7 +186,9 @@ impl Config {
     /// What is mounted beside the store.
     #[must_use]
     pub fn mounts(&self) -> Vec<Mount> {
-        databases::mounts(&self.databases, &self.limits)
+        let mut mounts = databases::mounts(&self.databases, &self.limits);
+        mounts.extend(self.memcached.mount(&self.databases, &self.limits));
+        mounts
     }
 
     /// How they are looked after.
@@ -296,6 +312,7 @@ mod empty_is_none {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::detect::ProtocolName;
 
     const EXAMPLE: &str = include_str!("../../../tokaido.toml");
 
@@ -330,34 +347,56 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `directory`, `procedures`, `workers`, `password`, `sync`, `log`, `databases`, `limits`
+        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `procedures`, `strict`, `watch`, `workers`, `password`, `sync`, `log`, `databases`, `memcached`, `limits`
         ");
-        assert!(parse("listen = [\"localhost\"]").is_err());
+        let message = |text: &str| parse(text).expect_err(text).to_string();
+        let no_port = message("[[listen]]\naddress = \"localhost\"");
+        assert!(no_port.contains("\"localhost\" is no address; write HOST:PORT"), "{no_port}");
+        let protocol = message("[[listen]]\naddress = \"a:1\"\nprotocols = [\"resp\"]");
+        assert!(
+            protocol
+                .contains("unknown variant `resp`, expected one of `redis`, `http`, `memcached`"),
+            "{protocol}"
+        );
+        assert!(parse("listen = [\"127.0.0.1:1\"]").is_err());
         assert!(parse("[limits]\nidle_ms = -1").is_err());
         assert!(parse("sync = \"sometimes\"").is_err());
     }
 
+    /// What the example shows in a comment from `line` on, as it is without the comment.
+    fn shown_in_comment(line: &str) -> Config {
+        let shown = EXAMPLE.lines().skip_while(|l| *l != line);
+        let shown = shown.take_while(|line| line.starts_with('#'));
+        let text: String = shown.map(|line| format!("{}\n", line[1..].trim_start())).collect();
+        parse(&text).expect("it parses")
+    }
+
     #[test]
-    fn an_address_that_others_reach_needs_a_password() {
-        let mut config = parse("listen = [\"127.0.0.1:1\", \"0.0.0.0:1\"]").expect("it parses");
-        assert!(matches!(config.validate(), Err(ConfigError::OpenWithoutPassword { .. })));
-        config.password = Some("sesame".into());
+    fn the_further_listeners_of_the_example_are_what_they_look_like() {
+        let config = shown_in_comment("# [[listen]]");
         assert!(config.validate().is_ok());
-        assert!(parse("listen = [\"[::1]:1\"]").expect("it parses").validate().is_ok());
+        let redis = vec![ProtocolName::Redis];
+        let port = Address::Tcp { host: "localhost".to_owned(), port: 6379 };
+        let expected = [
+            Listen { protocols: redis, ..Listen::from(port) },
+            Listen {
+                mode: Some(Mode(0o660)),
+                ..Listen::from(Address::Unix("/run/tokaido.sock".into()))
+            },
+        ];
+        assert_eq!(config.listen, expected);
     }
 
     /// The example has no such database, so it shows them in comments.
     #[test]
     fn the_databases_of_the_example_are_what_they_look_like() {
-        let shown = EXAMPLE.lines().skip_while(|line| *line != "# [databases.sessions]");
-        let shown = shown.take_while(|line| line.starts_with('#'));
-        let text: String = shown.map(|line| format!("{}\n", line[1..].trim_start())).collect();
-        let config = parse(&text).expect("it parses");
+        let config = shown_in_comment("# [databases.sessions]");
         let cache = DatabaseConfig::Cache { bytes: Bytes(256 << 20), shards: 0 };
         let cdb = DatabaseConfig::Cdb { file: PathBuf::from("files/companies.cdb") };
         let expected = [("companies".to_owned(), cdb), ("sessions".to_owned(), cache)];
         assert_eq!(config.databases, Databases::from(expected));
-        assert_eq!(config.mounts().len(), 2);
+        // Clients of memcached have one of their own beside them.
+        assert_eq!(config.mounts().len(), 3);
     }
 
     #[test]
@@ -373,7 +412,7 @@ mod tests {
         assert!(message("[databases.a]\nengine = \"cdb\"").contains("missing field `file`"));
         assert!(message("[databases.a]\nbytes = 1").contains("missing field `engine`"));
         let tree = parse("[databases.a]\nengine = \"tree\"").expect("an entry that says nothing");
-        assert!(tree.mounts().is_empty());
+        assert_eq!(tree.mounts().len(), 1);
     }
 
     #[test]

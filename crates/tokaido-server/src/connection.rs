@@ -1,69 +1,258 @@
-//! A new connection: which protocol it speaks, and what it is told when there is no room for it.
+//! One connection as its worker sees it, and the time limits of all of them.
+//!
+//! A timer for each request would cost more than many a request. Instead each connection notes the
+//! phase that it is in, and one sweep every few ms shuts down the sockets that have been in theirs
+//! for too long. The connection's own task then reads an end of input and learns the reason here.
+//! Stopping uses the same way: what the client sent until then is still read and answered.
 
-use std::{io, rc::Rc, time::Duration};
-
-use tokio::{io::AsyncReadExt, net::tcp::OwnedReadHalf};
-
-use crate::{
-    detect::{FIRST_LINE_BYTES_MAX, Protocol, detect},
-    http,
-    link::{Link, Phase},
-    resp_connection,
-    worker::Worker,
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    io,
+    net::Shutdown,
+    rc::Rc,
+    time::{Duration, Instant},
 };
 
-const REFUSAL: &str = "too many connections; close some, or raise limits.connections_max";
+use crate::{
+    config::Limits,
+    transport::{Input, Socket, SocketAddress, Transport},
+};
 
-/// Serves a connection to its end.
-pub(crate) async fn serve(worker: &Rc<Worker>, link: &Rc<Link>, mut input: OwnedReadHalf) {
-    let mut first = Vec::new();
-    match read_first_line(&mut input, &mut first).await {
-        Ok(Some(Protocol::Resp)) => resp_connection::serve(worker, link, input, first).await,
-        Ok(Some(Protocol::Http)) => http::serve(worker, link, input, first).await,
-        Ok(None) if link.expired().is_some() => {
-            let limit_ms = worker.service.config.limits.first_line_ms;
-            let message = format!("-ERR no whole line came within {limit_ms} ms; closing\r\n");
-            say_last(link, message.as_bytes()).await;
+/// Longest and shortest time between two sweeps. A limit is kept to within about one of them.
+const SWEEP_MS_MAX: u64 = 250;
+const SWEEP_MS_MIN: u64 = 5;
+
+/// How long, and for how many bytes, a connection that was refused is still read from before it is
+/// closed. Closing it with unread input would reset it, and the client might never see the reason.
+#[derive(Clone, Copy)]
+struct Linger {
+    time: Duration,
+    bytes_max: usize,
+}
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Its first line has not arrived.
+    FirstLine,
+    /// Between requests.
+    Idle,
+    /// A request has begun to arrive.
+    Request,
+    /// The server is at work for it.
+    Working,
+    /// Replies wait for room in the socket.
+    Reply,
+}
+
+/// An open connection.
+pub(crate) struct Connection {
+    transport: Transport,
+    /// The client's address.
+    pub(crate) peer: SocketAddress,
+    clock: Rc<Clock>,
+    linger: Linger,
+    phase: Cell<Phase>,
+    since_ms: Cell<u64>,
+    expired: Cell<Option<Phase>>,
+}
+
+/// The worker's time in ms, moved on by the sweep, so that looking at it costs nothing.
+struct Clock {
+    started: Instant,
+    now_ms: Cell<u64>,
+    stopping: Cell<bool>,
+}
+
+impl Connection {
+    /// The socket, for all that needs no exclusive access.
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// The address that the client connected to; `None` if the system no longer tells.
+    pub(crate) fn local_address(&self) -> Option<SocketAddress> {
+        match &self.peer {
+            SocketAddress::Tcp(_) => self.transport.local_addr().map(SocketAddress::Tcp),
+            SocketAddress::Unix(_) => Some(self.peer.clone()),
         }
-        // The client went away again.
-        Ok(None) => {}
-        Err(error) => tracing::debug!(peer = %link.peer, %error, "a connection broke"),
+    }
+
+    /// Notes what the connection does from here on.
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.phase.set(phase);
+        self.since_ms.set(self.clock.now_ms.get());
+    }
+
+    /// As [`enter`](Self::enter), but time spent in `phase` before counts.
+    pub(crate) fn remain_in(&self, phase: Phase) {
+        if self.phase.get() != phase {
+            self.enter(phase);
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase.get()
+    }
+
+    /// The phase whose limit was passed, if that is why the input has ended.
+    pub(crate) fn expired(&self) -> Option<Phase> {
+        self.expired.get()
+    }
+
+    /// Whether the server stops: requests that were read are answered, then the connection ends.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.clock.stopping.get()
+    }
+
+    /// Closes the way out, and reads on for a moment so that the client gets to see the last reply.
+    pub(crate) async fn linger(&self) {
+        if self.transport.shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        let drain = async {
+            let mut scratch = vec![0; 16 << 10];
+            let mut left = self.linger.bytes_max;
+            while left > 0 && self.transport.readable().await.is_ok() {
+                match self.transport.try_read(&mut scratch) {
+                    Ok(0) => break,
+                    Ok(n) => left = left.saturating_sub(n),
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(_) => break,
+                }
+            }
+        };
+        // Either way the connection is over.
+        let _ = tokio::time::timeout(self.linger.time, drain).await;
+    }
+
+    fn limit_ms(&self, limits: &Limits) -> Option<u64> {
+        match self.phase.get() {
+            Phase::FirstLine => Some(limits.first_line_ms),
+            Phase::Idle => (limits.idle_ms > 0).then_some(limits.idle_ms),
+            Phase::Request => Some(limits.request_ms),
+            Phase::Working => None,
+            Phase::Reply => Some(limits.reply_ms),
+        }
+    }
+
+    /// Ends the phase from outside.
+    fn expire(&self) {
+        self.expired.set(Some(self.phase.get()));
+        if self.phase.get() == Phase::Reply {
+            // An error means that the socket is gone already.
+            let _ = self.transport.shutdown(Shutdown::Both);
+        } else {
+            self.end_input();
+        }
+    }
+
+    /// What the socket holds already can still be read, then it reads as ended.
+    fn end_input(&self) {
+        // An error means that the socket is gone already.
+        let _ = self.transport.shutdown(Shutdown::Read);
     }
 }
 
-/// Tells a client that there is no room, in its own protocol. `time` is how long it may take for
-/// its first line, which tells that; then it is closed unheard.
-pub(crate) async fn refuse(link: &Rc<Link>, mut input: OwnedReadHalf, time: Duration) {
-    let mut first = Vec::new();
-    let read = tokio::time::timeout(time, read_first_line(&mut input, &mut first)).await;
-    let message = match read {
-        Ok(Ok(Some(Protocol::Http))) => http::raw_error("503 Service Unavailable", REFUSAL),
-        _ => format!("-ERR {REFUSAL}\r\n"),
-    };
-    say_last(link, message.as_bytes()).await;
+/// All connections of one worker.
+pub(crate) struct Connections {
+    clock: Rc<Clock>,
+    linger: Linger,
+    open: RefCell<HashMap<u64, Rc<Connection>>>,
+    next: Cell<u64>,
 }
 
-/// Reads until the protocol is known; `None` at the end of input.
-async fn read_first_line(
-    input: &mut OwnedReadHalf,
-    first: &mut Vec<u8>,
-) -> io::Result<Option<Protocol>> {
-    loop {
-        if let Some(protocol) = detect(first) {
-            return Ok(Some(protocol));
+impl Connections {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let time = Duration::from_millis(limits.linger_ms);
+        let linger = Linger { time, bytes_max: limits.linger_bytes_max };
+        let clock =
+            Clock { started: Instant::now(), now_ms: Cell::new(0), stopping: Cell::new(false) };
+        Self { clock: Rc::new(clock), linger, open: RefCell::default(), next: Cell::new(0) }
+    }
+
+    /// Takes a new connection in, until the guard is dropped.
+    pub(crate) fn open(
+        self: &Rc<Self>,
+        socket: Socket,
+        peer: SocketAddress,
+    ) -> io::Result<(ConnectionGuard, Input)> {
+        let (transport, input) = Transport::open(socket)?;
+        let connection = Rc::new(Connection {
+            transport,
+            peer,
+            clock: self.clock.clone(),
+            linger: self.linger,
+            phase: Cell::new(Phase::FirstLine),
+            since_ms: Cell::new(self.clock.now_ms.get()),
+            expired: Cell::new(None),
+        });
+        let id = self.next.replace(self.next.get() + 1);
+        self.open.borrow_mut().insert(id, connection.clone());
+        if connection.is_stopping() {
+            connection.end_input();
         }
-        // Lines are short; what is longer than the limit is decided by then.
-        first.reserve(4096.min(FIRST_LINE_BYTES_MAX));
-        if input.read_buf(first).await? == 0 {
-            return Ok(None);
+        Ok((ConnectionGuard { connections: self.clone(), id, connection }, input))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.borrow().is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.open.borrow().len()
+    }
+
+    /// Ends the input of every connection, and of those that may still come.
+    pub(crate) fn stop(&self) {
+        self.clock.stopping.set(true);
+        for connection in self.open.borrow().values() {
+            connection.end_input();
+        }
+    }
+
+    /// Enforces the limits for ever.
+    pub(crate) async fn sweep(&self, limits: &Limits) {
+        let shortest = [limits.first_line_ms, limits.request_ms, limits.reply_ms, limits.idle_ms]
+            .into_iter()
+            .filter(|&ms| ms > 0)
+            .min()
+            .unwrap_or(SWEEP_MS_MAX);
+        let period_ms = (shortest / 4).clamp(SWEEP_MS_MIN, SWEEP_MS_MAX);
+        let mut ticks = tokio::time::interval(Duration::from_millis(period_ms));
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let now_ms = u64::try_from(self.clock.started.elapsed().as_millis()).unwrap_or(0);
+            // Phases were stamped with the time of an earlier sweep, at most this much too early.
+            let grace_ms = now_ms - self.clock.now_ms.replace(now_ms);
+            for connection in self.open.borrow().values() {
+                let spent_ms = now_ms.saturating_sub(connection.since_ms.get() + grace_ms);
+                let over = connection.limit_ms(limits).is_some_and(|limit_ms| spent_ms >= limit_ms);
+                if over && connection.expired.get().is_none() {
+                    connection.expire();
+                }
+            }
         }
     }
 }
 
-/// Sends one short message, without waiting for room in the socket, and closes.
-pub(crate) async fn say_last(link: &Link, message: &[u8]) {
-    link.enter(Phase::Reply);
-    // A client that has left no room for this line gets to see the end of the connection alone.
-    let _ = link.stream().try_write(message);
-    link.linger().await;
+/// A connection that is known to its worker as long as this lives.
+pub(crate) struct ConnectionGuard {
+    connections: Rc<Connections>,
+    id: u64,
+    connection: Rc<Connection>,
+}
+
+impl ConnectionGuard {
+    pub(crate) fn connection(&self) -> &Rc<Connection> {
+        &self.connection
+    }
+}
+
+impl Drop for ConnectionGuard {
+    fn drop(&mut self) {
+        self.connections.open.borrow_mut().remove(&self.id);
+    }
 }

@@ -1,12 +1,21 @@
-//! One Redis connection without its socket: the bytes that came, the session, the replies that go.
+//! One connection without its socket: the bytes that came, what the protocol remembers, and the
+//! replies.
 //!
 //! It is `Send`, and the same code runs it wherever its next request has to run: on the worker's
 //! snapshot, on a thread of the pool, or, all further requests with it, on the writer. So nothing
 //! is copied on the way, and the order of replies is the order of requests.
 
-use tokaido_wire::resp::{Decoded, Limits, ReplyWriter, RequestDecoder};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Instant,
+};
 
-use crate::redis::{Context, Session, Step, execute};
+use tokaido_store::CommitError;
+
+use crate::{
+    buffers::Buffers,
+    protocol::{Context, Progress, Protocol},
+};
 
 /// How much one run may do before others get their turn.
 #[derive(Clone, Copy, Debug)]
@@ -25,109 +34,157 @@ pub(crate) enum Pause {
     NeedsWriter,
     /// The next request may take long.
     NeedsPool,
+    /// The next request waits.
+    Blocked,
     /// The slice is used up.
     Slice,
     /// The client said goodbye.
     Close,
-    /// What came is not the protocol, or the server failed: the last reply says so.
+    /// What came is not the protocol, or the server failed: the end of the output says so.
     Failed,
 }
 
 /// What a run did.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ran {
+pub(crate) struct Run {
     pub(crate) pause: Pause,
     pub(crate) requests: usize,
-    /// Replies written; some requests get none.
-    replies: usize,
-    /// Where the first of them begins.
-    replies_start: usize,
 }
 
-/// One Redis connection without its socket.
-pub(crate) struct Conversation {
-    session: Session,
-    decoder: RequestDecoder,
+/// One connection without its socket.
+pub(crate) struct Conversation<P: Protocol> {
+    protocol: P,
     /// What came from the socket; the first `taken` bytes are done with.
     input: Vec<u8>,
     taken: usize,
-    /// What goes to the socket; the first `sent` bytes are there.
+    /// What the last run wrote.
     output: Vec<u8>,
-    sent: usize,
+    /// Where, in the output, the last reply begins, or the reason why there is none.
+    reply_start: usize,
+    /// Of the replies that a group of writes can still take back.
+    tokens: Vec<P::Token>,
+    /// The next request waits, or has waited until now.
+    wait: Option<Wait>,
 }
 
-impl Conversation {
-    pub(crate) fn new(session: Session, limits: Limits, input: Vec<u8>) -> Self {
-        let decoder = RequestDecoder::new(limits);
-        Self { session, decoder, input, taken: 0, output: Vec::new(), sent: 0 }
+struct Wait {
+    until: Option<Instant>,
+    is_over: bool,
+}
+
+impl<P: Protocol> Conversation<P> {
+    pub(crate) fn new(protocol: P, input: Vec<u8>) -> Self {
+        Self {
+            protocol,
+            input,
+            taken: 0,
+            output: Vec::new(),
+            reply_start: 0,
+            tokens: Vec::new(),
+            wait: None,
+        }
     }
 
     /// Answers whole requests in order, each in its own transaction.
-    pub(crate) fn run(&mut self, mut context: Context<'_>, slice: Slice) -> Ran {
-        let replies_start = self.output.len();
-        let mut ran = Ran { pause: Pause::Slice, requests: 0, replies: 0, replies_start };
-        while ran.requests < slice.requests_max
-            && self.output.len() - replies_start < slice.reply_bytes_max
-        {
-            let before = self.output.len();
-            let pause = self.step(&mut context);
-            ran.replies += usize::from(self.output.len() > before);
-            match pause {
-                None => ran.requests += 1,
+    pub(crate) fn run(&mut self, context: Context<'_>, slice: Slice) -> Run {
+        self.run_steps::<false>(context, slice)
+    }
+
+    /// Answers whole requests in order, in a group of writes that can still fail; then
+    /// [`group_ended`](Self::group_ended) is due.
+    pub(crate) fn run_in_group(&mut self, context: Context<'_>, slice: Slice) -> Run {
+        self.run_steps::<true>(context, slice)
+    }
+
+    /// A panic ends the conversation, and nothing else.
+    fn run_steps<const IN_GROUP: bool>(&mut self, context: Context<'_>, slice: Slice) -> Run {
+        let steps = AssertUnwindSafe(|| self.try_steps::<IN_GROUP>(context, slice));
+        catch_unwind(steps).unwrap_or_else(|_| {
+            tracing::error!("a panic in a request; its connection is closed");
+            self.output.truncate(self.reply_start);
+            self.failed("an error in the server itself, see its log; closing")
+        })
+    }
+
+    fn try_steps<const IN_GROUP: bool>(&mut self, mut context: Context<'_>, slice: Slice) -> Run {
+        let mut run = Run { pause: Pause::Slice, requests: 0 };
+        while run.requests < slice.requests_max && self.output.len() < slice.reply_bytes_max {
+            match self.step::<IN_GROUP>(&mut context) {
+                None => run.requests += 1,
                 Some(pause) => {
-                    ran.pause = pause;
+                    run.pause = pause;
                     break;
                 }
             }
         }
-        ran
+        run
     }
 
     /// Answers one request, or tells why not.
-    fn step(&mut self, context: &mut Context<'_>) -> Option<Pause> {
+    fn step<const IN_GROUP: bool>(&mut self, context: &mut Context<'_>) -> Option<Pause> {
+        context.timed_out = self.wait.as_ref().is_some_and(|wait| wait.is_over);
+        self.reply_start = self.output.len();
         let input = &self.input[self.taken..];
-        let consumed = match self.decoder.decode(input) {
-            Ok(Decoded::Complete { consumed }) => consumed,
-            Ok(Decoded::Incomplete) => return Some(Pause::NeedsInput),
-            Err(error) => {
-                self.fail(&format!("ERR Protocol error: {error}"));
+        let (consumed, token, pause) = match self.protocol.step(input, context, &mut self.output) {
+            Progress::Done { consumed, token } => (consumed, token, None),
+            Progress::Close { consumed, token } => (consumed, token, Some(Pause::Close)),
+            Progress::NeedsInput => return Some(Pause::NeedsInput),
+            Progress::NeedsWriter => return Some(Pause::NeedsWriter),
+            Progress::NeedsPool => return Some(Pause::NeedsPool),
+            Progress::Block { .. } if context.timed_out => {
+                self.fail("a request went on waiting after its deadline; please report this");
                 return Some(Pause::Failed);
             }
+            Progress::Block { until } => {
+                self.wait.get_or_insert(Wait { until, is_over: false });
+                return Some(Pause::Blocked);
+            }
+            Progress::Failed => return Some(Pause::Failed),
         };
-        let request = self.decoder.request(input);
-        let mut reply = ReplyWriter::new(&mut self.output, self.session.version());
-        match execute(&mut self.session, request, context, &mut reply) {
-            Step::Done => {
-                self.taken += consumed;
-                None
-            }
-            Step::NeedsWriter => Some(Pause::NeedsWriter),
-            Step::NeedsPool => Some(Pause::NeedsPool),
-            Step::Close => {
-                self.taken += consumed;
-                Some(Pause::Close)
-            }
+        self.taken += consumed;
+        self.wait = None;
+        if IN_GROUP {
+            self.tokens.extend(token);
+        }
+        pause
+    }
+
+    /// Settles what [`run_in_group`](Self::run_in_group) did: after a failed group, errors take the
+    /// place of its replies.
+    pub(crate) fn group_ended(&mut self, run: &mut Run, outcome: Result<(), CommitError>) {
+        let Err(error) = outcome else {
+            self.tokens.clear();
+            return;
+        };
+        let reason = match run.pause {
+            Pause::Failed => self.output.split_off(self.reply_start),
+            _ => Vec::new(),
+        };
+        self.output.clear();
+        for token in self.tokens.drain(..) {
+            self.protocol.refuse(token, &error, &mut self.output);
+        }
+        self.output.extend_from_slice(&reason);
+        if run.pause == Pause::Blocked {
+            // What made it wait may have been a write of this group: it has to look again.
+            run.pause = Pause::Slice;
         }
     }
 
     /// Writes a last reply.
-    pub(crate) fn fail(&mut self, message: &str) {
-        ReplyWriter::new(&mut self.output, self.session.version()).error(message);
+    pub(crate) fn fail(&mut self, reason: &str) {
+        self.protocol.fail(reason, &mut self.output);
     }
 
-    /// Writes a last reply in the place of a run.
-    pub(crate) fn failed(&mut self, message: &str) -> Ran {
-        let replies_start = self.output.len();
-        self.fail(message);
-        Ran { pause: Pause::Failed, requests: 0, replies: 1, replies_start }
+    /// Writes a last reply, in the place of those that the run has not come to.
+    pub(crate) fn failed(&mut self, reason: &str) -> Run {
+        self.fail(reason);
+        Run { pause: Pause::Failed, requests: 0 }
     }
 
-    /// Puts an error in the place of every reply of a run.
-    pub(crate) fn retract(&mut self, ran: Ran, message: &str) {
-        self.output.truncate(ran.replies_start);
-        for _ in 0..ran.replies {
-            self.fail(message);
-        }
+    /// What was written, to be taken.
+    pub(crate) fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output
     }
 
     /// Where more input goes, behind what is there. There is room for at least `room` bytes.
@@ -138,25 +195,25 @@ impl Conversation {
         &mut self.input
     }
 
-    /// Whether part of a request has come.
-    pub(crate) fn has_input(&self) -> bool {
-        self.taken < self.input.len()
+    /// Whether the client has yet to say who it is.
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.protocol.is_anonymous()
     }
 
-    /// What has not gone to the socket.
-    pub(crate) fn unsent(&self) -> &[u8] {
-        &self.output[self.sent..]
+    /// Bytes of input that are not answered.
+    pub(crate) fn input_len(&self) -> usize {
+        self.input.len() - self.taken
     }
 
-    /// Notes that the first `len` bytes of [`unsent`](Self::unsent) have gone.
-    pub(crate) fn sent(&mut self, len: usize) {
-        self.sent += len;
-        if self.sent == self.output.len() {
-            self.sent = 0;
-            self.output.clear();
-        } else if self.sent >= self.output.len() - self.sent {
-            self.output.drain(..self.sent);
-            self.sent = 0;
+    /// Until when the next request waits at most.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.wait.as_ref().and_then(|wait| wait.until)
+    }
+
+    /// The next request has waited until its deadline.
+    pub(crate) fn time_out(&mut self) {
+        if let Some(wait) = &mut self.wait {
+            wait.is_over = true;
         }
     }
 
@@ -173,11 +230,8 @@ impl Conversation {
 
     /// Takes memory for buffers from others that wait.
     pub(crate) fn borrow_from(&mut self, buffers: &mut Buffers) {
-        for buffer in [&mut self.input, &mut self.output] {
-            if buffer.capacity() == 0 {
-                *buffer = buffers.take();
-            }
-        }
+        buffers.fill(&mut self.input);
+        buffers.fill(&mut self.output);
     }
 
     /// Drops what is done with. Moves the rest to the front once that costs less than it frees.
@@ -193,77 +247,38 @@ impl Conversation {
     }
 }
 
-/// Buffers that nobody uses now. A connection that waits for its client holds none.
-pub(crate) struct Buffers {
-    kept: Vec<Vec<u8>>,
-    /// Most buffers that are kept.
-    kept_max: usize,
-    /// Bytes of a new buffer.
-    bytes: usize,
-}
-
-impl Buffers {
-    /// A buffer that has grown to more than so many new ones is not kept.
-    const GROWTH_MAX: usize = 4;
-
-    pub(crate) fn new(bytes: usize, kept_max: usize) -> Self {
-        Self { kept: Vec::new(), kept_max, bytes }
-    }
-
-    fn take(&mut self) -> Vec<u8> {
-        self.kept.pop().unwrap_or_else(|| Vec::with_capacity(self.bytes))
-    }
-
-    fn put(&mut self, buffer: Vec<u8>) {
-        let kept = self.bytes..=Self::GROWTH_MAX * self.bytes;
-        if kept.contains(&buffer.capacity()) && self.kept.len() < self.kept_max {
-            self.kept.push(buffer);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use tokaido_store::{Store, tree};
-
     use super::*;
-    use crate::{Shared, SharedOptions};
 
-    fn conversation() -> (Conversation, tempfile::TempDir) {
-        let directory = tempfile::tempdir().expect("a directory");
-        let store = tree::open(directory.path(), tree::Options::default()).expect("a store");
-        let store: Arc<dyn Store> = Arc::new(store);
-        let shared = Arc::new(Shared::new(store, SharedOptions::default()).expect("a database"));
-        let session = Session::new(&shared, "peer", "local");
-        (Conversation::new(session, Limits::default(), Vec::new()), directory)
-    }
+    /// Never runs.
+    struct Silence;
 
-    #[test]
-    fn replies_that_are_never_all_taken_do_not_pile_up() {
-        let (mut conversation, _directory) = conversation();
-        for _ in 0..1000 {
-            conversation.output.extend_from_slice(&[b'x'; 100]);
-            conversation.sent(conversation.unsent().len() - 1);
-            assert_eq!(conversation.unsent(), b"x");
+    impl Protocol for Silence {
+        type Token = ();
+
+        fn step(&mut self, _: &[u8], _: &mut Context<'_>, _: &mut Vec<u8>) -> Progress<()> {
+            Progress::NeedsInput
         }
-        assert!(conversation.output.len() < 1000, "{}", conversation.output.len());
+
+        fn refuse(&mut self, (): (), _: &CommitError, _: &mut Vec<u8>) {}
+
+        fn fail(&mut self, _: &str, _: &mut Vec<u8>) {}
     }
 
     #[test]
     fn a_conversation_that_waits_holds_no_buffers() {
-        let (mut conversation, _directory) = conversation();
+        let mut conversation = Conversation::new(Silence, Vec::new());
         let mut buffers = Buffers::new(1 << 10, 2);
         conversation.borrow_from(&mut buffers);
         conversation.input_with_room(1).extend_from_slice(b"half a request");
         conversation.lend_to(&mut buffers);
-        assert_eq!((conversation.output.capacity(), buffers.kept.len()), (0, 1));
-        assert!(conversation.has_input());
+        assert_eq!((conversation.output.capacity(), buffers.len()), (0, 1));
+        assert_eq!(conversation.input_len(), 14);
         conversation.taken = conversation.input.len();
         conversation.lend_to(&mut buffers);
-        assert_eq!((conversation.input.capacity(), buffers.kept.len()), (0, 2));
+        assert_eq!((conversation.input.capacity(), buffers.len()), (0, 2));
         conversation.borrow_from(&mut buffers);
-        assert!(buffers.kept.is_empty());
+        assert_eq!(buffers.len(), 0);
     }
 }

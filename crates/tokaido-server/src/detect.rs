@@ -1,80 +1,193 @@
 //! Which protocol a connection speaks, told by its first bytes.
+//!
+//! [`ROWS`] says of each protocol what it begins with. What decides, in this order:
+//!
+//! 1. The first byte, where it can only be one protocol's.
+//! 2. The first line, where it can only be one protocol's: an HTTP request line ends in its version, and
+//!    `set k 0 0 5` or `version` are commands of memcached that Redis would refuse.
+//! 3. A line that could be several protocols' (`get k`, `touch k 1` and `quit` are inline commands of
+//!    Redis and commands of memcached) belongs to the first of them in the listener's order, which is that of its
+//!    `protocols`, or of [`ROWS`] if it names none.
+//! 4. What nobody knows belongs to the listener's first protocol, which answers with an error.
+//!
+//! Empty lines before all that decide nothing: HTTP lets a client send some.
+//!
+//! Only a protocol that the listener allows is served. One that it does not allow is recognized by
+//! the first two rules alone, so a port for one protocol never takes an ambiguous line for another.
 
-/// Most bytes of a first line that are looked at.
-pub(crate) const FIRST_LINE_BYTES_MAX: usize = 64 << 10;
+use serde::{Deserialize, Serialize};
+use tokaido_wire::memcached::{self, Mode, Verb};
 
-/// What a connection speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
+/// Maximum number of bytes of a first line that are looked at. As much as a client may send that has
+/// not given the password, unless that limit is set otherwise.
+pub(crate) const FIRST_LINE_BYTES_MAX: usize = 16 << 10;
+
+/// Maximum number of words behind a command of memcached that are looked at.
+const MEMCACHED_WORDS_MAX: usize = 4;
+
+/// A TLS handshake begins with these, whatever its version.
+const TLS_HANDSHAKE: [u8; 2] = [0x16, 0x03];
+
+/// A protocol, by the name that the configuration has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProtocolName {
     /// The Redis protocol, in arrays of bulk strings or in lines.
-    Resp,
+    Redis,
     /// HTTP/1.0 and 1.1.
     Http,
+    /// The memcached protocol.
+    Memcached,
 }
 
-/// The protocol, or `None` as long as the first bytes do not tell.
-///
-/// Only HTTP has a first line that ends in its version; an array of RESP begins with `*`, which no
-/// HTTP method does. What is neither, garbage too, is RESP: there it gets an error that a person
-/// can read.
-pub(crate) fn detect(input: &[u8]) -> Option<Protocol> {
-    if *input.first()? == b'*' {
-        return Some(Protocol::Resp);
+impl ProtocolName {
+    /// The name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Http => "http",
+            Self::Memcached => "memcached",
+        }
     }
+}
+
+/// What a protocol begins with.
+pub(crate) struct Row<P> {
+    pub(crate) protocol: P,
+    /// The first bytes that no other protocol has.
+    pub(crate) first_bytes: &'static [u8],
+    /// Whether a first line, without its line feed, is one of this protocol's.
+    pub(crate) first_line: fn(&[u8]) -> Claim,
+}
+
+/// What a protocol makes of a first line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// It is not one of its own.
+    No,
+    /// It could be one of its own.
+    Possible,
+    /// It is one of its own.
+    Certain,
+}
+
+/// The protocols that are served, in the order that decides where a listener names none.
+pub(crate) const ROWS: &[Row<ProtocolName>] = &[
+    // Any line may be an inline command. Garbage gets an error that a person can read.
+    Row { protocol: ProtocolName::Redis, first_bytes: b"*", first_line: |_| Claim::Possible },
+    Row { protocol: ProtocolName::Http, first_bytes: b"", first_line: http_request_line },
+    Row {
+        protocol: ProtocolName::Memcached,
+        first_bytes: &[memcached::binary::REQUEST_MAGIC],
+        first_line: memcached_line,
+    },
+];
+
+/// What is to be done with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict<P> {
+    Serve(P),
+    /// The client speaks a protocol that is not allowed here.
+    Refuse(P),
+    /// The client wants to speak TLS.
+    Tls,
+}
+
+/// What the first bytes of a connection tell, or `None` as long as they do not tell. `allowed` has
+/// the protocols that the listener allows, in its order.
+pub(crate) fn detect<P: Copy + PartialEq>(
+    rows: &[Row<P>],
+    allowed: &[P],
+    input: &[u8],
+) -> Option<Verdict<P>> {
+    let is_allowed = |row: &&Row<P>| allowed.contains(&row.protocol);
+    let verdict = |row: &Row<P>| {
+        if is_allowed(&row) { Verdict::Serve(row.protocol) } else { Verdict::Refuse(row.protocol) }
+    };
+    let input = skip_empty_lines(input);
+    let first_byte = input.first()?;
+    if let Some(row) = rows.iter().find(|row| row.first_bytes.contains(first_byte)) {
+        return Some(verdict(row));
+    }
+    if *first_byte == TLS_HANDSHAKE[0] && *input.get(1)? == TLS_HANDSHAKE[1] {
+        return Some(Verdict::Tls);
+    }
+    let line = first_line(input)?;
+    let row_of = |protocol: &P| rows.iter().find(|row| row.protocol == *protocol);
+    let in_order = || allowed.iter().filter_map(row_of);
+    let others = || rows.iter().filter(|row| !is_allowed(row));
+    let claims = |claim| move |row: &&Row<P>| (row.first_line)(line) == claim;
+    in_order()
+        .find(claims(Claim::Certain))
+        .or_else(|| others().find(claims(Claim::Certain)))
+        .or_else(|| in_order().find(claims(Claim::Possible)))
+        .or_else(|| in_order().next())
+        .map(verdict)
+}
+
+/// What comes behind the empty lines. Where nothing else has come within the first line's limit,
+/// that is what is to be judged.
+fn skip_empty_lines(input: &[u8]) -> &[u8] {
+    let mut rest = input;
+    while let [b'\n', after @ ..] | [b'\r', b'\n', after @ ..] = rest {
+        rest = after;
+    }
+    let is_too_much = input.len() - rest.len() >= FIRST_LINE_BYTES_MAX;
+    if is_too_much { input } else { rest }
+}
+
+/// The first line without its line feed. One that is too long is given without its end.
+fn first_line(input: &[u8]) -> Option<&[u8]> {
     let window = &input[..input.len().min(FIRST_LINE_BYTES_MAX)];
     match memchr::memchr(b'\n', window) {
-        Some(end) if is_request_line(&window[..end]) => Some(Protocol::Http),
-        Some(_) => Some(Protocol::Resp),
-        None if window.len() == FIRST_LINE_BYTES_MAX => Some(Protocol::Resp),
-        None => None,
+        Some(end) => Some(&window[..end]),
+        None => (window.len() == FIRST_LINE_BYTES_MAX).then_some(window),
     }
 }
 
-fn is_request_line(line: &[u8]) -> bool {
+/// Only HTTP has a first line that ends in its version, whichever it is. What is wrong with the
+/// line is for HTTP to say: were it taken for an inline command, so were the headers behind it. Of a
+/// line that is too long to be seen whole, a method and one path are enough: no key is that long.
+fn http_request_line(line: &[u8]) -> Claim {
+    if line.len() == FIRST_LINE_BYTES_MAX {
+        let target =
+            line.iter().position(|byte| !byte.is_ascii_uppercase()).map(|end| &line[end..]);
+        let is_path = target.is_some_and(|target| {
+            target.starts_with(b" /") && memchr::memchr(b' ', &target[1..]).is_none()
+        });
+        return if is_path { Claim::Certain } else { Claim::No };
+    }
+    let line = line.trim_ascii_end();
+    let last = memchr::memrchr(b' ', line).map(|space| &line[space + 1..]);
+    match last.and_then(|last| last.split_at_checked(b"HTTP/".len())) {
+        Some((name, [b'0'..=b'9', ..])) if name.eq_ignore_ascii_case(b"HTTP/") => Claim::Certain,
+        _ => Claim::No,
+    }
+}
+
+/// A command of memcached is its own, unless it could be an inline command of Redis.
+fn memcached_line(line: &[u8]) -> Claim {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let Some((digit, start)) = line.split_last() else { return false };
-    digit.is_ascii_digit() && start.ends_with(b" HTTP/1.")
+    let mut words = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
+    let Some(command) = words.next().and_then(memcached::find) else { return Claim::No };
+    let arguments: Vec<&[u8]> = words.take(MEMCACHED_WORDS_MAX).collect();
+    let is_number = |word: &&[u8]| word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-');
+    let is_ours = match command.verb {
+        Verb::Quit | Verb::Touch => false,
+        // Redis takes one key.
+        Verb::Get | Verb::Incr | Verb::Decr => arguments.len() > 1,
+        Verb::Store(Mode::Set | Mode::Append) => {
+            arguments.len() >= 4 && arguments[1..4].iter().all(is_number)
+        }
+        _ => true,
+    };
+    match http_request_line(line) {
+        Claim::No if is_ours => Claim::Certain,
+        Claim::No => Claim::Possible,
+        _ => Claim::No,
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_line_tells_the_protocol() {
-        let cases: [(&[u8], Option<Protocol>); 11] = [
-            (b"", None),
-            (b"*", Some(Protocol::Resp)),
-            (b"PING", None),
-            (b"PING\r\n", Some(Protocol::Resp)),
-            (b"\r\n", Some(Protocol::Resp)),
-            (b"GET / HTTP/1.1", None),
-            (b"GET / HTTP/1.1\r\n", Some(Protocol::Http)),
-            (b"GET / HTTP/1.0\nHost: x", Some(Protocol::Http)),
-            (b"GET key\r\nGET / HTTP/1.1\r\n", Some(Protocol::Resp)),
-            (b"PRI * HTTP/2.0\r\n", Some(Protocol::Resp)),
-            (b"\x16\x03\x01\x00\n", Some(Protocol::Resp)),
-        ];
-        for (input, protocol) in cases {
-            assert_eq!(detect(input), protocol, "{input:?}");
-        }
-    }
-
-    #[test]
-    fn a_line_without_an_end_is_not_waited_for_for_ever() {
-        assert_eq!(detect(&[b'x'; FIRST_LINE_BYTES_MAX - 1]), None);
-        assert_eq!(detect(&[b'x'; FIRST_LINE_BYTES_MAX]), Some(Protocol::Resp));
-    }
-
-    #[test]
-    fn more_bytes_never_change_the_answer() {
-        for text in
-            [&b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"*1\r\n$4\r\nPING\r\n", b"GET a\n"]
-        {
-            let whole = detect(text);
-            for len in 0..text.len() {
-                assert!(detect(&text[..len]).is_none_or(|early| Some(early) == whole));
-            }
-        }
-    }
-}
+mod tests;

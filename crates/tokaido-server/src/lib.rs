@@ -5,27 +5,58 @@
 //! its protocol to a worker's snapshot or, if it writes, to the writer, and back.
 
 mod acceptor;
+mod access;
+mod admission;
+mod buffers;
+mod call_statistics;
 mod config;
 mod connection;
 mod conversation;
 mod detect;
+mod faults;
 mod http;
-mod link;
+mod listeners;
+mod loading;
+mod log;
+mod mailbox;
+pub mod memcached;
 mod metrics;
+mod outbox;
+mod placement;
 mod pool;
+mod procedure_watch;
 mod procedures;
+mod program;
+mod protocol;
+mod read_context;
 pub mod redis;
-mod resp_connection;
+mod reload;
+mod selected;
 mod server;
 mod service;
 mod shared;
+mod signals;
+mod stream;
 mod threads;
+mod transport;
+mod turn;
+mod watch;
 mod worker;
 mod writer;
 
 pub use config::{
-    Bytes, Config, ConfigError, DatabaseConfig, Databases, LIMITS, Limit, Limits, PORT_DEFAULT,
-    Password, WORKERS_MAX,
+    Address, AddressError, Bytes, Config, ConfigError, DatabaseConfig, Databases, LIMITS, Limit,
+    Limits, Listen, MemcachedConfig, Mode, PORT_DEFAULT, Password, WORKERS_MAX,
 };
+pub use detect::ProtocolName;
+pub use listeners::ListenError;
+pub use log::{LogWriter, announce};
+pub use mailbox::{Mailbox, PushError};
+pub use procedures::Procedures;
+pub use program::Program;
+pub use protocol::{Context, Progress, Protocol, Target};
+pub use reload::{ReloadError, SourcesError};
 pub use server::{Server, StartError};
-pub use shared::{Counters, Shared, SharedOptions};
+pub use shared::{Shared, SharedOptions};
+pub use signals::Signals;
+pub use transport::SocketAddress;

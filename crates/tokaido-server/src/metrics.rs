@@ -23,9 +23,11 @@ use prometheus_client::{
     },
     registry::Registry,
 };
-use tokaido_store::{DatabaseStatistics, Engine, ReadError, ReadTransaction, Store, Usage, cache};
+use tokaido_store::{
+    DatabaseStatistics, ReadError, ReadTransaction, Store, Usage, cache, composite,
+};
 
-use crate::procedures::Procedures;
+use crate::{call_statistics::CallStatistics, log, program::Program, watch::Activity};
 
 /// Where requests ended up. On a cache line of its own for each worker.
 #[derive(Default)]
@@ -33,8 +35,11 @@ use crate::procedures::Procedures;
 pub(crate) struct WorkerCounters {
     pub(crate) connections_total: AtomicU64,
     pub(crate) connections_open: AtomicU64,
+    /// Connections that were closed because their clients did not take what was pushed to them.
+    pub(crate) connections_overrun: AtomicU64,
     pub(crate) resp: RequestCounters,
     pub(crate) http: RequestCounters,
+    pub(crate) memcached: RequestCounters,
 }
 
 /// Requests of one protocol.
@@ -98,15 +103,13 @@ impl Metrics {
     /// Everything as Prometheus reads it.
     pub(crate) fn encode(
         self: &Arc<Self>,
-        procedures: &Arc<Procedures>,
-        databases: &DatabasesStatistics<'_>,
+        program: Arc<Program>,
+        databases: &[Holdings],
         usage: Usage,
+        threads: Vec<Activity>,
     ) -> Result<String, fmt::Error> {
-        let caches = databases.iter().filter_map(|(name, engine, _)| match engine {
-            Engine::Cache(cache) => Some((name.clone(), cache.statistics())),
-            _ => None,
-        });
-        let databases = databases.iter().map(|(name, _, d)| (name.clone(), *d));
+        let caches = databases.iter().filter_map(|d| Some((d.name.clone(), d.cache?)));
+        let databases = databases.iter().map(|d| (d.name.clone(), d.statistics));
         let mut registry = Registry::with_prefix("tokaido");
         registry.register(
             "write_group_seconds",
@@ -116,10 +119,11 @@ impl Metrics {
         registry.register("write_group_jobs", "Jobs in a group", self.group_jobs.clone());
         registry.register_collector(Box::new(Numbers {
             metrics: self.clone(),
-            procedures: procedures.clone(),
+            program,
             caches: caches.collect(),
             databases: databases.collect(),
             usage,
+            threads,
         }));
         let mut text = String::new();
         encode(&mut text, &registry)?;
@@ -127,17 +131,31 @@ impl Metrics {
     }
 }
 
-/// Databases by name, what stands behind each, and what it holds.
-pub(crate) type DatabasesStatistics<'s> = Vec<(String, Engine<'s>, DatabaseStatistics)>;
+/// What one database holds.
+pub(crate) struct Holdings {
+    pub(crate) name: String,
+    /// The name of the engine behind it.
+    pub(crate) engine: &'static str,
+    pub(crate) statistics: DatabaseStatistics,
+    /// Of a cache, what it has done as well.
+    cache: Option<cache::Statistics>,
+}
 
 /// What each database holds, in the order of their names.
-pub(crate) fn database_statistics<'s>(
-    store: &'s dyn Store,
+pub(crate) fn holdings(
+    store: &dyn Store,
     transaction: &mut dyn ReadTransaction,
-) -> Result<DatabasesStatistics<'s>, ReadError> {
+) -> Result<Vec<Holdings>, ReadError> {
     let mut databases = store.databases();
     databases.sort_by(|a, b| a.1.cmp(&b.1));
-    let held = |(id, name)| Ok((name, store.engine(id), transaction.statistics(id)?));
+    let held = |(id, name)| {
+        Ok(Holdings {
+            name,
+            engine: store.capabilities(id).name,
+            statistics: transaction.statistics(id)?,
+            cache: composite::cache(store, id).map(|cache| cache.statistics()),
+        })
+    };
     databases.into_iter().map(held).collect()
 }
 
@@ -147,10 +165,11 @@ type Part<W, P> = fn(&W) -> &P;
 /// The numbers of one moment.
 struct Numbers {
     metrics: Arc<Metrics>,
-    procedures: Arc<Procedures>,
+    program: Arc<Program>,
     databases: Vec<(String, DatabaseStatistics)>,
     usage: Usage,
     caches: Vec<(String, cache::Statistics)>,
+    threads: Vec<Activity>,
 }
 
 impl fmt::Debug for Numbers {
@@ -173,9 +192,15 @@ impl Collector for Numbers {
         counter(out, "connections", "Connections that were taken", total)?;
         let refused = metrics.connections_refused.load(Relaxed);
         counter(out, "connections_refused", "Connections over the limit", refused)?;
+        let overrun = metrics.sum(|w| &w.connections_overrun);
+        let help = "Connections closed because their clients did not take what was pushed to them";
+        counter(out, "connections_overrun", help, overrun)?;
         self.encode_requests(out)?;
         let failed = metrics.groups_failed.load(Relaxed);
         counter(out, "write_groups_failed", "Groups that were not durable", failed)?;
+        let help = "Lines of the log that could not be written";
+        counter(out, "log_lines_dropped", help, log::lines_dropped())?;
+        self.encode_threads(out)?;
         self.encode_procedures(out)?;
         self.encode_usage(out)?;
         self.encode_databases(out)?;
@@ -185,8 +210,8 @@ impl Collector for Numbers {
 
 impl Numbers {
     fn encode_requests(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let protocols: [(&str, Part<WorkerCounters, RequestCounters>); 2] =
-            [("resp", |w| &w.resp), ("http", |w| &w.http)];
+        let protocols: [(&str, Part<WorkerCounters, RequestCounters>); 3] =
+            [("resp", |w| &w.resp), ("http", |w| &w.http), ("memcached", |w| &w.memcached)];
         let places: [(&str, Part<RequestCounters, AtomicU64>); 3] =
             [("worker", |r| &r.local), ("writer", |r| &r.writer), ("pool", |r| &r.pool)];
         let requests = protocols.iter().flat_map(|&(protocol, of)| {
@@ -207,13 +232,25 @@ impl Numbers {
         counters(out, "request_errors", "Requests that the protocol layer refused", errors)
     }
 
+    fn encode_threads(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let each = |read: fn(&Activity) -> u64| {
+            self.threads.iter().map(move |a| ([("thread", a.thread.as_str())], read(a)))
+        };
+        let busy = "Time for which each thread has been at its request or procedure";
+        gauges(out, "thread_busy_ms", busy, each(|a| a.time.as_millis() as u64))?;
+        let stalled = "Whether it should have been done by now";
+        gauges(out, "thread_stalled", stalled, each(|a| u64::from(a.has_stalled)))
+    }
+
     fn encode_procedures(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let each = |read: fn(&crate::procedures::CallStatistics) -> &AtomicU64| {
-            self.procedures.statistics().map(move |(procedure, statistics)| {
+        let each = |read: fn(&CallStatistics) -> &AtomicU64| {
+            self.program.statistics().map(move |(procedure, statistics)| {
                 ([("procedure", procedure.name.as_str())], read(statistics).load(Relaxed))
             })
         };
         counters(out, "procedure_calls", "Calls of each procedure", each(|s| &s.calls))?;
+        let refusals = "Calls that the procedure itself refused";
+        counters(out, "procedure_refusals", refusals, each(|s| &s.refusals))?;
         counters(out, "procedure_errors", "Calls that failed", each(|s| &s.errors))?;
         counters(out, "procedure_time_ns", "Time in each procedure", each(|s| &s.time_ns))
     }
@@ -247,7 +284,7 @@ impl Numbers {
         counters(out, "cache_evicted", "Records that went to make room", each(|c| c.evicted))?;
         counters(out, "cache_expired", "Records removed as expired", each(|c| c.expired))?;
         gauges(out, "cache_bytes", "Bytes that a cache has allocated", each(|c| c.bytes_used))?;
-        gauges(out, "cache_bytes_max", "Most bytes that a cache takes", each(|c| c.bytes_max))
+        gauges(out, "cache_bytes_max", "Maximum size of a cache", each(|c| c.bytes_max))
     }
 }
 

@@ -1,170 +1,177 @@
-//! What the server knows of its procedures beside their code: how long their calls take, and so
-//! where they may run.
-//!
-//! A procedure earns its place on the event loop. One that is new, or that took long of late, runs
-//! on a thread of the pool, where only its own client waits for it. One whose calls have been short
-//! runs on the worker itself, which saves two thread hops.
+//! Procedures where they run: a program together with the runtime that its ids belong to.
 
-use std::{
-    sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
-    time::{Duration, Instant},
+use std::sync::Arc;
+
+use tokaido_script::{
+    CallError, HttpRequest, HttpResponse, Mode, Procedure, ProcedureId, Runtime, RuntimeError,
+    Scope, Transaction, Value,
 };
 
-use tokaido_script::{Procedure, ProcedureId};
+use crate::{
+    faults,
+    program::Program,
+    service::Service,
+    watch::{Heartbeat, Role},
+};
 
-/// Short calls in a row after which a procedure runs on the workers.
-const SHORT_CALLS_NEEDED: u32 = 3;
-
-/// Each time a procedure loses its place it needs twice as many, up to this.
-const SHORT_CALLS_NEEDED_MAX: u32 = 1 << 12;
-
-/// After so many short calls in a row the past is forgotten: a call can look long only because the
-/// machine was busy.
-const SHORT_CALLS_FORGIVE: u32 = 1 << 16;
-
-/// The procedures of a server, by [`ProcedureId::index`].
-pub(crate) struct Procedures {
-    list: Vec<Procedure>,
-    statistics: Vec<CallStatistics>,
-    /// A call that took no longer may run on a worker, whose other connections wait meanwhile.
-    short_call_max: Duration,
+/// A call failed.
+#[derive(Debug)]
+pub(crate) struct CallFailure {
+    pub(crate) error: CallError,
+    /// Under which the log has it, if the procedure did not say no of its own will.
+    pub(crate) request_id: Option<String>,
 }
 
-impl Procedures {
-    pub(crate) fn new(list: Vec<Procedure>, short_call_max: Duration) -> Self {
-        let statistics = list.iter().map(|_| CallStatistics::default()).collect();
-        Self { list, statistics, short_call_max }
+/// What requests call procedures through. Names, routes and ids are all of the same program, whose
+/// runtime it is: what was found here is called here.
+pub struct Procedures<'p> {
+    program: &'p Program,
+    runtime: &'p mut dyn Runtime,
+    /// Of the thread, if it is watched.
+    heartbeat: Option<&'p Heartbeat>,
+}
+
+impl<'p> Procedures<'p> {
+    /// `runtime` must have the procedures of `program`, in that order.
+    pub fn new(program: &'p Program, runtime: &'p mut dyn Runtime) -> Self {
+        Self { program, runtime, heartbeat: None }
     }
 
-    pub(crate) fn list(&self) -> &[Procedure] {
-        &self.list
+    pub(crate) fn program(&self) -> &'p Program {
+        self.program
     }
 
-    pub(crate) fn get(&self, id: ProcedureId) -> Option<&Procedure> {
-        self.list.get(id.index())
+    /// The procedure of that name.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<ProcedureId> {
+        self.program.find(name)
     }
 
-    /// Whether a worker may run it itself.
-    pub(crate) fn runs_inline(&self, id: ProcedureId) -> bool {
-        self.statistics.get(id.index()).is_some_and(CallStatistics::is_short)
+    pub(crate) fn get(&self, id: ProcedureId) -> &'p Procedure {
+        self.program.get(id)
     }
 
-    /// Makes a call, and notes how long it took and whether it succeeded.
-    pub(crate) fn timed<T, E>(
-        &self,
+    /// Whether it may be called in the transaction: one that writes needs more than a snapshot.
+    pub(crate) fn fits(&self, id: ProcedureId, transaction: &Transaction<'_>) -> bool {
+        self.get(id).mode == Mode::Read || matches!(transaction, Transaction::Write(_))
+    }
+
+    /// Calls a procedure by name.
+    pub(crate) fn call(
+        &mut self,
         id: ProcedureId,
-        call: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, E> {
-        let started = Instant::now();
-        let result = call();
-        if let Some(statistics) = self.statistics.get(id.index()) {
-            let took = started.elapsed();
-            statistics.called(took, took <= self.short_call_max, result.is_ok());
-        }
-        result
+        scope: Scope<'_>,
+        arguments: &[Value],
+    ) -> Result<Value, CallFailure> {
+        let scope = self.narrowed(id, scope);
+        let _running = self.heartbeat.map(Heartbeat::begin_procedure);
+        let result = self.program.timed(id, || self.runtime.call(id, scope, arguments));
+        result.map_err(|error| self.failed(id, error))
     }
 
-    /// Procedures with what was counted of them.
-    pub(crate) fn statistics(&self) -> impl Iterator<Item = (&Procedure, &CallStatistics)> {
-        self.list.iter().zip(&self.statistics)
-    }
-}
-
-/// Calls of one procedure, from all threads. On a cache line of its own, since every worker that
-/// calls the procedure writes to it.
-#[repr(align(64))]
-pub(crate) struct CallStatistics {
-    pub(crate) calls: AtomicU64,
-    pub(crate) errors: AtomicU64,
-    pub(crate) time_ns: AtomicU64,
-    short_in_a_row: AtomicU32,
-    short_needed: AtomicU32,
-}
-
-impl Default for CallStatistics {
-    fn default() -> Self {
-        Self {
-            calls: AtomicU64::new(0),
-            errors: AtomicU64::new(0),
-            time_ns: AtomicU64::new(0),
-            short_in_a_row: AtomicU32::new(0),
-            short_needed: AtomicU32::new(SHORT_CALLS_NEEDED),
-        }
-    }
-}
-
-impl CallStatistics {
-    fn is_short(&self) -> bool {
-        self.short_in_a_row.load(Relaxed) >= self.short_needed.load(Relaxed)
+    /// Calls the handler of a route.
+    pub(crate) fn call_http(
+        &mut self,
+        id: ProcedureId,
+        scope: Scope<'_>,
+        request: &HttpRequest<'_>,
+    ) -> Result<HttpResponse, CallFailure> {
+        let scope = self.narrowed(id, scope);
+        let mut response = HttpResponse::default();
+        let _running = self.heartbeat.map(Heartbeat::begin_procedure);
+        let result =
+            self.program.timed(id, || self.runtime.call_http(id, scope, request, &mut response));
+        result.map(|()| response).map_err(|error| self.failed(id, error))
     }
 
-    /// Threads may overwrite each other's step of the two small counters; that only moves the
-    /// decision by a call or two.
-    fn called(&self, took: Duration, is_short: bool, succeeded: bool) {
-        self.calls.fetch_add(1, Relaxed);
-        self.time_ns.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
-        if !succeeded {
-            self.errors.fetch_add(1, Relaxed);
-        }
-        let in_a_row = self.short_in_a_row.load(Relaxed);
-        if !is_short {
-            if self.is_short() {
-                let needed = self.short_needed.load(Relaxed);
-                self.short_needed.store((needed * 2).min(SHORT_CALLS_NEEDED_MAX), Relaxed);
+    /// What callers are told of a call that failed. A refusal is the procedure's answer, and no
+    /// one's fault; all else whoever runs the server finds in the log.
+    pub(crate) fn failed(&self, id: ProcedureId, error: CallError) -> CallFailure {
+        let procedure = &self.get(id).name;
+        let request_id = match &error {
+            CallError::Refused { .. } => None,
+            CallError::Raised { message, traceback } => {
+                Some(faults::log(procedure, message, traceback))
             }
-            self.short_in_a_row.store(0, Relaxed);
-        } else if in_a_row < SHORT_CALLS_FORGIVE {
-            self.short_in_a_row.store(in_a_row + 1, Relaxed);
-        } else {
-            self.short_needed.store(SHORT_CALLS_NEEDED, Relaxed);
+            other => Some(faults::log(procedure, &other.to_string(), "")),
+        };
+        CallFailure { error, request_id }
+    }
+
+    /// A procedure that reads does no more than that, even in a transaction that may write.
+    fn narrowed<'t>(&self, id: ProcedureId, scope: Scope<'t>) -> Scope<'t> {
+        match scope.transaction {
+            Transaction::Write(tx) if self.get(id).mode == Mode::Read => {
+                Scope { transaction: Transaction::Read(tx), host: scope.host }
+            }
+            transaction => Scope { transaction, host: scope.host },
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The program as one thread has it, with the thread's own runtime.
+pub(crate) struct LocalProgram {
+    /// Where newer programs come from.
+    service: Option<Arc<Service>>,
+    program: Arc<Program>,
+    runtime: Box<dyn Runtime>,
+    /// The newest generation that was looked at. One that has no runtime here is not tried again.
+    seen: u64,
+    heartbeat: Arc<Heartbeat>,
+}
 
-    const TIME: Duration = Duration::from_millis(1);
-    const SHORT: bool = true;
-    const LONG: bool = false;
-
-    fn short_calls_until_inline(statistics: &CallStatistics) -> u32 {
-        (0..)
-            .find(|_| {
-                statistics.is_short() || {
-                    statistics.called(TIME, SHORT, true);
-                    false
-                }
-            })
-            .unwrap_or(0)
+impl LocalProgram {
+    /// The program that serves now, and from then on those that take its place.
+    pub(crate) fn new(service: &Arc<Service>, role: Role) -> Result<Self, RuntimeError> {
+        let program = service.shared.program.get();
+        let runtime = service.loader.runtime(&program)?;
+        let seen = program.generation();
+        let heartbeat = service.watch.this_thread(role);
+        Ok(Self { service: Some(service.clone()), program, runtime, seen, heartbeat })
     }
 
-    #[test]
-    fn a_place_on_the_worker_is_earned_lost_and_harder_to_earn_again() {
-        let statistics = CallStatistics::default();
-        assert_eq!(short_calls_until_inline(&statistics), SHORT_CALLS_NEEDED);
-        statistics.called(TIME, LONG, true);
-        assert!(!statistics.is_short());
-        assert_eq!(short_calls_until_inline(&statistics), 2 * SHORT_CALLS_NEEDED);
-        statistics.called(TIME, LONG, false);
-        statistics.called(TIME, LONG, false);
-        assert_eq!(short_calls_until_inline(&statistics), 4 * SHORT_CALLS_NEEDED);
-        assert_eq!(statistics.errors.load(Relaxed), 2);
+    /// A program of Lua files that stays.
+    #[cfg(test)]
+    pub(crate) fn of(
+        store: &Arc<dyn tokaido_store::Store>,
+        sources: tokaido_script::Sources,
+    ) -> Self {
+        let loader = crate::program::Loader::of_lua(store);
+        let (program, errors) = loader.load(sources).expect("a runtime");
+        assert!(errors.is_empty(), "{errors:?}");
+        let runtime = loader.runtime(&program).expect("a runtime");
+        let heartbeat = Arc::default();
+        Self { service: None, program: Arc::new(program), runtime, seen: 0, heartbeat }
     }
 
-    #[test]
-    fn a_long_past_is_forgiven() {
-        let statistics = CallStatistics::default();
-        for _ in 0..20 {
-            short_calls_until_inline(&statistics);
-            statistics.called(TIME, LONG, true);
+    /// Takes over a newer program. To be called between requests only, since what a request has
+    /// found in the old one means nothing in the new one.
+    pub(crate) fn update(&mut self) {
+        let Some(service) = &self.service else { return };
+        if service.shared.program.generation() == self.seen {
+            return;
         }
-        assert_eq!(short_calls_until_inline(&statistics), SHORT_CALLS_NEEDED_MAX);
-        for _ in 0..=SHORT_CALLS_FORGIVE {
-            statistics.called(TIME, SHORT, true);
+        let program = service.shared.program.get();
+        self.seen = program.generation();
+        match service.loader.runtime(&program) {
+            Ok(runtime) => (self.program, self.runtime) = (program, runtime),
+            Err(error) => {
+                let generation = program.generation();
+                tracing::error!(%error, generation, "a thread goes on with the old program");
+            }
         }
-        statistics.called(TIME, LONG, true);
-        assert_eq!(short_calls_until_inline(&statistics), 2 * SHORT_CALLS_NEEDED);
+    }
+
+    /// The mark of the thread that has it.
+    pub(crate) fn heartbeat(&self) -> &Heartbeat {
+        &self.heartbeat
+    }
+
+    pub(crate) fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    pub(crate) fn procedures(&mut self) -> Procedures<'_> {
+        let heartbeat = Some(&*self.heartbeat);
+        Procedures { program: &self.program, runtime: &mut *self.runtime, heartbeat }
     }
 }

@@ -2,15 +2,13 @@
 
 use std::{
     io,
-    net::{SocketAddr, TcpListener},
-    path::PathBuf,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use tokaido_script::{LoadError, Procedure, Sources, Vm, VmError};
+use tokaido_script::{Language, LoadError, Procedure, RuntimeError};
 use tokaido_store::{
-    DatabaseError, OpenError, ReadError, Store, WriteError,
+    DatabaseError, GroupWriter, OpenError, ReadError, Store, WriteError,
     composite::{CompositeStore, MountError},
     tree,
 };
@@ -18,15 +16,25 @@ use tokio::sync::{mpsc, watch};
 
 use crate::{
     Shared, SharedOptions,
-    acceptor::{self, Acceptor, Seat},
+    acceptor::{self, Acceptor, WorkerHandle},
     config::{Config, ConfigError},
-    http::Router,
+    http::Hosts,
+    listeners::{self, ListenError, Listener},
+    loading::Loading,
     metrics::Metrics,
-    pool::{self, PoolContext, PoolHandle},
+    pool::{self, PoolHandle},
+    procedure_watch::{ProcedureWatch, Watched},
+    procedures::LocalProgram,
+    program::{self, Loader},
+    read_context::ReadContext,
+    reload::{Lines, ReloadError, SourcesError, read_sources},
     service::Service,
+    signals::{Request, Signals},
     threads::Threads,
+    transport::SocketAddress,
+    watch::{Role, Supervisor, Watch, end_process_after},
     worker::{self, Worker},
-    writer::{self, GroupWriter, WriterContext, WriterHandle},
+    writer::{self, WriterContext, WriterHandle},
 };
 
 /// A server did not start.
@@ -46,30 +54,17 @@ pub enum StartError {
     #[error(transparent)]
     Database(#[from] DatabaseError),
     /// The procedure files cannot be read.
-    #[error("cannot read the procedures in {}: {source}; check the option procedures", directory.display())]
-    Procedures {
-        /// The directory.
-        directory: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// An address is taken.
-    #[error("{address} is in use by another program; stop that one, or choose another address")]
-    AddressInUse {
-        /// The address.
-        address: SocketAddr,
-    },
-    /// An address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// No Lua VM can be made.
     #[error(transparent)]
-    Vm(#[from] VmError),
+    Sources(#[from] SourcesError),
+    /// Some of the procedures cannot be loaded, and the option `strict` is set.
+    #[error("not all procedures can be loaded, and the option strict is set:{}", Lines(.0))]
+    Broken(Vec<LoadError>),
+    /// An address cannot be listened on.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// A language of procedures cannot start.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
     /// The store gives no snapshot.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -89,48 +84,80 @@ pub enum StartError {
 /// A running server. It stops when it is dropped; [`stop`](Self::stop) says so in the code.
 pub struct Server {
     service: Arc<Service>,
-    addresses: Vec<SocketAddr>,
+    addresses: Vec<SocketAddress>,
     load_errors: Vec<LoadError>,
     stop: watch::Sender<bool>,
     threads: Threads,
+    /// Ends after the threads have.
+    supervisor: Supervisor,
+    procedure_watch: ProcedureWatch,
 }
 
 impl Server {
     /// Starts a server. When this returns it listens.
     ///
     /// # Errors
-    /// See [`StartError`]; then nothing is left running. A procedure file with an error is none:
-    /// the others serve, and [`load_errors`](Self::load_errors) tells.
+    /// See [`StartError`]; then nothing is left running. A procedure file with an error is none,
+    /// unless the option `strict` is set: the others serve, and
+    /// [`load_errors`](Self::load_errors) tells.
     pub fn start(config: Config) -> Result<Self, StartError> {
+        Self::start_in(config, program::languages())
+    }
+
+    /// Starts a server whose procedures are in these languages.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_in(config: Config, languages: Vec<Arc<dyn Language>>) -> Result<Self, StartError> {
         config.validate()?;
-        let listeners = listen(&config)?;
-        let addresses: Vec<_> = listeners.iter().filter_map(|l| l.local_addr().ok()).collect();
-        let sources = Arc::new(read_sources(&config)?);
+        let listeners = listeners::open(&config)?;
+        let addresses: Vec<_> = listeners.iter().map(|l| l.address.clone()).collect();
         let store = tree::open(&config.directory, config.store_options())?;
         let store = CompositeStore::with(Box::new(store), config.mounts(), config.mount_options())?;
         let store: Arc<dyn Store> = Arc::new(store);
-        let loaded = Loaded::new(&store, &sources, &config)?;
+        let loader = Loader {
+            languages,
+            store: store.clone(),
+            limits: config.script_limits(),
+            short_call_max: Duration::from_micros(config.limits.script_short_us),
+        };
+        let watched = config.procedures.clone().filter(|_| config.watch);
+        let watched = watched.map(|directory| Watched::new(directory, loader.extensions()));
+        let sources = read_sources(&config, &loader.extensions())?;
+        let (program, load_errors) = loader.load(sources.clone().unwrap_or_default())?;
+        if config.strict && !load_errors.is_empty() {
+            return Err(StartError::Broken(load_errors));
+        }
         let options = SharedOptions {
             password: config.password.as_ref().map(|p| p.as_str().to_owned()),
-            port: addresses.first().map_or(0, SocketAddr::port),
-            procedures: loaded.procedures,
+            addresses: addresses.clone(),
+            program: Arc::new(program),
             limits: config.limits.clone(),
+            memcached: config.memcached.clone(),
+            workers: config.worker_count(),
         };
         let shared = Arc::new(Shared::new(store, options)?);
+        shared.program.set_loading(Loading::done(sources, load_errors.clone()));
         let metrics = Arc::new(Metrics::new(config.worker_count()));
-        let service = Arc::new(Service { config, shared, router: loaded.router, metrics });
+        let watch = Arc::new(Watch::new(&config.limits));
+        let reloading = Mutex::default();
+        let hosts = Hosts::new(&config);
+        let service =
+            Arc::new(Service { config, hosts, shared, loader, metrics, watch, reloading });
         let (stop, stopping) = watch::channel(false);
-        let load_errors = loaded.load_errors;
+        let (threads, supervisor) = (Threads::default(), Supervisor::default());
+        let procedure_watch = ProcedureWatch::default();
         let mut server =
-            Self { service, addresses, load_errors, stop, threads: Threads::default() };
-        server.spawn_all(&sources, listeners, &stopping)?;
+            Self { service, addresses, load_errors, stop, threads, supervisor, procedure_watch };
+        server.spawn_all(listeners, &stopping)?;
+        server.watch_procedures(watched)?;
         server.say_started();
         Ok(server)
     }
 
     /// The addresses that it listens on, with the ports that were taken for port 0.
     #[must_use]
-    pub fn addresses(&self) -> &[SocketAddr] {
+    pub fn addresses(&self) -> &[SocketAddress] {
         &self.addresses
     }
 
@@ -142,8 +169,8 @@ impl Server {
 
     /// The procedures that serve.
     #[must_use]
-    pub fn procedures(&self) -> &[Procedure] {
-        self.service.shared.procedures.list()
+    pub fn procedures(&self) -> Vec<Procedure> {
+        self.service.shared.program.get().procedures().to_vec()
     }
 
     /// The store. Its writer belongs to the server.
@@ -159,22 +186,33 @@ impl Server {
         tracing::info!("stopped");
     }
 
-    /// Waits for SIGTERM or SIGINT, and stops.
+    /// Reads the procedure files again, and swaps all procedures while calls run: a call runs as a
+    /// whole in the old program or in the new one.
     ///
     /// # Errors
-    /// If signals cannot be waited for.
-    pub fn run_until_signal(self) -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let signal = runtime.block_on(async {
-            use tokio::signal::unix::{SignalKind, signal};
-            let mut terminate = signal(SignalKind::terminate())?;
-            let mut interrupt = signal(SignalKind::interrupt())?;
-            Ok::<_, io::Error>(tokio::select! {
-                _ = terminate.recv() => "SIGTERM",
-                _ = interrupt.recv() => "SIGINT",
-            })
-        })?;
+    /// If a file is broken; then the old program serves on.
+    pub fn reload(&self) -> Result<(), ReloadError> {
+        self.service.reload().map(drop)
+    }
+
+    /// Waits for SIGTERM or SIGINT, and stops; if that takes longer than `limits.stop_ms` and
+    /// `limits.stop_exit_ms` together, the process ends with status 1. Reloads the procedures at each
+    /// SIGHUP.
+    ///
+    /// # Errors
+    /// If the thread that bounds the time cannot be started; then the server has been stopped.
+    pub fn run_until_signal(self, mut signals: Signals) -> io::Result<()> {
+        let signal = loop {
+            match signals.wait() {
+                Request::Stop(signal) => break signal,
+                // What goes wrong is in the log.
+                Request::Reload => drop(self.reload()),
+            }
+        };
         tracing::info!(signal, "stopping");
+        let limits = &self.service.config.limits;
+        let time = Duration::from_millis(limits.stop_ms + limits.stop_exit_ms);
+        let _in_time = end_process_after(time, self.service.watch.clone())?;
         self.stop();
         Ok(())
     }
@@ -183,8 +221,9 @@ impl Server {
         for error in &self.load_errors {
             tracing::warn!("{error}");
         }
+        let addresses: Vec<_> = self.addresses.iter().map(ToString::to_string).collect();
         tracing::info!(
-            addresses = ?self.addresses,
+            ?addresses,
             directory = %self.service.config.directory.display(),
             workers = self.service.config.worker_count(),
             procedures = self.procedures().len(),
@@ -195,19 +234,23 @@ impl Server {
     /// Starts the threads, each as soon as those that it hands work to are there.
     fn spawn_all(
         &mut self,
-        sources: &Arc<Sources>,
-        listeners: Vec<TcpListener>,
+        listeners: Vec<Listener>,
         stopping: &watch::Receiver<bool>,
     ) -> Result<(), StartError> {
-        let writer = self.spawn_writer(sources)?;
-        let pool = self.spawn_pool(sources)?;
+        let failed = |error: io::Error| StartError::Thread {
+            name: "tokaido-watch".to_owned(),
+            message: error.to_string(),
+        };
+        self.supervisor = Supervisor::start(self.service.watch.clone()).map_err(failed)?;
+        let writer = self.spawn_writers()?;
+        let pool = self.spawn_pool()?;
         let count = self.service.config.worker_count();
-        let seats = (0..count)
-            .map(|i| self.spawn_worker(i, sources, &writer, &pool, stopping))
+        let workers = (0..count)
+            .map(|i| self.spawn_worker(i, &writer, &pool, stopping))
             .collect::<Result<Vec<_>, _>>()?;
         let limits = &self.service.config.limits;
         let acceptor = Acceptor {
-            seats,
+            workers,
             connections_max: limits.connections_max,
             refusals_max: limits.refusals_max,
             keepalive: Duration::from_millis(limits.keepalive_ms),
@@ -223,31 +266,42 @@ impl Server {
         )
     }
 
-    fn spawn_writer(&mut self, sources: &Arc<Sources>) -> Result<WriterHandle, StartError> {
-        let (service, sources) = (self.service.clone(), sources.clone());
-        let (handle, queue) = WriterHandle::new(service.config.limits.writer_queue_max);
-        let running = service.clone();
-        let prepare = move || {
-            let writer = GroupWriter::new(service.shared.store().writer()?);
-            Ok(WriterContext { writer, vm: service.new_vm(&sources)? })
-        };
-        let run = move |context| {
-            writer::run(&queue, context, &running.metrics, &running.config.limits);
-        };
-        self.threads.spawn("tokaido-writer", prepare, run)?;
+    fn watch_procedures(&mut self, watched: Option<Watched>) -> Result<(), StartError> {
+        let Some(watched) = watched else { return Ok(()) };
+        let started = ProcedureWatch::start(watched, self.service.clone());
+        self.procedure_watch = started.map_err(|error| StartError::Thread {
+            name: "tokaido-reload".to_owned(),
+            message: error.to_string(),
+        })?;
+        Ok(())
+    }
+
+    /// As many writers as the engine takes at a time.
+    fn spawn_writers(&mut self) -> Result<WriterHandle, StartError> {
+        let (handle, queue) = WriterHandle::new(self.service.config.limits.writer_queue_max);
+        let shared = &self.service.shared;
+        for i in 0..shared.capabilities(shared.main()).writers_max {
+            let (service, running) = (self.service.clone(), self.service.clone());
+            let prepare = move || {
+                let writer = GroupWriter::new(service.shared.store().writer()?);
+                Ok(WriterContext { writer, program: LocalProgram::new(&service, Role::Prompt)? })
+            };
+            let queue = queue.clone();
+            let run = move |context| {
+                writer::run(&queue, context, &running.metrics, &running.config.limits, i == 0);
+            };
+            let number = if i == 0 { String::new() } else { format!("-{i}") };
+            self.threads.spawn(&format!("tokaido-writer{number}"), prepare, run)?;
+        }
         Ok(handle)
     }
 
-    fn spawn_pool(&mut self, sources: &Arc<Sources>) -> Result<PoolHandle, StartError> {
+    fn spawn_pool(&mut self) -> Result<PoolHandle, StartError> {
         let config = &self.service.config;
         let (handle, queue) = PoolHandle::new(config.limits.pool_queue_max);
         for i in 0..config.pool_thread_count() {
-            let (service, sources) = (self.service.clone(), sources.clone());
-            let prepare = move || {
-                let mut snapshot = service.shared.store().snapshot()?;
-                snapshot.release();
-                Ok(PoolContext { snapshot, vm: service.new_vm(&sources)? })
-            };
+            let service = self.service.clone();
+            let prepare = move || read_context(&service, Role::Patient);
             let queue = queue.clone();
             let run = move |context| pool::run(&queue, context);
             self.threads.spawn(&format!("tokaido-pool-{i}"), prepare, run)?;
@@ -258,31 +312,36 @@ impl Server {
     fn spawn_worker(
         &mut self,
         index: usize,
-        sources: &Arc<Sources>,
         writer: &WriterHandle,
         pool: &PoolHandle,
         stopping: &watch::Receiver<bool>,
-    ) -> Result<Seat, StartError> {
+    ) -> Result<WorkerHandle, StartError> {
         let (queue, incoming) = mpsc::unbounded_channel();
-        let (service, sources) = (self.service.clone(), sources.clone());
+        let service = self.service.clone();
         let (writer, pool, stopping) = (writer.clone(), pool.clone(), stopping.clone());
         let prepare = move || {
-            let mut snapshot = service.shared.store().snapshot()?;
-            snapshot.release();
-            let vm = service.new_vm(&sources)?;
+            let reading = read_context(&service, Role::Prompt)?;
             let counters = service.metrics.workers[index].clone();
-            Ok(Worker::new(service, writer, pool, counters, snapshot, vm))
+            Ok(Worker::new(service, writer, pool, counters, reading))
         };
         let run = move |worker| report(worker::run(worker, incoming, stopping));
         self.threads.spawn(&format!("tokaido-worker-{index}"), prepare, run)?;
-        Ok(Seat { queue, open: Arc::default() })
+        Ok(WorkerHandle { queue, open: Arc::default() })
     }
+}
+
+/// What one more thread reads with.
+fn read_context(service: &Arc<Service>, role: Role) -> Result<ReadContext, StartError> {
+    let mut snapshot = service.shared.store().snapshot()?;
+    snapshot.release();
+    Ok(ReadContext { snapshot, program: LocalProgram::new(service, role)? })
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         // An error means that no thread listens any more.
         let _ = self.stop.send(true);
+        self.procedure_watch = ProcedureWatch::default();
         self.threads.join_all();
     }
 }
@@ -290,48 +349,5 @@ impl Drop for Server {
 fn report(ended: io::Result<()>) {
     if let Err(error) = ended {
         tracing::error!(%error, "a thread of the server ended");
-    }
-}
-
-fn listen(config: &Config) -> Result<Vec<TcpListener>, StartError> {
-    let queue_max = config.limits.accept_queue_max;
-    let listen = |&address: &SocketAddr| {
-        acceptor::listen(address, queue_max).map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => StartError::AddressInUse { address },
-            _ => StartError::Listen { address, source },
-        })
-    };
-    config.listen.iter().map(listen).collect()
-}
-
-fn read_sources(config: &Config) -> Result<Sources, StartError> {
-    let Some(directory) = &config.procedures else { return Ok(Sources::default()) };
-    Sources::read(directory, config.source_limits())
-        .map_err(|source| StartError::Procedures { directory: directory.clone(), source })
-}
-
-/// What the procedure files hold, found with a VM that is not used for anything else.
-struct Loaded {
-    procedures: Vec<Procedure>,
-    router: Router,
-    load_errors: Vec<LoadError>,
-}
-
-impl Loaded {
-    fn new(store: &Arc<dyn Store>, sources: &Sources, config: &Config) -> Result<Self, StartError> {
-        let (vm, mut load_errors) = Vm::new(store, sources, config.script_limits())?;
-        let mut router = Router::default();
-        for procedure in vm.procedures() {
-            let id = vm.find(procedure.name.as_bytes());
-            let (Some(route), Some(id)) = (&procedure.route, id) else { continue };
-            if let Err(error) = router.add(route, id) {
-                load_errors.push(LoadError {
-                    path: procedure.path.clone(),
-                    line: Some(procedure.line),
-                    message: format!("{}: {error}", procedure.name),
-                });
-            }
-        }
-        Ok(Self { procedures: vm.procedures().to_vec(), router, load_errors })
     }
 }

@@ -1,23 +1,23 @@
-//! What all workers of one server share: the store, the password, the counters, and what the
+//! What all workers of one server share: the store, the password, and what the
 //! Redis sessions know of each other.
 
 use std::{
+    borrow::Cow,
     hash::{BuildHasher, RandomState},
-    hint::black_box,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    sync::Arc,
+    time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
-use tokaido_script::Procedure;
-use tokaido_store::{DatabaseError, DatabaseId, Store};
+use tokaido_store::{Capabilities, DatabaseError, DatabaseId, Store};
 
 use crate::{
     Limits,
-    procedures::Procedures,
+    access::Policy,
+    config::MemcachedConfig,
+    memcached,
+    program::{CurrentProgram, Program},
     redis::{Clients, Cursors},
+    transport::SocketAddress,
 };
 
 /// The version of Redis whose commands are understood; clients switch features on by it.
@@ -31,44 +31,34 @@ pub(crate) const TOKAIDO_VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct SharedOptions {
     /// What clients must give before anything else; `None`: nothing.
     pub password: Option<String>,
-    /// The port that clients connect to, which INFO and CONFIG GET tell.
-    pub port: u16,
+    /// Where the server listens, which INFO and CONFIG GET tell.
+    pub addresses: Vec<SocketAddress>,
     /// The procedures that serve.
-    pub procedures: Vec<Procedure>,
+    pub program: Arc<Program>,
     /// Sizes and times beyond which a session is told no.
     pub limits: Limits,
-}
-
-/// Numbers that only grow, except for those of what is open now.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Redis sessions that are open.
-    pub connections_open: AtomicU64,
-    /// Redis sessions that were ever opened.
-    pub connections_total: AtomicU64,
-    /// Redis commands, with those that failed.
-    pub commands: AtomicU64,
-    /// Redis commands that were answered with an error.
-    pub errors: AtomicU64,
-    /// Calls of procedures by Redis commands.
-    pub procedure_calls: AtomicU64,
+    /// What clients of the memcached protocol see.
+    pub memcached: MemcachedConfig,
+    /// The number of threads that serve connections.
+    pub workers: usize,
 }
 
 /// What all workers of one server share.
 pub struct Shared {
     store: Arc<dyn Store>,
-    /// The databases that have a number. Number 0 is the database `main`, number 7 is `7`.
-    numbered: Box<[OnceLock<DatabaseId>]>,
     main: DatabaseId,
+    main_name: Arc<str>,
+    /// Of every database that is not mounted: one engine runs all transactions of a store.
+    capabilities: Capabilities,
     options: SharedOptions,
+    policy: Policy,
     started_at: Instant,
     started_at_ms: u64,
     run_id: String,
-    /// For `/metrics` and INFO.
-    pub counters: Counters,
-    pub(crate) procedures: Arc<Procedures>,
+    pub(crate) program: CurrentProgram,
     pub(crate) clients: Arc<Clients>,
     pub(crate) cursors: Cursors,
+    pub(crate) memcached: memcached::State,
 }
 
 impl Shared {
@@ -78,22 +68,24 @@ impl Shared {
     /// If the store cannot have the database `main`.
     pub fn new(store: Arc<dyn Store>, mut options: SharedOptions) -> Result<Self, DatabaseError> {
         let started_at_ms = wall_clock_us() / 1000;
-        let procedures = std::mem::take(&mut options.procedures);
+        let policy = Policy::new(options.password.take());
         let limits = &options.limits;
-        let procedures = Procedures::new(procedures, Duration::from_micros(limits.script_short_us));
+        let program = CurrentProgram::new(options.program.clone());
         let cursors = Cursors::new(started_at_ms, limits.scan_cursors_max);
-        let numbered = (0..limits.numbered_databases_max).map(|_| OnceLock::new()).collect();
-        let main = store.database("main")?;
+        let main_name: Arc<str> = "main".into();
+        let main = store.database(&main_name)?;
         Ok(Self {
-            store,
-            numbered,
+            memcached: memcached::State::new(&options.memcached),
             main,
+            main_name,
+            capabilities: store.capabilities(main),
+            store,
             options,
+            policy,
             started_at: Instant::now(),
             started_at_ms,
             run_id: random_id(),
-            counters: Counters::default(),
-            procedures: Arc::new(procedures),
+            program,
             clients: Arc::default(),
             cursors,
         })
@@ -111,32 +103,33 @@ impl Shared {
         self.main
     }
 
-    /// The database of that number; `None` if there is no such number.
-    ///
-    /// # Errors
-    /// If the store has as many databases as it may.
-    pub fn numbered(&self, number: usize) -> Result<Option<DatabaseId>, DatabaseError> {
-        if number == 0 {
-            return Ok(Some(self.main));
-        }
-        let Some(known) = self.numbered.get(number) else { return Ok(None) };
-        if let Some(&id) = known.get() {
-            return Ok(Some(id));
-        }
-        let id = self.store.database(&number.to_string())?;
-        Ok(Some(*known.get_or_init(|| id)))
+    pub(crate) fn main_name(&self) -> Arc<str> {
+        Arc::clone(&self.main_name)
     }
 
-    /// Whether clients must authenticate.
+    /// The name of the database of that number: number 0 is the database `main`, number 7 is `7`.
+    /// `None` if there is no such number.
     #[must_use]
-    pub fn needs_password(&self) -> bool {
-        self.options.password.is_some()
+    pub fn numbered(&self, number: usize) -> Option<Cow<'_, str>> {
+        match number {
+            0 => Some(Cow::Borrowed(&self.main_name)),
+            _ if number >= self.limits().numbered_databases_max => None,
+            _ => Some(Cow::Owned(number.to_string())),
+        }
     }
 
-    /// Whether `given` is the password. Takes as long for a wrong one as for the right one.
+    /// What the engine behind a database can do.
     #[must_use]
-    pub fn is_password(&self, given: &[u8]) -> bool {
-        self.options.password.as_ref().is_some_and(|secret| equal(secret.as_bytes(), given))
+    pub fn capabilities(&self, database: DatabaseId) -> Capabilities {
+        match database.mount() {
+            None => self.capabilities,
+            Some(_) => self.store.capabilities(database),
+        }
+    }
+
+    /// How clients authenticate.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// Sizes and times beyond which a session is told no.
@@ -145,10 +138,15 @@ impl Shared {
         &self.options.limits
     }
 
-    /// The port that clients connect to.
+    /// Where the server listens.
     #[must_use]
-    pub fn port(&self) -> u16 {
-        self.options.port
+    pub fn addresses(&self) -> &[SocketAddress] {
+        &self.options.addresses
+    }
+
+    /// The number of threads that serve connections.
+    pub(crate) fn worker_count(&self) -> usize {
+        self.options.workers
     }
 
     /// Seconds since the server started.
@@ -170,31 +168,10 @@ impl Shared {
     }
 }
 
-impl Counters {
-    pub(crate) fn add(counter: &AtomicU64) {
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn take(counter: &AtomicU64) {
-        counter.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// Microseconds since the Unix epoch.
 pub(crate) fn wall_clock_us() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// Looks at every byte that was given, whatever the first ones are, so that the time tells nothing
-/// but the length of what was given. A difference in length is a difference.
-fn equal(secret: &[u8], given: &[u8]) -> bool {
-    let mut difference = secret.len() ^ given.len();
-    for (i, &byte) in given.iter().enumerate() {
-        let expected = secret.get(i).copied().unwrap_or(0);
-        difference |= usize::from(black_box(expected ^ byte));
-    }
-    black_box(difference) == 0
 }
 
 /// The standard library seeds its hashers from the system's randomness.
@@ -208,15 +185,6 @@ fn random_id() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn passwords_are_equal_or_not() {
-        assert!(equal(b"", b""));
-        assert!(equal(b"hakone", b"hakone"));
-        for other in ["", "h", "hakone ", "Hakone", "hakonf", "hakonehakone"] {
-            assert!(!equal(b"hakone", other.as_bytes()), "{other}");
-        }
-    }
 
     #[test]
     fn run_ids_differ() {

@@ -3,8 +3,6 @@
 use std::{
     cell::RefCell,
     io,
-    net::SocketAddr,
-    panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
     sync::{
         Arc,
@@ -13,21 +11,22 @@ use std::{
     time::Duration,
 };
 
-use tokaido_script::{ProcedureId, Vm};
-use tokaido_store::{ReadError, Snapshot};
 use tokio::{
-    net::TcpStream,
     sync::{mpsc, watch},
     task::LocalSet,
 };
 
 use crate::{
-    connection,
-    conversation::Buffers,
-    link::Links,
+    admission,
+    buffers::Buffers,
+    connection::Connections,
+    detect::ProtocolName,
     metrics::{self, WorkerCounters},
     pool::PoolHandle,
+    program::Program,
+    read_context::ReadContext,
     service::Service,
+    transport::{Socket, SocketAddress},
     writer::WriterHandle,
 };
 
@@ -36,18 +35,20 @@ const STOP_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A connection on its way from the acceptor to a worker.
 pub(crate) struct Accepted {
-    pub(crate) stream: std::net::TcpStream,
-    pub(crate) peer: SocketAddr,
+    pub(crate) socket: Socket,
+    pub(crate) peer: SocketAddress,
+    /// The protocols that its listener allows, the preferred one first.
+    pub(crate) protocols: Arc<[ProtocolName]>,
     /// Whether there was room for it. If not, it is told so in its own protocol.
     pub(crate) admitted: bool,
     /// Counts it as open, here and for the limit of connections, until it is dropped.
-    pub(crate) places: Places,
+    pub(crate) permits: Permits,
 }
 
-/// Places of one connection in the counts that the acceptor goes by.
-pub(crate) struct Places(Vec<Arc<AtomicUsize>>);
+/// Permits of one connection in the counts that the acceptor goes by.
+pub(crate) struct Permits(Vec<Arc<AtomicUsize>>);
 
-impl Places {
+impl Permits {
     pub(crate) fn take(counts: &[&Arc<AtomicUsize>]) -> Self {
         for count in counts {
             count.fetch_add(1, Relaxed);
@@ -56,7 +57,7 @@ impl Places {
     }
 }
 
-impl Drop for Places {
+impl Drop for Permits {
     fn drop(&mut self) {
         for count in &self.0 {
             count.fetch_sub(1, Relaxed);
@@ -71,12 +72,7 @@ pub(crate) struct Worker {
     pub(crate) pool: PoolHandle,
     pub(crate) counters: Arc<WorkerCounters>,
     pub(crate) buffers: RefCell<Buffers>,
-    engine: RefCell<Engine>,
-}
-
-struct Engine {
-    snapshot: Box<dyn Snapshot>,
-    vm: Vm,
+    pub(crate) reading: RefCell<ReadContext>,
 }
 
 impl Worker {
@@ -85,39 +81,19 @@ impl Worker {
         writer: WriterHandle,
         pool: PoolHandle,
         counters: Arc<WorkerCounters>,
-        snapshot: Box<dyn Snapshot>,
-        vm: Vm,
+        reading: ReadContext,
     ) -> Self {
-        let engine = RefCell::new(Engine { snapshot, vm });
+        let reading = RefCell::new(reading);
         let limits = &service.config.limits;
         let buffers = RefCell::new(Buffers::new(limits.buffer_bytes, limits.buffers_kept_max));
-        Self { service, writer, pool, counters, buffers, engine }
+        Self { service, writer, pool, counters, buffers, reading }
     }
 
-    /// The procedure of that name.
-    pub(crate) fn find_procedure(&self, name: &[u8]) -> Option<ProcedureId> {
-        self.engine.borrow().vm.find(name)
-    }
-
-    /// Runs `work` on what is committed now. The snapshot is let go of afterwards, since the pages
-    /// that it holds cannot be used again; taking it anew costs no more than renewing it would.
-    ///
-    /// # Errors
-    /// If no snapshot can be had, or if `work` panics.
-    pub(crate) fn read<T>(
-        &self,
-        work: impl FnOnce(&mut dyn Snapshot, &mut Vm) -> T,
-    ) -> Result<T, ReadError> {
-        let engine = &mut *self.engine.borrow_mut();
-        engine.snapshot.renew()?;
-        let work = || work(&mut *engine.snapshot, &mut engine.vm);
-        let result = catch_unwind(AssertUnwindSafe(work));
-        engine.snapshot.release();
-        result.map_err(|_| {
-            tracing::error!("a panic in a read; its client gets an error");
-            let message = "an error in the server itself, see its log".to_owned();
-            ReadError::Engine { message }
-        })
+    /// The program that requests are matched with here. Where they run it may be a newer one.
+    pub(crate) fn program(&self) -> Arc<Program> {
+        let mut reading = self.reading.borrow_mut();
+        reading.program.update();
+        reading.program.program().clone()
     }
 }
 
@@ -130,16 +106,16 @@ pub(crate) fn run(
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = LocalSet::new();
-    let links = Rc::new(Links::new(&worker.service.config.limits));
+    let connections = Rc::new(Connections::new(&worker.service.config.limits));
     let worker = Rc::new(worker);
     let service = worker.service.clone();
-    let sweeping = links.clone();
+    let sweeping = connections.clone();
     tasks.spawn_local(async move { sweeping.sweep(&service.config.limits).await });
     tasks.block_on(&runtime, async {
         loop {
             tokio::select! {
                 accepted = incoming.recv() => match accepted {
-                    Some(accepted) => take(&worker, &links, accepted),
+                    Some(accepted) => take(&worker, &connections, accepted),
                     None => break,
                 },
                 // An error means that the server is gone, which is a stop, too.
@@ -147,18 +123,18 @@ pub(crate) fn run(
             }
         }
         while let Ok(accepted) = incoming.try_recv() {
-            take(&worker, &links, accepted);
+            take(&worker, &connections, accepted);
         }
-        links.stop();
+        connections.stop();
         let limit = Duration::from_millis(worker.service.config.limits.stop_ms);
         let gone = async {
-            while !links.is_empty() {
+            while !connections.is_empty() {
                 tokio::time::sleep(STOP_POLL_INTERVAL).await;
             }
         };
         if tokio::time::timeout(limit, gone).await.is_err() {
             tracing::warn!(
-                connections = links.len(),
+                connections = connections.len(),
                 "stopped before all clients took their replies"
             );
         }
@@ -167,24 +143,23 @@ pub(crate) fn run(
 }
 
 /// Starts to serve a connection.
-fn take(worker: &Rc<Worker>, links: &Rc<Links>, accepted: Accepted) {
-    let Accepted { stream, peer, admitted, places } = accepted;
-    let stream = match TcpStream::from_std(stream) {
-        Ok(stream) => stream,
+fn take(worker: &Rc<Worker>, connections: &Rc<Connections>, accepted: Accepted) {
+    let Accepted { socket, peer, protocols, admitted, permits } = accepted;
+    let (guard, input) = match connections.open(socket, peer) {
+        Ok(opened) => opened,
         Err(error) => {
-            tracing::warn!(%peer, %error, "cannot serve a connection");
+            tracing::warn!(%error, "cannot serve a connection");
             return;
         }
     };
-    let (guard, input) = links.open(stream, peer);
     let worker = worker.clone();
     tokio::task::spawn_local(async move {
-        let _open = (places, OpenCount::new(&worker.counters));
+        let _open = (permits, OpenCount::new(&worker.counters));
         if admitted {
-            connection::serve(&worker, guard.link(), input).await;
+            admission::serve(&worker, guard.connection(), input, &protocols).await;
         } else {
             let time = Duration::from_millis(worker.service.config.limits.refusal_ms);
-            connection::refuse(guard.link(), input, time).await;
+            admission::refuse(guard.connection(), input, &protocols, time).await;
         }
         drop(guard);
     });

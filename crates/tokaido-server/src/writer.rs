@@ -1,5 +1,6 @@
-//! The one thread that commits. It knows nothing of protocols: it runs [`Job`]s, makes all that
-//! waited in its queue durable with one flush, and only then lets them answer.
+//! The threads that commit: one for the durable engine, more for one that takes several writers at a
+//! time. They know nothing of protocols: each takes [`Job`]s from the queue that they share, makes
+//! what waited there durable with one flush, and only then lets the jobs answer.
 //!
 //! Invariant: [`Job::finish`] is called exactly once for every job that was taken, after the flush
 //! that covers it, and with the outcome of that flush.
@@ -7,18 +8,17 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError, TryLockError,
         atomic::Ordering::Relaxed,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     time::{Duration, Instant},
 };
 
-use tokaido_script::Vm;
-use tokaido_store::{CommitError, CommitNumber, WriteError, WriteTransaction, Writer};
+use tokaido_store::{CommitError, Group, GroupWriter, Writer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::{Limits, metrics::Metrics};
+use crate::{Limits, metrics::Metrics, placement::RunError, procedures::LocalProgram};
 
 /// Work for the writer.
 pub(crate) trait Job: Send {
@@ -33,11 +33,17 @@ pub(crate) trait Job: Send {
 pub(crate) struct WriterContext {
     /// The store's writer.
     pub(crate) writer: GroupWriter,
-    /// The writer's own VM.
-    pub(crate) vm: Vm,
+    /// The procedures.
+    pub(crate) program: LocalProgram,
 }
 
-/// The way to the writer. The thread ends when the last handle is gone and the queue is empty.
+impl AsMut<GroupWriter> for WriterContext {
+    fn as_mut(&mut self) -> &mut GroupWriter {
+        &mut self.writer
+    }
+}
+
+/// The way to the writers. They end when the last handle is gone and the queue is empty.
 #[derive(Clone)]
 pub(crate) struct WriterHandle {
     queue: Sender<Ticket>,
@@ -56,7 +62,7 @@ impl WriterHandle {
     pub(crate) fn new(jobs_max: usize) -> (Self, JobQueue) {
         let (queue, receiver) = channel();
         let room = Arc::new(Semaphore::new(jobs_max));
-        (Self { queue, room }, JobQueue(receiver))
+        (Self { queue, room }, JobQueue(Arc::new(Mutex::new(receiver))))
     }
 
     /// Puts a job into the queue, once there is room. A job that comes when the writer is gone is
@@ -78,32 +84,21 @@ impl WriterHandle {
     pub(crate) async fn call<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut WriterContext) -> T + Send + 'static,
-    ) -> Result<T, WriterError> {
+    ) -> Result<T, RunError> {
         let (answer, answered) = oneshot::channel();
-        self.submit(Box::new(Call { work: Some(work), result: None, answer })).await;
-        answered.await.map_err(|_| WriterError::Lost)?
+        self.submit(Box::new(ClosureJob { work: Some(work), result: None, answer })).await;
+        answered.await.map_err(|_| RunError::Lost)?
     }
 }
 
-/// What became of a [`WriterHandle::call`] that gave nothing.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum WriterError {
-    /// Its group was not committed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The writer is gone.
-    #[error("an error in the server itself, see its log")]
-    Lost,
-}
-
 /// A closure as a job.
-struct Call<W, T> {
+struct ClosureJob<W, T> {
     work: Option<W>,
     result: Option<T>,
-    answer: oneshot::Sender<Result<T, WriterError>>,
+    answer: oneshot::Sender<Result<T, RunError>>,
 }
 
-impl<W: FnOnce(&mut WriterContext) -> T + Send, T: Send> Job for Call<W, T> {
+impl<W: FnOnce(&mut WriterContext) -> T + Send, T: Send> Job for ClosureJob<W, T> {
     fn run(&mut self, context: &mut WriterContext) {
         self.result = self.work.take().map(|work| work(context));
     }
@@ -112,27 +107,52 @@ impl<W: FnOnce(&mut WriterContext) -> T + Send, T: Send> Job for Call<W, T> {
         let result = match (outcome, self.result) {
             (Ok(()), Some(result)) => Ok(result),
             (Err(error), _) => Err(error.into()),
-            (Ok(()), None) => Err(WriterError::Lost),
+            (Ok(()), None) => Err(RunError::Lost),
         };
         // The client may be gone; then nobody waits for the answer.
         let _ = self.answer.send(result);
     }
 }
 
-/// The writer's end of the queue.
-pub(crate) struct JobQueue(Receiver<Ticket>);
+/// The end of the queue that all writers share.
+#[derive(Clone)]
+pub(crate) struct JobQueue(Arc<Mutex<Receiver<Ticket>>>);
 
-/// Serves the queue until every handle is gone.
-pub(crate) fn run(queue: &JobQueue, context: WriterContext, metrics: &Metrics, limits: &Limits) {
+impl JobQueue {
+    /// Waits for a job. Another writer may wait before this one does.
+    fn wait(&self, timeout: Duration) -> Result<Ticket, RecvTimeoutError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(timeout)
+    }
+
+    /// Takes one more job if one is there. If another writer waits for jobs, there is none.
+    fn take(&self) -> Option<Ticket> {
+        let queue = match self.0.try_lock() {
+            Ok(queue) => queue,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        queue.try_recv().ok()
+    }
+}
+
+/// Serves the queue until every handle is gone. Among the writers of a store, one
+/// `removes_expired` records.
+pub(crate) fn run(
+    queue: &JobQueue,
+    context: WriterContext,
+    metrics: &Metrics,
+    limits: &Limits,
+    removes_expired: bool,
+) {
     let _watch = Watch(metrics);
     let mut writer = WriterLoop {
         queue,
         context,
         metrics,
-        jobs: Vec::new(),
+        group: Group::default(),
         group_jobs_max: limits.group_jobs_max,
         group_time: Duration::from_millis(limits.group_ms),
-        expiry: Expiry::new(limits),
+        expiry: Expiry::new(limits, removes_expired),
     };
     writer.run();
 }
@@ -153,28 +173,25 @@ struct WriterLoop<'w> {
     context: WriterContext,
     metrics: &'w Metrics,
     /// The jobs of the group under way. Kept to reuse its memory.
-    jobs: Vec<Ran>,
-    /// Most jobs that one flush covers. Each of them waits for the slowest.
+    group: Group<Box<dyn Job>>,
+    /// Maximum number of jobs that one flush covers. Each of them waits for the slowest.
     group_jobs_max: usize,
     /// A group takes no further job once its jobs have run this long.
     group_time: Duration,
     expiry: Expiry,
 }
 
-struct Ran {
-    job: Box<dyn Job>,
-    panicked: bool,
-}
-
 impl WriterLoop<'_> {
     fn run(&mut self) {
         loop {
-            match self.queue.0.recv_timeout(self.expiry.wait()) {
+            match self.queue.wait(self.expiry.wait()) {
                 Ok(first) => self.group(first),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            self.context.program.heartbeat().begin_job();
             self.expiry.remove_if_due(&mut self.context.writer);
+            self.context.program.heartbeat().idle();
         }
     }
 
@@ -183,59 +200,44 @@ impl WriterLoop<'_> {
         let started = Instant::now();
         let mut next = Some(first.job);
         while let Some(job) = next {
-            self.run_job(job);
-            let full = self.jobs.len() >= self.group_jobs_max
+            self.context.program.heartbeat().begin_job();
+            self.context.program.update();
+            self.group.run(job, &mut self.context, |job, context| job.run(context));
+            let is_full = self.group.len() >= self.group_jobs_max
                 || started.elapsed() >= self.group_time
-                || self.context.writer.lost.is_some();
-            next = if full { None } else { self.queue.0.try_recv().ok().map(|t| t.job) };
+                || self.context.writer.is_lost();
+            next = if is_full { None } else { self.queue.take().map(|t| t.job) };
         }
-        let outcome = self.context.writer.end_group();
+        let (jobs, outcome) = (self.group.len(), self.context.writer.end_group());
         if let Err(error) = &outcome {
-            tracing::error!(jobs = self.jobs.len(), %error, "a group of writes failed");
+            tracing::error!(jobs, %error, "a group of writes failed");
             if matches!(error, CommitError::Undetermined { .. }) {
                 self.metrics.store_refuses_writes.store(true, Relaxed);
             }
         }
-        self.metrics.group_done(self.jobs.len(), started.elapsed(), outcome.is_ok());
-        for ran in self.jobs.drain(..) {
-            let outcome = if ran.panicked { Err(panic_error()) } else { outcome.clone() };
-            if catch_unwind(AssertUnwindSafe(|| ran.job.finish(outcome))).is_err() {
-                tracing::error!("a panic while answering a write; its client gets no answer");
-            }
-        }
-    }
-
-    fn run_job(&mut self, mut job: Box<dyn Job>) {
-        let context = &mut self.context;
-        let panicked = catch_unwind(AssertUnwindSafe(|| job.run(context))).is_err();
-        if panicked {
-            tracing::error!("a panic in a write; its transaction is rolled back");
-        }
-        // Does nothing unless the job left a transaction open; a failure is kept for the group.
-        let _ = self.context.writer.rollback();
-        self.jobs.push(Ran { job, panicked });
+        self.metrics.group_done(jobs, started.elapsed(), outcome.is_ok());
+        self.group.answer(&outcome, |job, outcome| job.finish(outcome));
     }
 }
 
-fn panic_error() -> CommitError {
-    CommitError::Failed { message: "an error in the server itself, see its log".to_owned() }
-}
-
-/// When to look for expired records. They are invisible in any case; this frees space.
+/// When to look for expired records, and for the elements of collections that have gone. They are
+/// invisible in any case; this frees space.
 struct Expiry {
     due: Instant,
     interval: Duration,
-    /// Most records that one transaction removes, so that writes wait only shortly behind it.
+    /// Another writer does it if not.
+    is_mine: bool,
+    /// Maximum number of records that one transaction removes, so that writes wait only shortly behind it.
     removals_max: usize,
     /// The last look failed; said once, not every half second.
     failing: bool,
 }
 
 impl Expiry {
-    fn new(limits: &Limits) -> Self {
+    fn new(limits: &Limits, is_mine: bool) -> Self {
         let interval = Duration::from_millis(limits.expiry_interval_ms);
         let removals_max = limits.expiry_batch_max;
-        Self { due: Instant::now() + interval, interval, removals_max, failing: false }
+        Self { due: Instant::now() + interval, interval, is_mine, removals_max, failing: false }
     }
 
     fn wait(&self) -> Duration {
@@ -248,8 +250,12 @@ impl Expiry {
         if Instant::now() < self.due {
             return;
         }
+        self.due = Instant::now() + self.interval;
+        if !self.is_mine {
+            return;
+        }
         let removed = catch_unwind(AssertUnwindSafe(|| {
-            let removed = writer.remove_expired(self.removals_max).map_err(|e| e.to_string())?;
+            let removed = writer.reclaim(self.removals_max).map_err(|e| e.to_string())?;
             writer.end_group().map_err(|e| e.to_string())?;
             Ok(removed)
         }))
@@ -259,84 +265,9 @@ impl Expiry {
             _ => {}
         }
         self.failing = removed.is_err();
-        let more = removed.is_ok_and(|n| n >= self.removals_max);
-        self.due = Instant::now() + if more { Duration::ZERO } else { self.interval };
-    }
-}
-
-/// The store's writer as jobs see it: `flush` is left to the end of the group, and a failure that
-/// took the whole group with it is remembered, so that no job of the group is told otherwise.
-pub(crate) struct GroupWriter {
-    inner: Box<dyn Writer>,
-    /// Something was committed since the last flush.
-    dirty: bool,
-    /// Why every transaction of this group is lost.
-    lost: Option<CommitError>,
-}
-
-impl GroupWriter {
-    pub(crate) fn new(inner: Box<dyn Writer>) -> Self {
-        Self { inner, dirty: false, lost: None }
-    }
-
-    /// Flushes, and starts a new group.
-    fn end_group(&mut self) -> Result<(), CommitError> {
-        let dirty = std::mem::take(&mut self.dirty);
-        match self.lost.take() {
-            Some(error) => Err(error),
-            None if dirty => self.inner.flush(),
-            None => Ok(()),
+        if removed.is_ok_and(|n| n >= self.removals_max) {
+            self.due = Instant::now();
         }
-    }
-}
-
-impl Writer for GroupWriter {
-    fn begin(&mut self) -> Result<&mut dyn WriteTransaction, WriteError> {
-        match &self.lost {
-            Some(error) => Err(WriteError::Engine { message: error.to_string() }),
-            None => self.inner.begin(),
-        }
-    }
-
-    fn transaction(&mut self) -> &mut dyn WriteTransaction {
-        self.inner.transaction()
-    }
-
-    fn commit(&mut self) -> Result<CommitNumber, CommitError> {
-        let result = self.inner.commit();
-        match &result {
-            Ok(_) => self.dirty = true,
-            Err(CommitError::Conflict) => {}
-            Err(error) => self.lost = Some(error.clone()),
-        }
-        result
-    }
-
-    fn rollback(&mut self) -> Result<(), CommitError> {
-        let result = self.inner.rollback();
-        if let Err(error) = &result {
-            self.lost = Some(error.clone());
-        }
-        result
-    }
-
-    /// Does nothing: the group is flushed as a whole, and no job is answered before.
-    fn flush(&mut self) -> Result<(), CommitError> {
-        Ok(())
-    }
-
-    fn remove_expired(&mut self, limit: usize) -> Result<usize, WriteError> {
-        let result = self.inner.remove_expired(limit);
-        match &result {
-            // Entries of the expiry index may have gone without a record.
-            Ok(_) => self.dirty = true,
-            // It may have been the commit that failed, and taken the group with it.
-            Err(error) if self.dirty => {
-                self.lost = Some(CommitError::Failed { message: error.to_string() });
-            }
-            Err(_) => {}
-        }
-        result
     }
 }
 

@@ -3,6 +3,7 @@
 mod common;
 
 use common::TestServer;
+use tokaido_server::Config;
 
 #[test]
 fn a_record_is_put_read_and_deleted() {
@@ -93,8 +94,12 @@ fn a_listing_has_pages() {
     {"key":"b/3"}
     {"key":"b/2"}
     "#);
-    insta::assert_snapshot!(list("values=false&from=b&to=b/3"), @r#"
+    insta::assert_snapshot!(list("values=false&from=b&before=b/3"), @r#"
     {"key":"b/1"}
+    {"key":"b/2"}
+    "#);
+    insta::assert_snapshot!(list("values=false&from=b/2&to=b/3&reverse=true"), @r#"
+    {"key":"b/3"}
     {"key":"b/2"}
     "#);
     assert_eq!(server.http("GET /v1/db/nothing", "", "").status, 404);
@@ -106,7 +111,7 @@ fn the_databases_are_listed_with_what_they_hold() {
     let server = TestServer::start();
     server.http("PUT /v1/db/stations/53", "", "Otsu");
     let listing = server.http("GET /v1/db", "", "");
-    insta::assert_snapshot!(listing.text(), @r#"{"databases":[{"engine":"tree","key_bytes":0,"name":"main","records":0,"value_bytes":0},{"engine":"tree","key_bytes":2,"name":"stations","records":1,"value_bytes":4}]}"#);
+    insta::assert_snapshot!(listing.text(), @r#"{"databases":[{"engine":"tree","key_bytes":0,"name":"main","records":0,"value_bytes":0},{"engine":"cache","key_bytes":0,"name":"memcached","records":0,"value_bytes":0},{"engine":"tree","key_bytes":2,"name":"stations","records":1,"value_bytes":4}]}"#);
 }
 
 #[test]
@@ -115,10 +120,11 @@ fn a_pipeline_of_requests_keeps_its_order() {
     let mut client = server.connect();
     let mut requests = Vec::new();
     for i in 0..100 {
-        let put =
-            format!("PUT /v1/db/main/k HTTP/1.1\r\nhost: t\r\ncontent-length: 3\r\n\r\n{i:03}");
+        let put = format!(
+            "PUT /v1/db/main/k HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\n{i:03}"
+        );
         requests.extend_from_slice(put.as_bytes());
-        requests.extend_from_slice(b"GET /v1/db/main/k HTTP/1.1\r\nhost: t\r\n\r\n");
+        requests.extend_from_slice(b"GET /v1/db/main/k HTTP/1.1\r\nhost: localhost\r\n\r\n");
     }
     client.send(&requests);
     for i in 0..100 {
@@ -132,10 +138,46 @@ fn a_head_has_no_body() {
     let server = TestServer::start();
     server.http("PUT /v1/db/main/k", "", "value");
     let mut client = server.connect();
-    client.send("HEAD /v1/db/main/k HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
+    client.send("HEAD /v1/db/main/k HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     let head = client.text_to_end();
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n"), "{head}");
     assert!(head.contains("content-length: 5\r\n"), "{head}");
+}
+
+#[test]
+fn options_tells_the_methods() {
+    let server = TestServer::start_with_lua(PAGE, |_| {});
+    for (path, methods) in [
+        ("*", "DELETE, GET, HEAD, OPTIONS, POST, PUT"),
+        ("/v1/db/main/k", "DELETE, GET, HEAD, OPTIONS, PUT"),
+        ("/v1/db/main", "DELETE, GET, HEAD, OPTIONS"),
+        ("/v1/call/t.one", "OPTIONS, POST"),
+        ("/healthz", "GET, HEAD, OPTIONS"),
+        ("/page", "GET, HEAD, OPTIONS"),
+    ] {
+        let told = server.http(&format!("OPTIONS {path}"), "", "");
+        assert_eq!((told.status, told.header("allow")), (204, Some(methods)), "{path}");
+    }
+}
+
+#[test]
+fn tags_come_in_lists() {
+    let server = TestServer::start();
+    let put = server.http("PUT /v1/db/main/k", "", "1");
+    let tag = put.header("etag").expect("a tag").to_owned();
+    let lists =
+        [format!("if-match: \"x\", {tag}\r\n"), format!("if-match: \"x\"\r\nif-match: {tag}\r\n")];
+    for list in lists {
+        let written = server.http("PUT /v1/db/main/other", &list, "1");
+        assert_eq!(written.status, 412, "{list}");
+        assert_eq!(server.http("GET /v1/db/main/k", &list, "").status, 200, "{list}");
+        let list = list.replace("if-match", "if-none-match");
+        assert_eq!(server.http("GET /v1/db/main/k", &list, "").status, 304, "{list}");
+    }
+    let weak = format!("if-none-match: W/{tag}\r\n");
+    assert_eq!(server.http("GET /v1/db/main/k", &weak, "").status, 304);
+    let weak = format!("if-match: W/{tag}\r\n");
+    assert_eq!(server.http("DELETE /v1/db/main/k", &weak, "").status, 412);
 }
 
 #[test]
@@ -148,7 +190,7 @@ fn what_is_not_there_or_not_allowed_is_said() {
     }
     let response = server.http("POST /v1/db/main/k", "", "v");
     assert_eq!(response.status, 405);
-    assert_eq!(response.header("allow"), Some("DELETE, GET, HEAD, PUT"));
+    assert_eq!(response.header("allow"), Some("DELETE, GET, HEAD, OPTIONS, PUT"));
     assert_eq!(server.http("GET /v1/call/x", "", "").status, 405);
     assert_eq!(server.http("POST /v1/call/x", "", "[]").status, 404);
     assert_eq!(server.http("POST /v1/call/x", "", "{").status, 400);
@@ -163,10 +205,11 @@ fn a_body_over_the_limit_is_refused_before_it_has_come() {
     let server = TestServer::start_with(|config| config.limits.http_body_bytes_max = 10);
     assert_eq!(server.http("PUT /v1/db/main/k", "", "0123456789").status, 201);
     let mut client = server.connect();
-    client.send("PUT /v1/db/main/k HTTP/1.1\r\nhost: t\r\ncontent-length: 11\r\n\r\n");
+    client.send("PUT /v1/db/main/k HTTP/1.1\r\nhost: localhost\r\ncontent-length: 11\r\n\r\n");
     assert_eq!(client.response().status, 413);
     let mut client = server.connect();
-    let head = "PUT /v1/db/main/k HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n";
+    let head =
+        "PUT /v1/db/main/k HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
     client.send(format!("{head}b\r\n01234567890\r\n"));
     assert_eq!(client.response().status, 413);
 }
@@ -200,24 +243,47 @@ fn a_slow_drip_is_ended() {
     head.send("GET / HTTP/1.1\r\nhost:");
     assert!(head.text_to_end().starts_with("HTTP/1.1 408 "));
     let mut body = server.connect();
-    body.send("PUT /v1/db/main/k HTTP/1.1\r\nhost: t\r\ncontent-length: 10\r\n\r\n01234");
-    assert!(body.text_to_end().starts_with("HTTP/1.1 4"));
+    body.send("PUT /v1/db/main/k HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n01234");
+    let answer = body.text_to_end();
+    assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("within 50 ms"), "{answer}");
+    assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
     assert_eq!(server.http("GET /v1/db/main/k", "", "").status, 404);
 }
 
+const PAGE: &str = "local tokaido = require 'tokaido'\n\
+    return { page = tokaido.http('GET /page', function() return 'a page' end),\n\
+    one = tokaido.read(function() return 1 end) }\n";
+
 #[test]
 fn the_password_opens_all_but_health_is_open() {
-    let server = TestServer::start_with(|config| config.password = Some("sesame".into()));
-    assert_eq!(server.http("GET /healthz", "", "").status, 200);
-    for path in ["/metrics", "/v1/db", "/nothing"] {
-        let refused = server.http(&format!("GET {path}"), "", "");
-        assert_eq!(refused.status, 401, "{path}");
+    let password = |config: &mut Config| config.password = Some("sesame".into());
+    let server = TestServer::start_with_lua(PAGE, password);
+    let bearer = "authorization: Bearer sesame\r\n";
+    // Every endpoint in turn, and such as are none: who is not let in does not learn which.
+    for (request, body, status) in [
+        ("PUT /v1/db/main/k", "v", 201),
+        ("GET /v1/db/main/k", "", 200),
+        ("GET /v1/db/main", "", 200),
+        ("GET /v1/db", "", 200),
+        ("DELETE /v1/db/main/k", "", 204),
+        ("POST /v1/call/t.one", "", 200),
+        ("POST /v1/call/t.none", "", 404),
+        ("POST /v1/call/t.page", "", 400),
+        ("GET /page", "", 200),
+        ("POST /page", "", 405),
+        ("GET /metrics", "", 200),
+        ("POST /metrics", "", 405),
+        ("GET /v1/nothing", "", 404),
+        ("GET /nothing", "", 404),
+    ] {
+        let refused = server.http(request, "", body);
+        assert_eq!(refused.status, 401, "{request}");
         assert!(refused.header("www-authenticate").is_some());
+        assert_eq!(server.http(request, bearer, body).status, status, "{request}");
     }
+    assert_eq!(server.http("GET /healthz", "", "").status, 200);
     let wrong = "authorization: Bearer simsim\r\n";
     assert_eq!(server.http("GET /v1/db", wrong, "").status, 401);
-    let bearer = "authorization: Bearer sesame\r\n";
-    assert_eq!(server.http("GET /v1/db", bearer, "").status, 200);
     let basic = "authorization: Basic YW55b25lOnNlc2FtZQ==\r\n";
     assert_eq!(server.http("GET /metrics", basic, "").status, 200);
 }

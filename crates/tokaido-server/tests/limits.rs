@@ -243,7 +243,7 @@ fn procedures_bring_and_answer_as_much_as_they_may() {
         config.limits.http_response_bytes_max = 99;
     });
     let mut client = server.connect();
-    refused(&mut client, &["t.many", "a", "b", "c"], "get_many takes at most 2 keys");
+    refused(&mut client, &["t.many", "a", "b", "c"], "at most 2 keys or arguments");
     assert_eq!(server.http("GET /query?a=1&b=2", "", "").text(), "left out");
     assert_eq!(server.http("GET /long", "", "").status, 500);
 }

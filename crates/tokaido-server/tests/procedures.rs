@@ -46,6 +46,12 @@ end)
 
 t.broken = tokaido.http("GET /broken", function() error("inside") end)
 
+t.command = tokaido.write(function(tx, ...) return tx:command(...) end)
+
+t.command_route = tokaido.http("POST /command/:key", function(tx, req)
+  return tostring(tx:command("INCRBY", req.params.key, 2))
+end)
+
 return t
 "#;
 
@@ -62,6 +68,19 @@ fn a_procedure_is_called_over_both_protocols() {
     assert_eq!(called.text(), "{\"result\":\"9007199254740995\"}\n");
     let called = server.http("POST /v1/call/t.echo", "", r#"[true, -1.5, "日", [1], {"a": 2}]"#);
     assert_eq!(called.text(), "{\"result\":[true,-1.5,\"日\",[1],{\"a\":2}]}\n");
+}
+
+#[test]
+fn a_procedure_runs_commands_over_both_protocols() {
+    let server = TestServer::start_with_lua(LUA, |_| {});
+    let mut client = server.connect();
+    client.ask(&["t.command", "INCR", "k"], ":1\r\n");
+    let called = server.http("POST /v1/call/t.command", "", r#"["INCRBY", "k", 40]"#);
+    assert_eq!(called.text(), "{\"result\":41}\n");
+    assert_eq!(server.http("POST /command/k", "", "").text(), "43");
+    let refused = server.http("POST /v1/call/t.command", "", r#"["MULTI"]"#);
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert!(refused.text().contains("not allowed from script"), "{}", refused.text());
 }
 
 #[test]
@@ -112,7 +131,7 @@ fn routes_answer() {
     assert_eq!(server.http("POST /visits/a%20b", "", "x").text(), "2");
     server.connect().ask(&["GET", "a b"], "$1\r\n2\r\n");
     let wrong = server.http("DELETE /hello", "", "");
-    assert_eq!((wrong.status, wrong.header("allow")), (405, Some("GET, HEAD")));
+    assert_eq!((wrong.status, wrong.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
     let failed = server.http("GET /broken", "", "");
     assert_eq!(failed.status, 500);
     assert!(!failed.text().contains("traceback"), "{}", failed.text());

@@ -4,8 +4,8 @@ mod common;
 
 use std::{fs, net::TcpListener, thread};
 
-use common::{Client, TestServer, config, encode};
-use tokaido_server::{Server, StartError};
+use common::{Client, TestServer, config, encode, tcp_address};
+use tokaido_server::{ListenError, Server, StartError};
 
 #[test]
 fn what_was_answered_is_there_after_a_restart() {
@@ -13,7 +13,7 @@ fn what_was_answered_is_there_after_a_restart() {
     server.connect().ask(&["SET", "k", "v"], "+OK\r\n");
     let directory = server.stop();
     let again = Server::start(config(directory.path())).expect("it starts again");
-    Client::connect(again.addresses()[0]).ask(&["GET", "k"], "$1\r\nv\r\n");
+    Client::connect(tcp_address(&again)).ask(&["GET", "k"], "$1\r\nv\r\n");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_stop_answers_what_has_come() {
     assert!(std::net::TcpStream::connect(address).is_err());
 
     let again = Server::start(config(directory.path())).expect("it starts again");
-    let mut client = Client::connect(again.addresses()[0]);
+    let mut client = Client::connect(tcp_address(&again));
     client.command(&["GET", "n"]);
     client.read_line();
     let found: usize = client.read_line().trim().parse().expect("a number");
@@ -66,9 +66,9 @@ fn a_port_in_use_is_named() {
     let address = taken.local_addr().expect("an address");
     let directory = tempfile::tempdir().expect("a directory");
     let mut config = config(directory.path());
-    config.listen = vec![address];
+    config.listen = vec![address.to_string().parse().expect("an address")];
     let error = Server::start(config).err().expect("the port is taken");
-    assert!(matches!(error, StartError::AddressInUse { .. }), "{error}");
+    assert!(matches!(error, StartError::Listen(ListenError::InUse { .. })), "{error}");
     assert!(error.to_string().starts_with(&format!("{address} is in use")), "{error}");
 }
 
@@ -76,9 +76,9 @@ fn a_port_in_use_is_named() {
 fn two_servers_share_no_port_and_no_directory() {
     let server = TestServer::start();
     let mut same_port = config(tempfile::tempdir().expect("a directory").path());
-    same_port.listen = vec![server.address()];
+    same_port.listen = vec![server.address().to_string().parse().expect("an address")];
     let error = Server::start(same_port).err().expect("the port is taken");
-    assert!(matches!(error, StartError::AddressInUse { .. }), "{error}");
+    assert!(matches!(error, StartError::Listen(ListenError::InUse { .. })), "{error}");
     let error = Server::start(config(server.path())).err().expect("the directory is taken");
     assert!(error.to_string().contains("is in use by another tokaido process"), "{error}");
     server.connect().ask(&["PING"], "+PONG\r\n");
@@ -119,7 +119,7 @@ fn a_broken_procedure_file_is_named_and_the_others_serve() {
     assert_eq!(errors.len(), 2, "{errors:?}");
     assert!(errors[0].contains("broken.lua:2: "), "{errors:?}");
     assert!(errors[1].contains("good.lua:3: good.v1: paths below /v1 belong"), "{errors:?}");
-    Client::connect(server.addresses()[0]).ask(&["good.one"], ":1\r\n");
+    Client::connect(tcp_address(&server)).ask(&["good.one"], ":1\r\n");
 }
 
 #[test]

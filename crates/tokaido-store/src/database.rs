@@ -1,22 +1,30 @@
 //! Named databases.
 
-use crate::{error::DatabaseError, limits};
+use crate::{CollectionId, ReadError, error::DatabaseError, limits};
 
-/// A named database of one store, as [`crate::Store::database`] registered it.
+/// A named database of one store, as [`crate::Store::database`] registered it; or the keyspace
+/// beside it that holds the [elements](Self::elements) of its collections.
 ///
 /// Valid as long as the store is open, in every transaction, whether or not anything was written
-/// to the database yet.
+/// to the database yet. One that [`Store::find_database`](crate::Store::find_database) or a transaction
+/// has given is valid until the database is dropped: then it reads as empty and cannot be written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DatabaseId(u16);
 
+/// Set in the number of a keyspace of elements.
+const ELEMENTS: u16 = 1 << 15;
+
 impl DatabaseId {
+    /// A database that is nowhere: it reads as empty and cannot be written to.
+    pub const NOWHERE: Self = Self((limits::DATABASE_NUMBERS_MAX - 1) as u16);
+
     /// The id that stands at `index` in the engine's table of databases.
     ///
     /// # Panics
-    /// If `index` is not below [`limits::DATABASES_MAX`], which engines keep.
+    /// If `index` is not below [`limits::DATABASE_NUMBERS_MAX`], which engines keep.
     #[must_use]
     pub fn from_index(index: usize) -> Self {
-        assert!(index < limits::DATABASES_MAX, "database index {index} is over the limit");
+        assert!(index < limits::DATABASE_NUMBERS_MAX, "database index {index} is over the limit");
         Self(index as u16)
     }
 
@@ -27,13 +35,13 @@ impl DatabaseId {
     #[must_use]
     pub fn from_mount(slot: usize) -> Self {
         assert!(slot < limits::MOUNTS_MAX, "mount {slot} is over the limit");
-        Self((limits::DATABASES_MAX + slot) as u16)
+        Self((limits::DATABASE_NUMBERS_MAX + slot) as u16)
     }
 
     /// The id that [`index`](Self::index) gave as a number; `None` for any other number.
     #[must_use]
     pub fn from_number(number: usize) -> Option<Self> {
-        (number < limits::DATABASES_MAX + limits::MOUNTS_MAX).then_some(Self(number as u16))
+        (number < limits::DATABASE_NUMBERS_MAX + limits::MOUNTS_MAX).then_some(Self(number as u16))
     }
 
     /// The place in the engine's table of databases. Those of mounted databases come after those
@@ -41,14 +49,59 @@ impl DatabaseId {
     #[inline]
     #[must_use]
     pub fn index(self) -> usize {
-        self.0 as usize
+        usize::from(self.0 & !ELEMENTS)
+    }
+
+    /// The keyspace that holds the elements of the database's hashes, lists, sets, sorted sets and
+    /// streams, as records of bytes. It is read and written like a database of its own, but
+    /// has no name and is in no listing. The keys of a collection's elements begin with
+    /// [`CollectionId::prefix`], have at least one byte more, and may be
+    /// [`limits::ELEMENT_HEAD_LEN_MAX`] bytes longer than other keys. They are removed, in time,
+    /// when nothing is left of the collection's record.
+    #[must_use]
+    pub fn elements(self) -> Self {
+        Self(self.0 | ELEMENTS)
+    }
+
+    /// Whether this is the keyspace of a database's elements.
+    #[inline]
+    #[must_use]
+    pub fn is_elements(self) -> bool {
+        self.0 & ELEMENTS != 0
+    }
+
+    /// The number of the keyspace in the files of a store.
+    #[inline]
+    pub(crate) fn to_stored(self) -> u16 {
+        self.0
+    }
+
+    /// The keyspace of a number that a file has; `None` if no keyspace of a store has it.
+    pub(crate) fn from_stored(number: u16) -> Option<Self> {
+        let id = Self(number);
+        (id.index() < Self::NOWHERE.index()).then_some(id)
+    }
+
+    /// Refuses a key that no record of the keyspace can have, where other keys have up to
+    /// `key_len_max` bytes.
+    #[inline]
+    pub(crate) fn check_key(self, key: &[u8], key_len_max: usize) -> Result<(), ReadError> {
+        let (len, mut head_len, mut max) = (key.len(), 0, key_len_max);
+        if self.is_elements() {
+            head_len = CollectionId::LEN;
+            max += limits::ELEMENT_HEAD_LEN_MAX;
+        }
+        if len <= head_len || len > max {
+            return Err(ReadError::KeyLength { len, max });
+        }
+        Ok(())
     }
 
     /// Which one of the mounted databases this is; `None` for one of the store's own.
     #[inline]
     #[must_use]
     pub fn mount(self) -> Option<usize> {
-        self.index().checked_sub(limits::DATABASES_MAX)
+        self.index().checked_sub(limits::DATABASE_NUMBERS_MAX)
     }
 }
 
@@ -64,6 +117,26 @@ pub struct DatabaseStatistics {
     pub key_bytes: u64,
     /// Bytes of their values, without headers.
     pub value_bytes: u64,
+}
+
+/// Differences are numbers like others: one below zero wraps around, and comes back with what it is
+/// added to.
+impl DatabaseStatistics {
+    pub(crate) fn of_record(key_len: usize, value_len: usize) -> Self {
+        Self { records: 1, key_bytes: key_len as u64, value_bytes: value_len as u64 }
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.records = self.records.wrapping_add(other.records);
+        self.key_bytes = self.key_bytes.wrapping_add(other.key_bytes);
+        self.value_bytes = self.value_bytes.wrapping_add(other.value_bytes);
+    }
+
+    pub(crate) fn subtract(&mut self, other: Self) {
+        self.records = self.records.wrapping_sub(other.records);
+        self.key_bytes = self.key_bytes.wrapping_sub(other.key_bytes);
+        self.value_bytes = self.value_bytes.wrapping_sub(other.value_bytes);
+    }
 }
 
 /// What a store occupies.

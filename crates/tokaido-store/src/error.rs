@@ -33,7 +33,7 @@ pub enum OpenError {
         known: u32,
     },
     /// The files are there, but are not a store, or are damaged.
-    #[error("the store in {} is damaged: {what}; restore a backup, or move the files away to start anew", directory.display())]
+    #[error("the store in {0} is damaged: {what}; `tokaido check {0}` says what can be read, and with --salvage NEW saves it; or restore a backup", directory.display())]
     Damaged {
         /// The store's directory.
         directory: PathBuf,
@@ -53,12 +53,17 @@ pub enum DatabaseError {
         name: String,
     },
     /// The store has as many databases as it may.
-    #[error("the store has {max} databases, which is the limit; put records of one kind into one database, with a prefix", max = limits::DATABASES_MAX)]
-    TooMany,
+    #[error(
+        "the store has {max} databases, which is the limit; put records of one kind into one database, with a prefix, drop databases that are not needed, or raise the limit"
+    )]
+    TooMany {
+        /// As many as it may have.
+        max: usize,
+    },
 }
 
 /// A read failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The key has no bytes, or too many.
@@ -74,14 +79,27 @@ pub enum ReadError {
         "the database is a cache or a constant one, whose keys have no order: it can be gone through as a whole, but not in reverse or from a key on"
     )]
     Unordered,
+    /// The record is of another kind than the operation is for.
+    #[error(
+        "the key holds a value of another kind; use the operations of that kind, or another key"
+    )]
+    OtherKind,
     /// The database has an order, or is none that pages can be had of.
     #[error("the database is gone through in the order of its keys, not page by page")]
     NoPages,
+    /// A command on a cache reads more keys than can be remembered until it writes.
+    #[error("one command on a cache may read {max} keys, this one wants more; split it")]
+    TooManyReads {
+        /// The keys that it may read.
+        max: usize,
+    },
     /// A scan cannot go on.
     #[error("the file of this database was replaced since the scan began; begin the scan again")]
     CursorLost,
     /// What is stored cannot be understood.
-    #[error("a stored record is damaged: {what}; restore a backup")]
+    #[error(
+        "a stored record is damaged: {what}; `tokaido check DATA --salvage NEW` saves what can be read; or restore a backup"
+    )]
     Damaged {
         /// What is wrong.
         what: String,
@@ -96,16 +114,29 @@ pub enum ReadError {
 
 /// A write failed. The transaction may go on, but it must not be committed as if it had happened;
 /// callers roll it back.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The read that is part of the write failed.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The operation is one on bytes, and the record is of another kind.
+    #[error("the key holds a hash, list, set, sorted set or stream, where a string is needed")]
+    WrongKind,
     /// The value is too long.
     #[error("a value has at most {max} bytes, this one has {len}; split it over several keys")]
     ValueLength {
         /// The length of the value that was given.
+        len: usize,
+        /// The length that it may have.
+        max: usize,
+    },
+    /// A field of a hash, or a member of a set or a sorted set, is too long.
+    #[error(
+        "a field or a member has at most {max} bytes, this one has {len}; put what is longer into the value of a field, or under a key of its own"
+    )]
+    FieldLength {
+        /// The length of the text that was given.
         len: usize,
         /// The length that it may have.
         max: usize,
@@ -135,9 +166,33 @@ pub enum WriteError {
         "a constant database (cdb) is not written to; make a new file with `tokaido cdb make`, and rename it over the one that is served"
     )]
     ReadOnly,
+    /// The database holds records of bytes only.
+    #[error(
+        "this holds values of bytes only: put hashes, lists, sets, sorted sets and streams into a database of the tree engine"
+    )]
+    BytesOnly,
+    /// The record has the number of a collection that belongs to another key.
+    #[error(
+        "the collection belongs to another key: rename that key, or copy the elements to a new collection"
+    )]
+    ForeignCollection,
+    /// The transaction makes more collections than one may.
+    #[error("one transaction may make {max} collections; split the work", max = limits::TRANSACTION_COLLECTIONS_MAX)]
+    TooManyCollections,
     /// The record changed between being read and being written, again and again.
     #[error("others changed the record each time it was to be written; try again")]
     Raced,
+    /// The database cannot have that name, or there are too many.
+    #[error(transparent)]
+    Name(#[from] DatabaseError),
+    /// The database is no longer there.
+    #[error("the database was dropped meanwhile; ask for it by its name again")]
+    Dropped,
+    /// The database is one that is mounted.
+    #[error(
+        "a cache or constant database cannot be dropped: take it out of [databases] in the configuration"
+    )]
+    Mounted,
     /// Another writer is at work: a store has one at a time.
     #[error("the store has a writer already; wait until it is dropped")]
     WriterBusy,

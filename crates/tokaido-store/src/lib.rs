@@ -53,6 +53,10 @@
 //! | `putcat`, `append`, `addint`, `increment` | [`WriteOperations`] |
 //! | `MDB_NOSYNC`, `tcbdbsync`, `OAUTOSYNC` | [`tree::SyncMode`] |
 //!
+//! # Kinds of values
+//!
+//! A record holds bytes, or a hash, a list, a set or a sorted set of any size: see [`collections`].
+//!
 //! # Engines
 //!
 //! [`tree`] is the durable engine, behind [`open`]. [`cache`] holds records in memory, bounded in
@@ -68,31 +72,39 @@
 #![deny(missing_docs)]
 
 pub mod cache;
-pub mod cdb;
+mod capabilities;
 mod clock;
+pub mod collections;
 pub mod composite;
+pub mod counter;
 mod database;
 mod embedded;
 mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod group;
 pub mod limits;
+mod observer;
 mod operations;
 mod record;
 mod scan;
 mod store;
+mod transact;
 mod transaction;
 pub mod tree;
 
+pub use capabilities::Capabilities;
 pub use clock::{Clock, SystemClock};
 pub use database::{DatabaseId, DatabaseStatistics, Usage, check_database_name};
 pub use embedded::{Database, Embedded, Pending, Scan, open, open_with};
 pub use error::{CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError};
-pub use operations::{
-    Condition, IncrementError, WriteOperations, format_float, parse_float, parse_integer,
-};
-pub use record::{Entry, NewRecord, Record};
+pub use group::{Group, GroupWriter};
+pub use observer::{Change, Observer, ObserverGuard, TransactionChanges, What};
+pub use operations::{Condition, IncrementError, WriteOperations};
+pub use record::{Amendment, CollectionId, Entry, Kind, Marks, NewRecord, Record};
 pub use scan::{ScanRange, Scanner};
-pub use store::{CommitNumber, Engine, Snapshot, Store, Writer, transact};
+pub use store::{CommitNumber, Snapshot, Store, Writer};
+pub use tokaido_cdb as cdb;
+pub use transact::{transact, transact_in_place, transact_unflushed};
 pub use transaction::{Direction, ReadTransaction, WriteTransaction};

@@ -1,6 +1,9 @@
 //! What every engine can do on top of get, put and delete: conditional puts, counters, append.
 
-use crate::{CommitNumber, DatabaseId, NewRecord, ReadError, WriteError, WriteTransaction, limits};
+use crate::{
+    CommitNumber, DatabaseId, Kind, NewRecord, ReadError, Record, WriteError, WriteTransaction,
+    counter, limits,
+};
 
 /// What must hold for a conditional write to happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +16,21 @@ pub enum Condition<'a> {
     Version(CommitNumber),
     /// The record has this value: Kyoto Tycoon's *cas*.
     Value(&'a [u8]),
+}
+
+impl Condition<'_> {
+    /// Whether it holds of what is there.
+    pub(crate) fn holds(&self, found: Option<&Record<'_>>) -> bool {
+        match (self, found) {
+            (Self::Absent, found) => found.is_none(),
+            (_, None) => false,
+            (Self::Present, Some(_)) => true,
+            (Self::Version(version), Some(record)) => record.version == *version,
+            (Self::Value(value), Some(record)) => {
+                record.kind == Kind::Bytes && record.value == *value
+            }
+        }
+    }
 }
 
 /// A counter could not be moved.
@@ -49,13 +67,7 @@ pub trait WriteOperations: WriteTransaction {
         condition: Condition<'_>,
         record: NewRecord<'_>,
     ) -> Result<bool, WriteError> {
-        let found = self.get(database, key)?;
-        let holds = match condition {
-            Condition::Absent => found.is_none(),
-            Condition::Present => found.is_some(),
-            Condition::Version(version) => found.is_some_and(|r| r.version == version),
-            Condition::Value(value) => found.is_some_and(|r| r.value == value),
-        };
+        let holds = condition.holds(self.get(database, key)?.as_ref());
         if holds {
             self.put(database, key, record)?;
         }
@@ -73,17 +85,10 @@ pub trait WriteOperations: WriteTransaction {
         key: &[u8],
         by: i64,
     ) -> Result<i64, IncrementError> {
-        let (old, flags, expires_at_ms) = match self.get(database, key)? {
-            None => (0, 0, None),
-            Some(r) => {
-                let old = parse_integer(r.value).ok_or(IncrementError::NotANumber)?;
-                (old, r.flags, r.expires_at_ms)
-            }
-        };
+        let (old, head) = number(self, database, key, counter::parse)?;
         let new = old.checked_add(by).ok_or(IncrementError::Overflow)?;
         let mut digits = itoa::Buffer::new();
-        let value = digits.format(new).as_bytes();
-        self.put(database, key, NewRecord { value, flags, expires_at_ms })?;
+        self.put(database, key, NewRecord { value: digits.format(new).as_bytes(), ..head })?;
         Ok(new)
     }
 
@@ -97,19 +102,13 @@ pub trait WriteOperations: WriteTransaction {
         key: &[u8],
         by: f64,
     ) -> Result<f64, IncrementError> {
-        let (old, flags, expires_at_ms) = match self.get(database, key)? {
-            None => (0.0, 0, None),
-            Some(r) => {
-                let old = parse_float(r.value).ok_or(IncrementError::NotANumber)?;
-                (old, r.flags, r.expires_at_ms)
-            }
-        };
+        let (old, head) = number(self, database, key, counter::parse_float)?;
         let new = old + by;
         if !new.is_finite() {
             return Err(IncrementError::Overflow);
         }
-        let value = format_float(new);
-        self.put(database, key, NewRecord { value: value.as_bytes(), flags, expires_at_ms })?;
+        let value = counter::format_float(new);
+        self.put(database, key, NewRecord { value: value.as_bytes(), ..head })?;
         Ok(new)
     }
 
@@ -124,7 +123,7 @@ pub trait WriteOperations: WriteTransaction {
         key: &[u8],
         suffix: &[u8],
     ) -> Result<usize, WriteError> {
-        let Some(old) = self.get(database, key)? else {
+        let Some(old) = bytes(self, database, key)? else {
             self.put(database, key, NewRecord::of(suffix))?;
             return Ok(suffix.len());
         };
@@ -132,65 +131,37 @@ pub trait WriteOperations: WriteTransaction {
         if len > limits::VALUE_LEN_MAX {
             return Err(WriteError::ValueLength { len, max: limits::VALUE_LEN_MAX });
         }
-        let (flags, expires_at_ms) = (old.flags, old.expires_at_ms);
         let value = [old.value, suffix].concat();
-        self.put(database, key, NewRecord { value: &value, flags, expires_at_ms })?;
+        let new = old.with_value(&value);
+        self.put(database, key, new)?;
         Ok(len)
     }
 }
 
 impl<T: WriteTransaction + ?Sized> WriteOperations for T {}
 
-/// Reads an integer as Redis does: decimal, 64 bits, no sign but `-`, no leading zeros or spaces.
-#[must_use]
-pub fn parse_integer(text: &[u8]) -> Option<i64> {
-    const LEN_MAX: usize = "-9223372036854775808".len();
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let canonical = match digits {
-        [b'0'] => text.len() == 1,
-        [b'1'..=b'9', ..] => text.len() <= LEN_MAX,
-        _ => false,
+/// The number under `key`, zero if there is none, and its record without the value.
+fn number<N: Default>(
+    transaction: &mut (impl WriteTransaction + ?Sized),
+    database: DatabaseId,
+    key: &[u8],
+    parse: impl FnOnce(&[u8]) -> Option<N>,
+) -> Result<(N, NewRecord<'static>), IncrementError> {
+    let Some(old) = bytes(transaction, database, key)? else {
+        return Ok((N::default(), NewRecord::of(&[])));
     };
-    if !canonical {
-        return None;
-    }
-    std::str::from_utf8(text).ok()?.parse().ok()
+    let number = parse(old.value).ok_or(IncrementError::NotANumber)?;
+    Ok((number, old.with_value(&[])))
 }
 
-/// Reads a finite number, in decimal or exponent form, without spaces around it.
-#[must_use]
-pub fn parse_float(text: &[u8]) -> Option<f64> {
-    let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
-    number.is_finite().then_some(number)
-}
-
-/// Writes a number as the shortest decimal that reads back the same, without an exponent.
-#[must_use]
-pub fn format_float(number: f64) -> String {
-    if number == 0.0 { "0".to_owned() } else { number.to_string() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn integers_are_read_strictly() {
-        assert_eq!(parse_integer(b"0"), Some(0));
-        assert_eq!(parse_integer(b"-9223372036854775808"), Some(i64::MIN));
-        assert_eq!(parse_integer(b"9223372036854775807"), Some(i64::MAX));
-        for text in ["", "-", "-0", "+1", "01", " 1", "1 ", "1.0", "0x1", "9223372036854775808"] {
-            assert_eq!(parse_integer(text.as_bytes()), None, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn floats_are_written_without_exponent() {
-        assert_eq!(format_float(3.0e3), "3000");
-        assert_eq!(format_float(0.1 + 0.2), "0.30000000000000004");
-        assert_eq!(format_float(-0.0), "0");
-        assert_eq!(parse_float(b"5.0e3"), Some(5000.0));
-        assert_eq!(parse_float(b"inf"), None);
-        assert_eq!(parse_float(b"abc"), None);
+/// The record under `key`, which must not be of another kind than bytes.
+fn bytes<'t>(
+    transaction: &'t mut (impl WriteTransaction + ?Sized),
+    database: DatabaseId,
+    key: &[u8],
+) -> Result<Option<Record<'t>>, WriteError> {
+    match transaction.get(database, key)? {
+        Some(record) if record.kind != Kind::Bytes => Err(WriteError::WrongKind),
+        found => Ok(found),
     }
 }

@@ -1,19 +1,146 @@
-//! A record: a value with flags, an expiry and a version, and its form on disk.
+//! A record: a value with a kind, flags, an expiry and a version, and its form on disk.
 //!
 //! ```text
 //! byte 0      bit 0     flags are present
 //!             bit 1     an expiry is present
 //!             bits 2-4  number of version bytes, 0 to 7
-//!             bits 5-7  kind of value; 0 = bytes, others are reserved
+//!             bits 5-7  kind of value, see `Kind`
 //! then        flags     4 bytes, little-endian, if present
 //! then        expiry    8 bytes, little-endian, ms since the epoch, if present
 //! then        version   as many little-endian bytes as bits 2-4 say
+//! then        collection  8 bytes, little-endian, 0 for none, unless the kind is bytes
+//! then        marks     1 byte, if the number of the kind is 6: bytes with marks, see `Marks`
 //! then        value     to the end
 //! ```
-//! Absent fields cost nothing: a record that never expires and has no flags pays one byte and its
-//! version.
+//! Absent fields cost nothing: a record of bytes that never expires and has no flags pays one byte
+//! and its version.
 
-use crate::{CommitNumber, ReadError};
+use std::{fmt, num::NonZeroU64};
+
+use crate::{CommitNumber, ReadError, limits};
+
+/// What a value is. The store keeps them apart and leaves their contents to its callers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// A string of bytes.
+    #[default]
+    Bytes = 0,
+    /// Fields, each with a value.
+    Hash = 1,
+    /// Items in an order of their own.
+    List = 2,
+    /// Members.
+    Set = 3,
+    /// Members in the order of their scores.
+    SortedSet = 4,
+    /// Entries in the order of their ids.
+    Stream = 5,
+}
+
+impl Kind {
+    fn from_number(number: u8) -> Option<Self> {
+        use Kind::{Bytes, Hash, List, Set, SortedSet, Stream};
+        [Bytes, Hash, List, Set, SortedSet, Stream].into_iter().find(|kind| *kind as u8 == number)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bytes => "string of bytes",
+            Self::Hash => "hash",
+            Self::List => "list",
+            Self::Set => "set",
+            Self::SortedSet => "sorted set",
+            Self::Stream => "stream",
+        })
+    }
+}
+
+/// The number that stands for [`Kind::Bytes`] in the header of a record with marks.
+const MARKED_BYTES: u8 = 6;
+
+/// What memcached's meta commands note of a value beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Marks(u8);
+
+impl Marks {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// The value is out of date, and served until there is a newer one.
+    pub const STALE: Self = Self(1 << 0);
+    /// One client has been told to renew the value.
+    pub const CLAIMED: Self = Self(1 << 1);
+    /// The value was read. A [`cache`](crate::cache) notes this; other engines do not.
+    pub const FETCHED: Self = Self(1 << 2);
+
+    const ALL: u8 = 0b111;
+
+    /// These and the others.
+    #[must_use]
+    pub const fn and(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    /// These without the others.
+    #[must_use]
+    pub const fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
+    /// Whether all of the others are among these.
+    #[must_use]
+    pub const fn has(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    pub(crate) const fn from_bits(bits: u8) -> Self {
+        Self(bits & Self::ALL)
+    }
+}
+
+/// The number of a collection whose elements are records of their own, in the second keyspace of
+/// its database: see [`DatabaseId::elements`](crate::DatabaseId::elements). No other collection of
+/// the store ever has the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CollectionId(NonZeroU64);
+
+impl CollectionId {
+    /// Length of what all element keys of a collection begin with, in bytes.
+    pub const LEN: usize = 8;
+
+    /// The one that transaction `transaction` makes after `made` others; `None` if that is one more
+    /// than it may make, or if so many transactions have been that numbers have run out.
+    pub(crate) fn new(transaction: CommitNumber, made: usize) -> Option<Self> {
+        const MADE_MAX: u64 = limits::TRANSACTION_COLLECTIONS_MAX as u64;
+        let first = transaction.checked_mul(MADE_MAX)?;
+        Self::from_number(first + made as u64).filter(|_| (made as u64) < MADE_MAX)
+    }
+
+    /// Whether that transaction has made it.
+    pub(crate) fn is_of(self, transaction: CommitNumber) -> bool {
+        self.number() / limits::TRANSACTION_COLLECTIONS_MAX as u64 == transaction
+    }
+
+    pub(crate) fn from_number(number: u64) -> Option<Self> {
+        NonZeroU64::new(number).map(Self)
+    }
+
+    pub(crate) fn number(self) -> u64 {
+        self.0.get()
+    }
+
+    /// What the keys of its elements begin with. At least one byte follows in each.
+    #[must_use]
+    pub fn prefix(self) -> [u8; Self::LEN] {
+        self.number().to_be_bytes()
+    }
+}
 
 /// What a read finds under a key. Borrowed from the transaction, and valid until its next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +153,12 @@ pub struct Record<'t> {
     pub expires_at_ms: Option<u64>,
     /// The transaction that wrote it. Changes at every write, so it serves as memcached's cas.
     pub version: CommitNumber,
+    /// What the value is.
+    pub kind: Kind,
+    /// The collection whose elements belong to this record, if any do.
+    pub collection: Option<CollectionId>,
+    /// What is noted beside the value. Only one of bytes has marks.
+    pub marks: Marks,
 }
 
 /// What a write puts under a key. Its version is the writing transaction's number.
@@ -38,13 +171,29 @@ pub struct NewRecord<'a> {
     /// When the record ceases to be seen, in ms since the epoch; `None`: never. A time that has
     /// passed makes a record that nobody sees.
     pub expires_at_ms: Option<u64>,
+    /// What the value is. Only the store's own databases hold other values than bytes.
+    pub kind: Kind,
+    /// The collection whose elements belong to this record, if any do. When the record goes, or
+    /// another takes its place, they go, too. A record of bytes has none.
+    pub collection: Option<CollectionId>,
+    /// What is noted beside the value. Only one of bytes has marks.
+    pub marks: Marks,
+}
+
+/// What changes of a record whose value stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amendment {
+    /// When the record ceases to be seen.
+    pub expires_at_ms: Option<u64>,
+    /// What is noted beside the value.
+    pub marks: Marks,
 }
 
 impl<'a> NewRecord<'a> {
-    /// A record that never expires, without flags.
+    /// A record of bytes that never expires, without flags.
     #[must_use]
     pub fn of(value: &'a [u8]) -> Self {
-        Self { value, flags: 0, expires_at_ms: None }
+        Self { value, ..Self::default() }
     }
 
     /// The same value with another expiry.
@@ -63,7 +212,22 @@ pub struct Entry<'t> {
     pub record: Record<'t>,
 }
 
-impl Record<'_> {
+impl<'t> Record<'t> {
+    /// A record of bytes that never expires, without flags.
+    #[must_use]
+    pub const fn of(value: &'t [u8], version: CommitNumber) -> Self {
+        let (kind, collection) = (Kind::Bytes, None);
+        let marks = Marks::NONE;
+        Self { value, flags: 0, expires_at_ms: None, version, kind, collection, marks }
+    }
+
+    /// What puts this record again with another value, or with a copy of its own.
+    #[must_use]
+    pub fn with_value<'v>(&self, value: &'v [u8]) -> NewRecord<'v> {
+        let Self { flags, expires_at_ms, kind, collection, marks, .. } = *self;
+        NewRecord { value, flags, expires_at_ms, kind, collection, marks }
+    }
+
     /// Whether the record is still seen at `now_ms`. It expires at the very millisecond.
     #[must_use]
     pub fn is_live(&self, now_ms: u64) -> bool {
@@ -77,11 +241,11 @@ const VERSION_LEN_SHIFT: u8 = 2;
 const VERSION_LEN_MASK: u8 = 0b111;
 const KIND_SHIFT: u8 = 5;
 
-/// Most that a version has room for.
+/// The largest number that a version has room for.
 pub(crate) const COMMIT_NUMBER_MAX: CommitNumber = (1 << 56) - 1;
 
-/// Longest header: tag, flags, expiry, version.
-pub(crate) const HEADER_LEN_MAX: usize = 1 + 4 + 8 + 7;
+/// Maximum length of a header: tag, flags, expiry, version, collection.
+pub(crate) const HEADER_LEN_MAX: usize = 1 + 4 + 8 + 7 + CollectionId::LEN;
 
 /// The header of one record, ready to be put before its value.
 pub(crate) struct Header {
@@ -104,6 +268,15 @@ impl Header {
         assert!(version <= COMMIT_NUMBER_MAX, "commit number {version} is over 2^56");
         let version_len = (64 - version.leading_zeros()).div_ceil(8) as usize;
         header.push(&version.to_le_bytes()[..version_len]);
+        let marks = record.marks.without(Marks::FETCHED);
+        let is_marked = marks != Marks::NONE && record.kind == Kind::Bytes;
+        if is_marked {
+            header.push(&[marks.bits()]);
+        } else if record.kind != Kind::Bytes {
+            let number = record.collection.map_or(0, CollectionId::number);
+            header.push(&number.to_le_bytes());
+        }
+        tag |= (if is_marked { MARKED_BYTES } else { record.kind as u8 }) << KIND_SHIFT;
         header.bytes[0] = tag | (version_len as u8) << VERSION_LEN_SHIFT;
         header
     }
@@ -126,16 +299,15 @@ pub(crate) fn decode(stored: &[u8]) -> Result<Record<'_>, ReadError> {
     if tag & !(VERSION_LEN_MASK << VERSION_LEN_SHIFT) == 0
         && let Some((version, value)) = rest.split_at_checked(version_len(tag))
     {
-        let version = little_endian(version);
-        return Ok(Record { value, flags: 0, expires_at_ms: None, version });
+        return Ok(Record::of(value, little_endian(version)));
     }
     decode_fields(tag, rest)
 }
 
 fn decode_fields(tag: u8, mut rest: &[u8]) -> Result<Record<'_>, ReadError> {
-    if tag >> KIND_SHIFT != 0 {
-        return Err(damaged("a kind of value that this version does not know"));
-    }
+    let is_marked = tag >> KIND_SHIFT == MARKED_BYTES;
+    let kind = if is_marked { Some(Kind::Bytes) } else { Kind::from_number(tag >> KIND_SHIFT) };
+    let kind = kind.ok_or_else(|| damaged("a kind of value that this version does not know"))?;
     let mut take = |len: usize| {
         let (field, tail) =
             rest.split_at_checked(len).ok_or_else(|| damaged("a truncated record header"))?;
@@ -145,7 +317,11 @@ fn decode_fields(tag: u8, mut rest: &[u8]) -> Result<Record<'_>, ReadError> {
     let flags = if tag & HAS_FLAGS == 0 { 0 } else { take(4)? as u32 };
     let expires_at_ms = if tag & HAS_EXPIRY == 0 { None } else { Some(take(8)?) };
     let version = take(version_len(tag))?;
-    Ok(Record { value: rest, flags, expires_at_ms, version })
+    let collection = if kind == Kind::Bytes { 0 } else { take(CollectionId::LEN)? };
+    let collection = CollectionId::from_number(collection);
+    let marks = Marks::from_bits(if is_marked { take(1)? as u8 } else { 0 });
+    let marks = marks.without(Marks::FETCHED);
+    Ok(Record { value: rest, flags, expires_at_ms, version, kind, collection, marks })
 }
 
 fn version_len(tag: u8) -> usize {
@@ -180,7 +356,16 @@ mod tests {
 
     #[test]
     fn truncated_and_unknown_headers_are_damage_not_panics() {
-        for stored in [&b""[..], b"\x01ab", b"\x02\0\0\0", b"\x1c12", b"\x20x", b"\xff"] {
+        for stored in [
+            &b""[..],
+            b"\x01ab",
+            b"\x02\0\0\0",
+            b"\x1c12",
+            b"\x20\0\0\0",
+            b"\xc0",
+            b"\xe01234567v",
+            b"\xff",
+        ] {
             assert!(matches!(decode(stored), Err(ReadError::Damaged { .. })), "{stored:?}");
         }
     }
@@ -189,11 +374,16 @@ mod tests {
         #[test]
         fn what_is_encoded_is_decoded(
             value: Vec<u8>, flags: u32, expires_at_ms: Option<u64>, version in 0..1u64 << 56,
+            kind in 0..6u8, collection: u64, marks in 0..4u8,
         ) {
-            let new = NewRecord { value: &value, flags, expires_at_ms };
+            let kind = Kind::from_number(kind).unwrap();
+            let collection = CollectionId::from_number(collection).filter(|_| kind != Kind::Bytes);
+            let marks = Marks::from_bits(if kind == Kind::Bytes { marks } else { 0 });
+            let new = NewRecord { value: &value, flags, expires_at_ms, kind, collection, marks };
             let stored = encode(&new, version);
             let record = decode(&stored).unwrap();
-            proptest::prop_assert_eq!(record, Record { value: &value, flags, expires_at_ms, version });
+            proptest::prop_assert_eq!(record.version, version);
+            proptest::prop_assert_eq!(record.with_value(record.value), new);
         }
     }
 }

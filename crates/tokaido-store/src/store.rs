@@ -1,73 +1,74 @@
-//! The trait behind which an engine stands, and the loop that runs a transaction on any of them.
+//! The traits behind which an engine stands.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use crate::{
-    CommitError, DatabaseError, DatabaseId, ReadError, ReadTransaction, TransactError, Usage,
-    WriteError, WriteTransaction, cache::Cache, limits,
+    Capabilities, CommitError, DatabaseError, DatabaseId, Observer, ObserverGuard, ReadError,
+    ReadTransaction, Usage, WriteError, WriteTransaction,
 };
 
 /// The number of a committed transaction. They grow, and are never used twice.
 pub type CommitNumber = u64;
 
-/// What stands behind one database.
-#[derive(Clone, Copy)]
-pub enum Engine<'s> {
-    /// Ordered, and part of every transaction.
-    Transactional,
-    /// A cache: each call is atomic alone, is seen at once, and no rollback takes it back. Within
-    /// a transaction that holds for each `get`, `put` and `delete`; for what reads and then writes,
-    /// use the cache itself, or [`Cache::transact`].
-    Cache(&'s Arc<Cache>),
-    /// A file that is only read.
-    Cdb,
-}
-
-impl Engine<'_> {
-    /// As the configuration and listings call it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Transactional => "tree",
-            Self::Cache(_) => "cache",
-            Self::Cdb => "cdb",
-        }
-    }
-
-    /// Whether [`seek`](ReadTransaction::seek) goes through its keys, or
-    /// [`page`](ReadTransaction::page) does.
-    #[must_use]
-    pub fn is_ordered(self) -> bool {
-        matches!(self, Self::Transactional)
-    }
-}
-
 /// An engine: named databases under one clock and one sequence of transactions.
-pub trait Store: Send + Sync {
+pub trait Store: Any + Send + Sync {
     /// The database of that name. It comes into being, on disk too, with the first write to it;
-    /// until then it reads as empty.
+    /// until then it reads as empty. The name is held as long as the store is open, so this is
+    /// for those who know which databases they need; with names of others, use
+    /// [`find_database`](Self::find_database) and [`WriteTransaction::open_database`].
     ///
     /// # Errors
     /// For a name that no database can have, and at the limit of databases.
     fn database(&self, name: &str) -> Result<DatabaseId, DatabaseError>;
 
-    /// The database of that name, if [`database`](Self::database) has been called for it, now or
-    /// in an earlier life of the store.
+    /// The database of that name, if somebody has written to it or [`database`](Self::database) has
+    /// been called for it. Takes nothing.
     fn find_database(&self, name: &str) -> Option<DatabaseId>;
+
+    /// How many databases were dropped since the store was opened: as long as that stays the same, an
+    /// id that was found is the name's.
+    fn databases_dropped(&self) -> u64 {
+        0
+    }
 
     /// All databases that [`find_database`](Self::find_database) finds, in the order of their ids.
     fn databases(&self) -> Vec<(DatabaseId, String)>;
 
-    /// What stands behind a database: of a plain engine, the engine itself;
-    /// [`CompositeStore`](crate::composite::CompositeStore) has others, too.
-    fn engine(&self, database: DatabaseId) -> Engine<'_> {
-        let _ = database;
-        Engine::Transactional
+    /// What the engine behind a database can do. [`CompositeStore`](crate::composite::CompositeStore)
+    /// has several engines, any other store one.
+    fn capabilities(&self, database: DatabaseId) -> Capabilities;
+
+    /// Runs `body` at once, on this thread, with the database as all that it reaches: for a
+    /// database that can be written to and is not [transactional](Capabilities::is_transactional).
+    /// If others come in between of what it reads and what it writes, it runs again from the top.
+    /// [`transact_in_place`](crate::transact_in_place) gives its result.
+    ///
+    /// # Errors
+    /// [`WriteError::Raced`] if others were faster every time; [`WriteError::ReadOnly`]; and for a
+    /// transactional database, which takes a [`writer`](Self::writer).
+    fn run_in_place(
+        &self,
+        database: DatabaseId,
+        body: &mut dyn FnMut(&mut dyn WriteTransaction),
+    ) -> Result<(), WriteError> {
+        let _ = body;
+        if !self.capabilities(database).is_writable {
+            return Err(WriteError::ReadOnly);
+        }
+        let message = "this database is written to in a transaction of the store's writer";
+        Err(WriteError::Engine { message: message.to_owned() })
     }
 
     /// What the engine occupies now.
     fn usage(&self) -> Usage {
         Usage::default()
+    }
+
+    /// Tells `observer` of every group that is committed from now on, until the guard is dropped.
+    /// One that is being committed meanwhile may be left out. `None` if the engine cannot tell.
+    fn observe(&self, observer: Arc<dyn Observer>) -> Option<ObserverGuard> {
+        let _ = observer;
+        None
     }
 
     /// A view of what is committed now. It never waits for a writer.
@@ -79,7 +80,8 @@ pub trait Store: Send + Sync {
     /// The right to write, until it is dropped. It belongs to the thread that asked for it.
     ///
     /// # Errors
-    /// [`WriteError::WriterBusy`] while another writer lives.
+    /// [`WriteError::WriterBusy`] while as many writers live as
+    /// [`Capabilities::writers_max`] says.
     fn writer(&self) -> Result<Box<dyn Writer>, WriteError>;
 }
 
@@ -140,40 +142,11 @@ pub trait Writer {
     /// None of those transactions happened, or with [`CommitError::Undetermined`] it is unknown.
     fn flush(&mut self) -> Result<(), CommitError>;
 
-    /// Removes up to `limit` records that have expired, in a transaction of its own, and tells how
-    /// many it was. Needs a [`flush`](Self::flush) like any other.
+    /// Removes up to `limit` records that nobody sees any more, in a transaction of its own, and
+    /// tells how many it was: those that have expired, and the elements of collections that have
+    /// gone. If it is `limit`, there may be more. Needs a [`flush`](Self::flush) like any other.
     ///
     /// # Errors
     /// As a transaction's.
-    fn remove_expired(&mut self, limit: usize) -> Result<usize, WriteError>;
-}
-
-/// Runs `body` as one transaction and makes it durable. An error of the body rolls it back; a
-/// conflict runs it again from the top, so it must have no effects but the transaction's.
-///
-/// # Errors
-/// The body's, or why the store did not commit.
-pub fn transact<T, E>(
-    writer: &mut dyn Writer,
-    mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
-) -> Result<T, TransactError<E>> {
-    let mut attempt = 1;
-    loop {
-        let transaction = writer.begin().map_err(TransactError::Write)?;
-        let result = match body(transaction) {
-            Ok(result) => result,
-            Err(error) => {
-                writer.rollback().map_err(TransactError::Commit)?;
-                return Err(TransactError::Body(error));
-            }
-        };
-        match writer.commit() {
-            Ok(_) => {
-                writer.flush().map_err(TransactError::Commit)?;
-                return Ok(result);
-            }
-            Err(CommitError::Conflict) if attempt < limits::CONFLICT_ATTEMPTS_MAX => attempt += 1,
-            Err(error) => return Err(TransactError::Commit(error)),
-        }
-    }
+    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError>;
 }

@@ -3,7 +3,8 @@
 use std::ops::{Bound, ControlFlow};
 
 use crate::{
-    CommitNumber, DatabaseId, DatabaseStatistics, Entry, NewRecord, ReadError, Record, WriteError,
+    Amendment, CollectionId, CommitNumber, DatabaseId, DatabaseStatistics, Entry, NewRecord,
+    ReadError, Record, WriteError,
 };
 
 /// Which way a scan goes through the keys, which are ordered as bytes.
@@ -163,9 +164,84 @@ pub trait WriteTransaction: ReadTransaction {
     /// As [`put`](Self::put).
     fn delete(&mut self, database: DatabaseId, key: &[u8]) -> Result<bool, WriteError>;
 
+    /// Gives a record another expiry and other marks, and leaves its value as it is; gives its version
+    /// from then on, or `None` without a record. A [cache](crate::cache) leaves the version, too; other
+    /// engines write the record again.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    fn amend(
+        &mut self,
+        database: DatabaseId,
+        key: &[u8],
+        amendment: Amendment,
+    ) -> Result<Option<CommitNumber>, WriteError> {
+        let Some(record) = self.get(database, key)? else { return Ok(None) };
+        let value = record.value.to_vec();
+        let Amendment { expires_at_ms, marks } = amendment;
+        let new = NewRecord { expires_at_ms, marks, ..record.with_value(&value) };
+        self.put(database, key, new)?;
+        Ok(Some(self.number()))
+    }
+
+    /// Moves the record under `from` to `to`, in place of what was there; tells whether there was
+    /// one to be seen. Its collection, if it has one, moves with it, in constant time.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    fn rename(&mut self, database: DatabaseId, from: &[u8], to: &[u8]) -> Result<bool, WriteError> {
+        rename_by_copy(self, database, from, to)
+    }
+
+    /// The number for a new collection, to be put into its record by this transaction.
+    ///
+    /// # Errors
+    /// [`WriteError::TooManyCollections`]; [`WriteError::BytesOnly`] where there are none.
+    fn new_collection(&mut self) -> Result<CollectionId, WriteError> {
+        Err(WriteError::BytesOnly)
+    }
+
     /// Deletes every record of a database, in constant time.
     ///
     /// # Errors
     /// Only if the engine fails.
     fn clear(&mut self, database: DatabaseId) -> Result<(), WriteError>;
+
+    /// The database of that name, to be written to. If there is none, the name is taken until the
+    /// transaction ends; it stays if the transaction has written to it. There may be `max` databases
+    /// then, or fewer if the store may have no more.
+    ///
+    /// # Errors
+    /// [`WriteError::Name`] for a name that no database can have, and at the limit.
+    fn open_database(&mut self, name: &str, max: usize) -> Result<DatabaseId, WriteError> {
+        let _ = (name, max);
+        Err(WriteError::Engine { message: "this transaction is of one database".to_owned() })
+    }
+
+    /// Deletes a database with all of its records and gives its name back, in constant time. Tells
+    /// whether there was anything, written now or before.
+    ///
+    /// # Errors
+    /// [`WriteError::Mounted`] for a database that is mounted; otherwise only if the engine fails.
+    fn drop_database(&mut self, database: DatabaseId) -> Result<bool, WriteError> {
+        let _ = database;
+        Err(WriteError::Mounted)
+    }
+}
+
+/// Renames a record that has no collection.
+pub(crate) fn rename_by_copy(
+    transaction: &mut (impl WriteTransaction + ?Sized),
+    database: DatabaseId,
+    from: &[u8],
+    to: &[u8],
+) -> Result<bool, WriteError> {
+    let Some(record) = transaction.get(database, from)? else { return Ok(false) };
+    if from != to {
+        let value = record.value.to_vec();
+        let new = record.with_value(&value);
+        transaction.put(database, to, new)?;
+        transaction.delete(database, from)?;
+    }
+    Ok(true)
 }

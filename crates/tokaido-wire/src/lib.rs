@@ -1,6 +1,10 @@
 //! Codecs of the protocols that Tokaido speaks, without sockets and without a store: bytes in,
-//! requests out; replies in, bytes out. Each protocol is a module that knows none of the others.
+//! requests out; replies in, bytes out. Each protocol is a module that knows none of the others;
+//! [`base64`] is for all that write bytes as text.
 
 #![deny(missing_docs)]
 
+pub mod base64;
+pub mod http;
+pub mod memcached;
 pub mod resp;

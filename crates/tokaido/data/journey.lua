@@ -16,7 +16,9 @@ journey.travel = tokaido.write(function(tx, from, to)
   local count = 0
   for number = tonumber(from), tonumber(to) do
     local key = KEYS[number]
-    if not key then error("the road ends at station " .. KEYS[LAST], 0) end
+    if not key then
+      error { code = "ROAD_ENDS", message = "the road ends at station " .. KEYS[LAST] }
+    end
     tx.visits:increment(key)
     count = count + 1
   end

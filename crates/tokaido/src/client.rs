@@ -2,12 +2,18 @@
 
 use std::{
     io::{self, Read, Write},
-    net::{Shutdown, TcpStream, ToSocketAddrs},
-    time::Duration,
+    net::{Shutdown, SocketAddr, ToSocketAddrs},
+    time::{Duration, Instant},
 };
 
-use tokaido_server::PORT_DEFAULT;
+use tokaido_script::Interrupt;
+use tokaido_server::{Address, PORT_DEFAULT};
 use tokaido_wire::resp::{ProtocolError, Reply, ReplyDecoder, encode_command};
+
+use crate::{
+    error::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_UNREACHABLE, EXIT_USAGE},
+    stream::Stream,
+};
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -15,21 +21,25 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the server may be silent while a reply is due.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// How often one that can be interrupted looks whether it was, while it waits for a reply.
+const INTERRUPT_POLL: Duration = Duration::from_millis(50);
+
 /// Bytes taken from the socket at once.
 const READ_LEN: usize = 64 << 10;
 
 /// A server, and what it wants to be told before it listens.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
-    host: String,
-    port: u16,
+    address: Address,
     password: Option<String>,
 }
 
 /// Talking to a server failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
-    #[error("{0:?} is no address; write HOST:PORT, as in 127.0.0.1:{PORT_DEFAULT}")]
+    #[error(
+        "{0:?} is no address; write HOST:PORT, as in 127.0.0.1:{PORT_DEFAULT}, or unix:PATH for a UNIX socket"
+    )]
     Address(String),
     #[error("cannot find the host of {server}: {source}")]
     Resolve { server: String, source: io::Error },
@@ -55,16 +65,36 @@ pub(crate) enum ClientError {
         "{server} answered {command} with something else than expected; is it a Tokaido server?"
     )]
     Unexpected { server: String, command: &'static str },
+    #[error("interrupted; the server may have run the command all the same")]
+    Interrupted,
+}
+
+impl ClientError {
+    /// The exit code of a command that ends with it.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Address(_) => EXIT_USAGE,
+            // The server answered.
+            Self::Refused { .. } | Self::NoPassword { .. } | Self::WrongPassword { .. } => {
+                EXIT_FAILED
+            }
+            Self::Interrupted => EXIT_INTERRUPTED,
+            _ => EXIT_UNREACHABLE,
+        }
+    }
 }
 
 impl Server {
-    /// Reads `HOST:PORT`, `HOST` or `:PORT`; what is left out is the default's.
+    /// Reads `HOST:PORT`, `HOST`, `:PORT` or `unix:PATH`; what is left out is the default's.
     pub(crate) fn new(
         address: Option<&str>,
         password: Option<String>,
     ) -> Result<Self, ClientError> {
         let text = address.unwrap_or_default();
         let bad = || ClientError::Address(text.to_owned());
+        if text.starts_with("unix:") {
+            return Ok(Self { address: text.parse().map_err(|_| bad())?, password });
+        }
         let is_bare_v6 = text.parse::<std::net::Ipv6Addr>().is_ok();
         let (host, port) = match text.rsplit_once(':') {
             // The last colon of a v6 address belongs to the host.
@@ -77,7 +107,7 @@ impl Server {
             return Err(bad());
         }
         let host = if host.is_empty() { "127.0.0.1" } else { host };
-        Ok(Self { host: host.to_owned(), port, password })
+        Ok(Self { address: Address::Tcp { host: host.to_owned(), port }, password })
     }
 
     pub(crate) fn password(&self) -> Option<&str> {
@@ -85,26 +115,21 @@ impl Server {
     }
 
     /// Opens a connection.
-    pub(crate) fn open(&self) -> Result<TcpStream, ClientError> {
-        let addresses = (self.host.as_str(), self.port)
-            .to_socket_addrs()
-            .map_err(|source| ClientError::Resolve { server: self.to_string(), source })?;
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-        for address in addresses {
-            match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-                Ok(stream) => {
-                    let set = stream
-                        .set_nodelay(true)
-                        .and_then(|()| stream.set_read_timeout(Some(REPLY_TIMEOUT)))
-                        .and_then(|()| stream.set_write_timeout(Some(REPLY_TIMEOUT)));
-                    return set
-                        .map(|()| stream)
-                        .map_err(|source| ClientError::Io { server: self.to_string(), source });
-                }
-                Err(error) => last = error,
+    pub(crate) fn open(&self) -> Result<Stream, ClientError> {
+        let connected = match &self.address {
+            Address::Unix(path) => Stream::connect_unix(path),
+            Address::Tcp { host, port } => {
+                let addresses = (host.as_str(), *port)
+                    .to_socket_addrs()
+                    .map_err(|source| ClientError::Resolve { server: self.to_string(), source })?;
+                connect_to_any(addresses)
             }
-        }
-        Err(ClientError::Connect { server: self.to_string(), source: last })
+        };
+        let stream = connected
+            .map_err(|source| ClientError::Connect { server: self.to_string(), source })?;
+        let prepared = stream.prepare(REPLY_TIMEOUT);
+        prepared.map_err(|source| ClientError::Io { server: self.to_string(), source })?;
+        Ok(stream)
     }
 
     /// What a failed read or write means.
@@ -122,22 +147,33 @@ impl Server {
 
 impl std::fmt::Display for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
+        self.address.fmt(f)
+    }
+}
+
+/// Connects to the first of a host's addresses that takes a connection.
+fn connect_to_any(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<Stream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in addresses {
+        match Stream::connect_tcp(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
         }
     }
+    Err(last)
 }
 
 /// A connection that has proved to speak the protocol.
 pub(crate) struct Client {
     server: Server,
-    stream: TcpStream,
+    stream: Stream,
     decoder: ReplyDecoder,
     /// Received bytes; those before `start` have been decoded.
     input: Vec<u8>,
     start: usize,
+    interrupt: Option<Interrupt>,
+    /// A reply is still to come for which nobody waits any more.
+    is_out_of_step: bool,
 }
 
 impl Client {
@@ -151,6 +187,8 @@ impl Client {
             decoder: ReplyDecoder::new(),
             input: Vec::new(),
             start: 0,
+            interrupt: None,
+            is_out_of_step: false,
         };
         if let Some(password) = server.password() {
             client.call(&["AUTH", password]).map_err(|error| match error {
@@ -168,6 +206,35 @@ impl Client {
 
     pub(crate) fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// From here on `interrupt` ends the waiting for a reply, after which the connection
+    /// [cannot be used](Self::is_out_of_step) any more.
+    pub(crate) fn interrupt_by(&mut self, interrupt: Interrupt) -> Result<(), ClientError> {
+        let set = self.stream.set_read_timeout(INTERRUPT_POLL);
+        self.interrupt = Some(interrupt);
+        set.map_err(|error| self.server.io_error(error))
+    }
+
+    /// Whether it was interrupted while it waited for a reply.
+    pub(crate) fn is_out_of_step(&self) -> bool {
+        self.is_out_of_step
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(Interrupt::is_raised)
+    }
+
+    /// Whether a read that gave nothing is tried again.
+    fn reads_again(&self, error: &io::Error, since: Instant) -> bool {
+        match error.kind() {
+            io::ErrorKind::Interrupted => !self.is_interrupted(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                let is_poll = self.interrupt.is_some() && since.elapsed() < REPLY_TIMEOUT;
+                is_poll && !self.is_interrupted()
+            }
+            _ => false,
+        }
     }
 
     /// Sends one command and takes its reply; an error reply is an error.
@@ -194,11 +261,11 @@ impl Client {
         count: usize,
         mut take: impl FnMut(usize, Reply) -> Result<(), E>,
     ) -> Result<(), E> {
-        let stream = self.stream.try_clone().map_err(|error| self.server.io_error(error))?;
+        let mut stream = self.stream.try_clone().map_err(|error| self.server.io_error(error))?;
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            scope.spawn(move || {
                 // A failure shows on the reading side as well, where it is reported.
-                let _ = (&stream).write_all(requests);
+                let _ = stream.write_all(requests);
             });
             let taken = (0..count).try_for_each(|index| {
                 let reply = self.read_reply()?;
@@ -248,9 +315,10 @@ impl Client {
     fn receive(&mut self) -> Result<(), ClientError> {
         let len = self.input.len();
         self.input.resize(len + READ_LEN, 0);
+        let since = Instant::now();
         let read = loop {
             match self.stream.read(&mut self.input[len..]) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if self.reads_again(&error, since) => {}
                 read => break read,
             }
         };
@@ -258,6 +326,10 @@ impl Client {
         match read {
             Ok(0) => Err(ClientError::Closed { server: self.server.to_string() }),
             Ok(_) => Ok(()),
+            Err(_) if self.is_interrupted() => {
+                self.is_out_of_step = true;
+                Err(ClientError::Interrupted)
+            }
             Err(error) => Err(self.server.io_error(error)),
         }
     }
@@ -278,10 +350,11 @@ mod tests {
             ("::1", "[::1]:7653"),
             ("[::1]", "[::1]:7653"),
             ("[::1]:65535", "[::1]:65535"),
+            ("unix:/run/tokaido.sock", "unix:/run/tokaido.sock"),
         ] {
             assert_eq!(shown(text).unwrap(), address, "{text}");
         }
-        for text in ["a:b", "a:", "a:0", "a:65536", "http://a:1", "a b:1", "redis://a"] {
+        for text in ["a:b", "a:", "a:0", "a:65536", "http://a:1", "a b:1", "redis://a", "unix:"] {
             assert!(matches!(shown(text), Err(ClientError::Address(_))), "{text}");
         }
     }

@@ -1,6 +1,6 @@
 //! Times on the command line: a whole number and its unit.
 
-use std::str::FromStr;
+use std::{str::FromStr, time};
 
 /// Units, and the milliseconds in one of each.
 const UNITS: [(&str, u64); 5] =
@@ -18,6 +18,10 @@ pub(crate) struct Duration {
 impl Duration {
     pub(crate) fn ms(self) -> u64 {
         self.ms
+    }
+
+    pub(crate) fn time(self) -> time::Duration {
+        time::Duration::from_millis(self.ms)
     }
 }
 

@@ -23,8 +23,9 @@ pub(crate) struct EndpointArgs {
         help_heading = "Where the data is"
     )]
     dir: Option<PathBuf>,
-    /// Talk to the server at this address [default, without --dir: 127.0.0.1:7653]
-    #[arg(long, value_name = "HOST:PORT", help_heading = "Where the data is")]
+    /// Talk to the server at this address: HOST:PORT, or unix:PATH [default, without --dir:
+    /// 127.0.0.1:7653]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Where the data is")]
     connect: Option<String>,
     /// Password of the server
     #[arg(

@@ -6,23 +6,32 @@ use std::{
 };
 
 use rustyline::error::ReadlineError;
-use tokaido_script::{CallError, VmError, json::JsonError};
-use tokaido_server::{ConfigError, StartError};
+use tokaido_script::{CallError, RuntimeError, json::JsonError};
+use tokaido_server::{ConfigError, ListenError, StartError};
 use tokaido_store::{
-    CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError, cdb, tree,
+    CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError, cdb,
+    tree::{self, UpkeepError},
 };
 
 use crate::{
     client::ClientError,
-    formats::{self, UnwritableRow},
+    formats::{self, UnwritableRow, cdb_text::TextError},
     http::HttpError,
 };
 
-/// Exit code of a command that did not do what it was asked to, or found nothing.
+/// Exit code of a command that did not do what it was asked to, or found nothing. All exit codes are
+/// in docs/command-line.md.
 pub(crate) const EXIT_FAILED: u8 = 1;
 
 /// Exit code of a command line that makes no sense; clap uses the same.
 pub(crate) const EXIT_USAGE: u8 = 2;
+
+/// Exit code of a command that did not get at the data: no server answers, or the store cannot be
+/// opened.
+pub(crate) const EXIT_UNREACHABLE: u8 = 3;
+
+/// Exit code of a script that Ctrl-C has ended: that of a shell, which adds the signal to 128.
+pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
 /// Why a command ended early. The text is all that the user sees: it says what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -66,9 +75,14 @@ pub(crate) enum Error {
     #[error(transparent)]
     Start(#[from] StartError),
     #[error(transparent)]
-    Vm(#[from] VmError),
+    Runtime(#[from] RuntimeError),
     #[error("{0}")]
     Lua(String),
+    #[error("{}", CallError::Interrupted)]
+    Interrupted,
+    /// A look-up failed. Its exit code is not the one that says that the key is not there.
+    #[error(transparent)]
+    LookUp(Box<Error>),
     #[error("there is no procedure {name:?}; there are: {found}")]
     NoProcedure { name: String, found: String },
     #[error("{0}; leave out --json to see the result")]
@@ -86,13 +100,7 @@ pub(crate) enum Error {
     #[error(transparent)]
     Check(#[from] tree::CheckError),
     #[error(transparent)]
-    Backup(#[from] tree::BackupError),
-    #[error(transparent)]
-    Restore(#[from] tree::RestoreError),
-    #[error(transparent)]
-    Compact(#[from] tree::CompactError),
-    #[error(transparent)]
-    Salvage(#[from] tree::SalvageError),
+    Upkeep(#[from] UpkeepError),
     #[error(transparent)]
     CdbOpen(#[from] cdb::OpenError),
     #[error("{}: {source}", path.display())]
@@ -100,7 +108,7 @@ pub(crate) enum Error {
     #[error(transparent)]
     CdbMake(#[from] cdb::MakeError),
     #[error("{name}: {source}")]
-    CdbText { name: String, source: cdb::TextError },
+    CdbText { name: String, source: TextError },
 }
 
 impl Error {
@@ -109,17 +117,43 @@ impl Error {
         match self {
             Self::Usage(_)
             | Self::Config(_)
+            | Self::Start(
+                StartError::Config(_) | StartError::Listen(ListenError::OpenWithoutPassword { .. }),
+            ) => EXIT_USAGE,
+            Self::Held { .. }
+            | Self::NoStore { .. }
+            | Self::Open(_)
+            | Self::Start(StartError::Open(_))
             | Self::Check(_)
-            | Self::Restore(tree::RestoreError::Check(_))
-            | Self::Salvage(tree::SalvageError::Check(_))
-            | Self::Compact(tree::CompactError::Check(_)) => EXIT_USAGE,
+            | Self::Upkeep(
+                UpkeepError::NoStore { .. } | UpkeepError::Check(_) | UpkeepError::Open(_),
+            )
+            | Self::Http(HttpError::Protocol { .. })
+            | Self::LookUp(_) => EXIT_UNREACHABLE,
+            Self::Client(error) | Self::Http(HttpError::Client(error)) => error.exit_code(),
+            Self::LoadStopped { source, .. } => source.exit_code(),
+            Self::Interrupted => EXIT_INTERRUPTED,
             _ => EXIT_FAILED,
+        }
+    }
+
+    /// For `map_err` on what looks a key up.
+    pub(crate) fn looking_up(self) -> Self {
+        match self {
+            // Where there is no database, the key is not there.
+            absent @ Self::NoDatabase { .. } => absent,
+            error if error.exit_code() == EXIT_FAILED => Self::LookUp(Box::new(error)),
+            error => error,
         }
     }
 
     /// Whether the reader of our output left, as `head` does.
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        matches!(self, Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        match self {
+            Self::Stdout(error) => error.kind() == io::ErrorKind::BrokenPipe,
+            Self::LookUp(error) => error.is_broken_pipe(),
+            _ => false,
+        }
     }
 
     /// For `map_err` on waiting for a signal.
@@ -146,7 +180,10 @@ pub(crate) fn lua_message(error: &CallError) -> String {
 
 /// A script's error that ends the command.
 pub(crate) fn lua_error(error: &CallError) -> Error {
-    Error::Lua(lua_message(error))
+    match error {
+        CallError::Interrupted => Error::Interrupted,
+        error => Error::Lua(lua_message(error)),
+    }
 }
 
 impl From<OpenError> for Error {

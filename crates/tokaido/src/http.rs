@@ -1,20 +1,20 @@
 //! The little of an HTTP client that calling a procedure takes: a request, a response, and the
 //! connection kept for the next.
 
-use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
+use std::io::{BufRead, BufReader, Read, Write};
+
+use crate::{
+    client::{ClientError, Server},
+    stream::Stream,
 };
 
-use crate::client::{ClientError, Server};
-
-/// Longest line of a response's head.
+/// Maximum length of a line of a response's head, in bytes.
 const HEAD_LINE_LEN_MAX: u64 = 16 << 10;
 
-/// Most lines in a response's head.
+/// Maximum number of lines in a response's head.
 const HEAD_LINES_MAX: usize = 128;
 
-/// Longest body that is taken.
+/// Maximum length of a body, in bytes.
 const BODY_LEN_MAX: u64 = 256 << 20;
 
 /// What a server answered.
@@ -37,7 +37,7 @@ pub(crate) enum HttpError {
 /// A connection.
 pub(crate) struct HttpClient {
     server: Server,
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Stream>,
 }
 
 impl HttpClient {
@@ -52,7 +52,8 @@ impl HttpClient {
         target: &str,
         body: Option<&[u8]>,
     ) -> Result<Response, HttpError> {
-        let mut request = format!("{method} {target} HTTP/1.1\r\nHost: {}\r\n", self.server);
+        let host = self.stream.get_ref().host().map_err(|error| self.server.io_error(error))?;
+        let mut request = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n");
         if let Some(password) = self.server.password() {
             request.push_str(&format!("Authorization: Bearer {password}\r\n"));
         }
@@ -134,12 +135,4 @@ pub(crate) fn refusal(response: &Response) -> String {
         Some(message) => message.to_owned(),
         None => format!("{} {}", response.status, String::from_utf8_lossy(&response.body)),
     }
-}
-
-/// Text as it stands within a part of a URL, whatever it is.
-pub(crate) fn percent_encode(text: &[u8]) -> String {
-    let keep = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
-    text.iter()
-        .map(|&b| if keep(b) { char::from(b).to_string() } else { format!("%{b:02X}") })
-        .collect()
 }

@@ -100,7 +100,8 @@ impl Batch {
             let key = &self.bytes[start..row.key_end];
             let value = &self.bytes[row.key_end..row.value_end];
             start = row.value_end;
-            (key, NewRecord { value, flags: row.flags, expires_at_ms: row.expires_at_ms })
+            let (flags, expires_at_ms) = (row.flags, row.expires_at_ms);
+            (key, NewRecord { flags, expires_at_ms, ..NewRecord::of(value) })
         })
     }
 
@@ -176,6 +177,7 @@ mod tests {
             value: value.into(),
             flags: 7,
             expires_at_ms: Some(9),
+            ..Row::default()
         });
         let mut batch = Batch::default();
         rows.iter().for_each(|row| batch.push(row));
@@ -186,6 +188,7 @@ mod tests {
                 value: record.value.to_vec(),
                 flags: record.flags,
                 expires_at_ms: record.expires_at_ms,
+                kind: record.kind,
             })
             .collect();
         assert_eq!(given, rows);

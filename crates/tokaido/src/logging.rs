@@ -1,7 +1,13 @@
 //! The log of a server, on standard error.
 
-use std::io::{self, IsTerminal};
+use std::{
+    backtrace::{Backtrace, BacktraceStatus},
+    io::{self, IsTerminal, Write},
+    panic::{self, PanicHookInfo},
+    thread,
+};
 
+use tokaido_server::LogWriter;
 use tracing_subscriber::EnvFilter;
 
 use crate::error::Error;
@@ -13,8 +19,23 @@ pub(crate) fn start(filter: &str) -> Result<(), Error> {
     })?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(|| LogWriter)
+        // They would go to standard error by `eprintln!`, which panics where that cannot be written.
+        .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal())
         .init();
+    panic::set_hook(Box::new(log_panic));
     Ok(())
+}
+
+/// Panics are logged whatever the filter, and by the writer of the log, which never waits for long.
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let name = thread::current().name().unwrap_or("without a name").to_owned();
+    let backtrace = Backtrace::capture();
+    let text = match backtrace.status() {
+        BacktraceStatus::Captured => format!("thread {name} {panic}\n{backtrace}\n"),
+        _ => format!("thread {name} {panic}\n"),
+    };
+    // It counts what it cannot write.
+    let _ = LogWriter.write_all(text.as_bytes());
 }

@@ -7,10 +7,12 @@ mod endpoint;
 mod error;
 mod formats;
 mod http;
+mod interrupt;
 mod loader;
 mod logging;
 mod procedures;
 mod progress;
+mod stream;
 mod style;
 mod value;
 
@@ -24,7 +26,8 @@ use clap::{Parser, Subcommand};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 use commands::{
-    backup, call, cdb, check, compact, del, demo, dump, get, load, put, run, scan, serve, shell,
+    backup, call, cdb, check, compact, del, demo, drop, dump, get, load, put, reload, run, scan,
+    serve, shell,
 };
 
 /// A programmable key-value server: procedures in Lua, each one a transaction, called over the
@@ -32,7 +35,10 @@ use commands::{
 #[derive(Parser)]
 #[command(name = "tokaido", version)]
 #[command(after_help = "\
-New here? `tokaido demo` shows all of it in a minute. `tokaido COMMAND --help` is the manual.")]
+New here? `tokaido demo` shows all of it in a minute. `tokaido COMMAND --help` is the manual.
+
+Exit status: 0 if it is done, 1 if a key is not there or the command failed, 2 for a wrong command
+line or configuration, 3 if no server answers or the store cannot be opened, 130 after Ctrl-C.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -44,11 +50,13 @@ enum Command {
     Run(run::RunArgs),
     Call(call::CallArgs),
     Shell(shell::ShellArgs),
+    Reload(reload::ReloadArgs),
     Load(load::LoadArgs),
     Dump(dump::DumpArgs),
     Get(get::GetArgs),
     Put(put::PutArgs),
     Del(del::DelArgs),
+    Drop(drop::DropArgs),
     Scan(scan::ScanArgs),
     Backup(backup::BackupArgs),
     Restore(backup::RestoreArgs),
@@ -64,11 +72,13 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Call(args) => call::call(&args),
         Command::Shell(args) => shell::shell(&args),
+        Command::Reload(args) => reload::reload(&args),
         Command::Load(args) => load::load(&args),
         Command::Dump(args) => dump::dump(&args),
-        Command::Get(args) => get::get(&args),
+        Command::Get(args) => get::get(&args).map_err(error::Error::looking_up),
         Command::Put(args) => put::put(&args),
-        Command::Del(args) => del::del(&args),
+        Command::Del(args) => del::del(&args).map_err(error::Error::looking_up),
+        Command::Drop(args) => drop::drop(&args).map_err(error::Error::looking_up),
         Command::Scan(args) => scan::scan(&args),
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => backup::restore(&args),

@@ -2,6 +2,7 @@
 
 mod console;
 mod limits;
+mod lua_api;
 
 use std::fs;
 
@@ -13,11 +14,16 @@ use crate::{
 
 pub(crate) use console::run_commands;
 
-const LIMITS: &str = "docs/limits.md";
+/// A page, and what makes it.
+type Page = (&'static str, fn() -> Outcome<String>);
+
+const PAGES: [Page; 2] = [("docs/limits.md", limits::page), ("docs/lua-api.md", lua_api::page)];
 
 /// Writes the generated pages.
 pub(crate) fn write() -> Outcome {
-    files::write(LIMITS, &limits::page()?)?;
+    for (path, page) in PAGES {
+        files::write(path, &page()?)?;
+    }
     // The page of Redis commands is the server's own; a test there holds it to the table.
     let page = ["--quiet", "--package", "tokaido-server", "--lib", "the_page_is_fresh"];
     Command::cargo(["test"]).arguments(&page).variable("UPDATE_GOLDEN", "1").run()
@@ -25,9 +31,19 @@ pub(crate) fn write() -> Outcome {
 
 /// Says whether a page that is made here is not what the code makes of it now.
 pub(crate) fn check() -> Outcome {
-    let found = fs::read_to_string(files::root().join(LIMITS)).unwrap_or_default();
-    if found == limits::page()? {
-        return Ok(());
+    for (path, page) in PAGES {
+        let found = fs::read_to_string(files::root().join(path)).unwrap_or_default();
+        if found != page()? {
+            return Err(Failure::new(format!("{path} is stale; run `cargo xtask docs`")));
+        }
     }
-    Err(Failure::new(format!("{LIMITS} is stale; run `cargo xtask docs`")))
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_pages_are_fresh() {
+        super::check().unwrap();
+    }
 }

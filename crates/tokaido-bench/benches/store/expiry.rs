@@ -52,7 +52,7 @@ pub(crate) fn sweep(place: &Place, records: u64, expired: u64) -> Outcome<Took> 
     Took::timed(expired, || {
         let mut removed = 0;
         loop {
-            let some = writer.remove_expired(REMOVALS_MAX)?;
+            let some = writer.reclaim(REMOVALS_MAX)?;
             writer.flush()?;
             removed += some as u64;
             if some < REMOVALS_MAX {

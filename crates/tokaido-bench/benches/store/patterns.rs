@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokaido_script::{Limits, Source, Sources, Transaction, Value, Vm};
+use tokaido_script::{Limits, Runtime as _, Source, Sources, Transaction, Value, Vm};
 use tokaido_store::{
     Store,
     tree::{self, Options, SyncMode},
@@ -49,7 +49,7 @@ fn run(place: &Place, name: &str, arguments: &[Value], operations: i64) -> Outco
     let mut call = |database: &str, keys| -> Outcome<u64> {
         let mut all = vec![Value::String(database.into()), Value::Integer(keys)];
         all.extend_from_slice(arguments);
-        let result = vm.call(procedure, Transaction::Write(writer.begin()?), &all)?;
+        let result = vm.call(procedure, Transaction::Write(writer.begin()?).into(), &all)?;
         writer.commit()?;
         writer.flush()?;
         match result {

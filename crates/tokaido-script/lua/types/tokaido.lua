@@ -19,6 +19,11 @@ local Transaction = {}
 ---@return tokaido.Database
 function Transaction:database(name) end
 
+---Deletes a database with all of its records, and gives its name back.
+---@param name string
+---@return boolean was_there
+function Transaction:drop_database(name) end
+
 ---The transaction's time in milliseconds since the epoch. It stands still while the procedure runs.
 ---@return number
 function Transaction:now_ms() end
@@ -26,6 +31,15 @@ function Transaction:now_ms() end
 ---Whether this transaction may write.
 ---@return boolean
 function Transaction:is_writable() end
+
+---Runs a Redis command of the server inside this transaction, and gives its reply, as in
+---`tx:command("INCRBY", "k", 5)`: a number, a string, `false` for null, `{ok = …}` for a status, or an
+---array. An error reply is raised as an error, and so is any
+---call outside of a server.
+---@param name string
+---@param ... tokaido.Bytes
+---@return any
+function Transaction:command(name, ...) end
 
 ---A record with all that it has.
 ---@class tokaido.Record
@@ -261,6 +275,16 @@ function tokaido.http(route, run) end
 ---"warn", "info" or "debug".
 ---@param ... any
 function tokaido.log(...) end
+
+---So many random bytes of the system, which nobody can guess: for tokens and keys. `math.random` is
+---for everything else.
+---@param len integer 0 to 1048576
+---@return string
+function tokaido.random_bytes(len) end
+
+---A random UUID (version 4), as in "0f8fad5b-d9cb-469f-a165-70867728950e".
+---@return string
+function tokaido.uuid() end
 
 ---A 64-bit integer from a string or number, exactly; nil if it is none.
 ---@param value any

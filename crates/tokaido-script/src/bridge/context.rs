@@ -1,21 +1,14 @@
 //! What native functions know of the running call.
 
-use std::{
-    ffi::c_int,
-    fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
-    ptr,
-    sync::Arc,
-};
+use std::{ffi::c_int, fmt, ptr, sync::Arc};
 
 use tokaido_store::{
     DatabaseId, IncrementError, ReadError, ReadTransaction, Record, Snapshot, Store, WriteError,
-    WriteTransaction, Writer,
-    cache::{Cache, CacheError},
+    WriteTransaction, Writer, cache::Cache,
 };
 
-use super::{Exchange, host::SharedFunction, many::Many, pages::Page};
-use crate::{Limits, Transaction, Value, convert::Converter};
+use super::{Exchange, functions::SharedFunction, many::Many, pages::LoadedPage};
+use crate::{Host, Limits, Scope, Transaction, Value, convert::Converter};
 
 /// No, nothing, not there.
 pub(crate) const NO: i32 = 0;
@@ -113,16 +106,14 @@ impl From<WriteError> for Fault {
             WriteError::Read(error) => error.into(),
             WriteError::ValueLength { .. }
             | WriteError::RecordTooLarge { .. }
+            | WriteError::BytesOnly
+            | WriteError::Name(_)
+            | WriteError::Mounted
+            | WriteError::Dropped
             | WriteError::ReadOnly
             | WriteError::Raced => Self::refused(error),
             _ => Self::Poisoned(error.to_string()),
         }
-    }
-}
-
-impl From<CacheError> for Fault {
-    fn from(error: CacheError) -> Self {
-        Self::refused(error)
     }
 }
 
@@ -135,11 +126,12 @@ impl From<IncrementError> for Fault {
     }
 }
 
-/// The transaction of the running call. Both pointers are to the same object.
+/// What the running call was lent. The two transactions are the same object.
 #[derive(Clone, Copy)]
 struct Running {
     read: *mut dyn ReadTransaction,
     write: Option<*mut dyn WriteTransaction>,
+    host: Option<*mut dyn Host>,
 }
 
 /// The store that scripts and procedures work on, or why there is none.
@@ -155,13 +147,19 @@ pub(crate) struct Context {
     /// Holds what `reply.data` points to when that is not the store's.
     pub(crate) scratch: Vec<u8>,
     pub(crate) many: Many,
-    pub(crate) page: Page,
+    pub(crate) page: LoadedPage,
     pub(crate) ahead: Vec<u8>,
     /// The caches that Lua has handles of, by their mount. None is taken out again.
     caches: Vec<Option<Arc<Cache>>>,
     pub(crate) exchange: Exchange,
     /// The procedure that runs, for messages and the log.
     pub(crate) procedure: String,
+    /// How many databases had been dropped when Lua last forgot its handles.
+    pub(crate) dropped: u64,
+    /// Whether `math.random` gives the numbers of a seed that was set since the last call began.
+    pub(crate) is_seeded: bool,
+    /// What the last command replied, if Lua has to fetch it from here.
+    pub(crate) replied: Value,
     /// Only within `run_script`.
     pub(crate) writer: Option<*mut dyn Writer>,
     pub(crate) snapshot: Option<Box<dyn Snapshot>>,
@@ -229,11 +227,14 @@ impl Context {
             poison: None,
             scratch: Vec::new(),
             many: Many::default(),
-            page: Page::default(),
+            page: LoadedPage::default(),
             ahead: Vec::new(),
             caches: Vec::new(),
             exchange: Exchange::default(),
             procedure: String::new(),
+            dropped: 0,
+            is_seeded: false,
+            replied: Value::Nil,
             writer: None,
             snapshot: None,
             lua_side: LuaSide::unset(),
@@ -248,31 +249,23 @@ impl Context {
         self.store.as_ref().map_err(Fault::refused)
     }
 
-    /// Lends a transaction to native functions.
+    /// Lends a transaction, and the host, to native functions.
     ///
     /// # Safety
-    /// The transaction must not be used otherwise, and must live, until [`end`](Self::end).
-    pub(crate) unsafe fn begin(&mut self, transaction: Transaction<'_>) {
+    /// Neither must be used otherwise, and both must live, until [`end`](Self::end).
+    pub(crate) unsafe fn begin(&mut self, scope: Scope<'_>) {
         self.poison = None;
         self.reply.outdate_ahead();
-        // SAFETY: only the lifetimes are lengthened, and the caller promises to call `end` before
-        // they are over.
-        self.running = Some(unsafe {
-            match transaction {
-                Transaction::Read(read) => Running {
-                    read: std::mem::transmute::<
-                        *mut (dyn ReadTransaction + '_),
-                        *mut (dyn ReadTransaction + 'static),
-                    >(read),
-                    write: None,
-                },
-                Transaction::Write(write) => {
-                    let write = std::mem::transmute::<
-                        *mut (dyn WriteTransaction + '_),
-                        *mut (dyn WriteTransaction + 'static),
-                    >(write);
-                    Running { read: write, write: Some(write) }
-                }
+        // SAFETY: only lifetimes are lengthened, and the caller promises to call `end` before they
+        // are over.
+        let Scope { transaction, host } =
+            unsafe { std::mem::transmute::<Scope<'_>, Scope<'static>>(scope) };
+        let host = host.map(ptr::from_mut);
+        self.running = Some(match transaction {
+            Transaction::Read(read) => Running { read, write: None, host },
+            Transaction::Write(write) => {
+                let write: *mut dyn WriteTransaction = write;
+                Running { read: write, write: Some(write), host }
             }
         });
     }
@@ -319,6 +312,35 @@ impl Context {
         Ok(unsafe { &mut *write })
     }
 
+    /// The running transaction with the host that runs commands in it. As [`read`](Self::read).
+    pub(crate) fn host<'t>(
+        &mut self,
+    ) -> Result<(&'t mut (dyn Host + 'static), Transaction<'t>), Fault> {
+        let running = self.running.ok_or_else(ended)?;
+        let host = running.host.ok_or_else(|| {
+            Fault::Refused(
+                "tx:command needs a server around it; without one, use the methods of databases, as tx.main:get(key)"
+                    .to_owned(),
+            )
+        })?;
+        self.reply.outdate_ahead();
+        // SAFETY: as in `read`.
+        Ok(unsafe {
+            let transaction = match running.write {
+                Some(write) => Transaction::Write(&mut *write),
+                None => Transaction::Read(&mut *running.read),
+            };
+            (&mut *host, transaction)
+        })
+    }
+
+    /// The writer that `run_script` lends while it runs.
+    pub(crate) fn writer<'t>(&self) -> Option<&'t mut (dyn Writer + 'static)> {
+        // SAFETY: `run_script` sets it and takes it away, and meanwhile nothing but native
+        // functions uses it, each of which lets go of it when it returns.
+        self.writer.map(|writer| unsafe { &mut *writer })
+    }
+
     /// Makes a cache known to the native functions that work on caches.
     pub(crate) fn keep_cache(&mut self, database: DatabaseId, cache: &Arc<Cache>) {
         let Some(place) = database.mount() else { return };
@@ -337,7 +359,7 @@ impl Context {
         }
         let place = database(index)?.and_then(DatabaseId::mount);
         let cache = place.and_then(|place| self.caches.get(place)?.as_ref());
-        let cache = Arc::as_ptr(cache.ok_or_else(no_database)?);
+        let cache = Arc::as_ptr(cache.ok_or_else(other_kind)?);
         // SAFETY: the context has a share in it, and keeps that as long as it lives. The reference
         // lives on its own for the reason that `read` gives.
         Ok(unsafe { &*cache })
@@ -380,6 +402,14 @@ pub(crate) fn database(index: i32) -> Result<Option<DatabaseId>, Fault> {
     DatabaseId::from_number(index).map(Some).ok_or_else(no_database)
 }
 
+#[cold]
+pub(crate) fn other_kind() -> Fault {
+    Fault::Refused(
+        "this function is of another kind of database; call the database's own, as in tx.main:put(key, value)"
+            .to_owned(),
+    )
+}
+
 fn no_database() -> Fault {
     Fault::Refused("this is not a database; take one from tx".to_owned())
 }
@@ -392,33 +422,4 @@ pub(crate) fn existing_database(index: i32) -> Result<DatabaseId, Fault> {
                 .to_owned(),
         )
     })
-}
-
-/// The bytes of a Lua string.
-///
-/// # Safety
-/// `data` and `len` must be those of a Lua string that lives until the native call returns.
-pub(crate) unsafe fn bytes<'s>(data: *const u8, len: u32) -> &'s [u8] {
-    // SAFETY: promised by the caller.
-    unsafe { std::slice::from_raw_parts(data, len as usize) }
-}
-
-/// Runs the body of a native function, and turns faults and panics into a code.
-///
-/// # Safety
-/// `context` must be the VM's own, and nothing else may borrow it.
-#[inline]
-pub(crate) unsafe fn native(
-    context: *mut Context,
-    body: impl FnOnce(&mut Context) -> Result<i32, Fault>,
-) -> i32 {
-    // SAFETY: promised by the caller; Lua passes the one pointer that it was given at start.
-    let context = unsafe { &mut *context };
-    match catch_unwind(AssertUnwindSafe(|| body(context))) {
-        Ok(Ok(code)) => code,
-        Ok(Err(fault)) => context.fail(fault),
-        Err(_) => context.fail(Fault::Poisoned(
-            "a database call panicked, which is a fault of tokaido; please report it".to_owned(),
-        )),
-    }
 }

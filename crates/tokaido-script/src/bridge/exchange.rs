@@ -1,6 +1,6 @@
 //! The request and the response of the HTTP call that runs.
 
-use super::context::{Context, Fault, NO, YES, bytes, native};
+use super::context::{Context, Fault, NO, YES};
 use crate::{HttpRequest, HttpResponse, percent};
 
 /// Kinds of body; `lua/http.lua` has the same.
@@ -50,44 +50,36 @@ fn over() -> Fault {
 }
 
 /// Method, path, query string or body, as the reply's data.
-pub(super) unsafe extern "C" fn request_field(context: *mut Context, field: i32) -> i32 {
-    // SAFETY: called from Lua with the VM's context.
-    unsafe {
-        native(context, |context| {
-            let request = context.exchange.request()?;
-            context.reply.data(match field {
-                0 => request.method.as_bytes(),
-                1 => request.path.as_bytes(),
-                2 => request.query.as_bytes(),
-                _ => request.body,
-            });
-            Ok(YES)
-        })
-    }
+pub(super) fn request_field(context: &mut Context, field: i32) -> Result<i32, Fault> {
+    let request = context.exchange.request()?;
+    context.reply.data(match field {
+        0 => request.method.as_bytes(),
+        1 => request.path.as_bytes(),
+        2 => request.query.as_bytes(),
+        _ => request.body,
+    });
+    Ok(YES)
 }
 
 /// Readies the parameters, the query or the headers, and answers how many there are.
-pub(super) unsafe extern "C" fn request_pairs(context: *mut Context, kind: i32) -> i32 {
-    // SAFETY: called from Lua with the VM's context.
-    unsafe {
-        native(context, |context| {
-            let query_pairs_max = context.limits.query_pairs_max;
-            let request = context.exchange.request()?;
-            let pairs = &mut context.exchange.pairs;
-            pairs.clear();
-            match kind {
-                0 => pairs.extend(
-                    request.parameters.iter().map(|(name, value)| (owned(name), owned(value))),
-                ),
-                1 => pairs.extend(percent::query_pairs(request.query).take(query_pairs_max)),
-                _ => pairs.extend(
-                    request.headers.iter().map(|(name, value)| (owned(name), value.to_vec())),
-                ),
-            }
-            context.reply.number = pairs.len() as f64;
-            Ok(YES)
-        })
+pub(super) fn request_pairs(context: &mut Context, kind: i32) -> Result<i32, Fault> {
+    let query_pairs_max = context.limits.query_pairs_max;
+    let request = context.exchange.request()?;
+    let pairs = &mut context.exchange.pairs;
+    pairs.clear();
+    match kind {
+        0 => {
+            let parameters = request.parameters.iter();
+            pairs.extend(parameters.map(|(name, value)| (owned(name), owned(value))));
+        }
+        1 => pairs.extend(percent::query_pairs(request.query).take(query_pairs_max)),
+        _ => {
+            let headers = request.headers.iter();
+            pairs.extend(headers.map(|(name, value)| (owned(name), value.to_vec())));
+        }
     }
+    context.reply.number = pairs.len() as f64;
+    Ok(YES)
 }
 
 fn owned(text: &str) -> Vec<u8> {
@@ -95,52 +87,38 @@ fn owned(text: &str) -> Vec<u8> {
 }
 
 /// One of the pairs, as the reply's key and data.
-pub(super) unsafe extern "C" fn request_pair(context: *mut Context, place: i32) -> i32 {
-    // SAFETY: called from Lua with the VM's context.
-    unsafe {
-        native(context, |context| {
-            let place = usize::try_from(place).unwrap_or(usize::MAX);
-            let Some((name, value)) = context.exchange.pairs.get(place) else { return Ok(NO) };
-            context.reply.key(name);
-            context.reply.data(value);
-            Ok(YES)
-        })
-    }
+pub(super) fn request_pair(context: &mut Context, place: i32) -> Result<i32, Fault> {
+    let place = usize::try_from(place).unwrap_or(usize::MAX);
+    let Some((name, value)) = context.exchange.pairs.get(place) else { return Ok(NO) };
+    context.reply.key(name);
+    context.reply.data(value);
+    Ok(YES)
 }
 
 /// Sets a header, or adds one more of the same name.
-pub(super) unsafe extern "C" fn response_header(
-    context: *mut Context,
-    name: *const u8,
-    name_len: u32,
-    value: *const u8,
-    value_len: u32,
+pub(super) fn response_header(
+    context: &mut Context,
+    name: &[u8],
+    value: &[u8],
     add: i32,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and Lua strings.
-    unsafe {
-        native(context, |context| {
-            let response = context.exchange.response()?;
-            let (name, value) = (bytes(name, name_len), bytes(value, value_len));
-            let name = header_name(name)?;
-            if value.iter().any(|&b| b < b' ' && b != b'\t' || b == 0x7f) {
-                return Err(Fault::Refused(format!(
-                    "the value of the header {name} has a control character"
-                )));
-            }
-            if add == 0 {
-                response.headers.retain(|(other, _)| *other != name);
-            }
-            let headers_max = context.limits.response_headers_max;
-            if response.headers.len() >= headers_max {
-                return Err(Fault::Refused(format!(
-                    "a response has at most {headers_max} headers"
-                )));
-            }
-            response.headers.push((name, value.to_vec()));
-            Ok(YES)
-        })
+) -> Result<i32, Fault> {
+    let response = context.exchange.response()?;
+    let (name, value) = (name, value);
+    let name = header_name(name)?;
+    if value.iter().any(|&b| b < b' ' && b != b'\t' || b == 0x7f) {
+        return Err(Fault::Refused(format!(
+            "the value of the header {name} has a control character"
+        )));
     }
+    if add == 0 {
+        response.headers.retain(|(other, _)| *other != name);
+    }
+    let headers_max = context.limits.response_headers_max;
+    if response.headers.len() >= headers_max {
+        return Err(Fault::Refused(format!("a response has at most {headers_max} headers")));
+    }
+    response.headers.push((name, value.to_vec()));
+    Ok(YES)
 }
 
 fn header_name(name: &[u8]) -> Result<String, Fault> {
@@ -155,41 +133,23 @@ fn header_name(name: &[u8]) -> Result<String, Fault> {
 }
 
 /// A header that was set before.
-pub(super) unsafe extern "C" fn response_header_get(
-    context: *mut Context,
-    name: *const u8,
-    name_len: u32,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and a Lua string.
-    unsafe {
-        native(context, |context| {
-            let response = context.exchange.response()?;
-            let name = header_name(bytes(name, name_len))?;
-            match response.headers.iter().find(|(other, _)| *other == name) {
-                None => Ok(NO),
-                Some((_, value)) => {
-                    context.reply.data(value);
-                    Ok(YES)
-                }
-            }
-        })
+pub(super) fn response_header_get(context: &mut Context, name: &[u8]) -> Result<i32, Fault> {
+    let response = context.exchange.response()?;
+    let name = header_name(name)?;
+    match response.headers.iter().find(|(other, _)| *other == name) {
+        None => Ok(NO),
+        Some((_, value)) => {
+            context.reply.data(value);
+            Ok(YES)
+        }
     }
 }
 
 /// Appends to the body.
-pub(super) unsafe extern "C" fn response_write(
-    context: *mut Context,
-    data: *const u8,
-    len: u32,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and a Lua string.
-    unsafe {
-        native(context, |context| {
-            let response = context.exchange.response()?;
-            append_body(response, bytes(data, len), context.limits.response_len_max)?;
-            Ok(YES)
-        })
-    }
+pub(super) fn response_write(context: &mut Context, data: &[u8]) -> Result<i32, Fault> {
+    let response = context.exchange.response()?;
+    append_body(response, data, context.limits.response_len_max)?;
+    Ok(YES)
 }
 
 fn append_body(response: &mut HttpResponse, data: &[u8], len_max: usize) -> Result<(), Fault> {
@@ -203,28 +163,22 @@ fn append_body(response: &mut HttpResponse, data: &[u8], len_max: usize) -> Resu
 }
 
 /// Ends the response: status, the rest of the body, and the content type if none was set.
-pub(super) unsafe extern "C" fn respond(
-    context: *mut Context,
+pub(super) fn respond(
+    context: &mut Context,
     status: i32,
     kind: i32,
-    data: *const u8,
-    len: u32,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and a Lua string.
-    unsafe {
-        native(context, |context| {
-            let response = context.exchange.response()?;
-            append_body(response, bytes(data, len), context.limits.response_len_max)?;
-            response.status = status as u16;
-            let typed = response.headers.iter().any(|(name, _)| name == "content-type");
-            if !response.body.is_empty() && !typed {
-                let content_type: &[u8] = match kind {
-                    JSON => b"application/json",
-                    _ => b"text/plain; charset=utf-8",
-                };
-                response.headers.push(("content-type".to_owned(), content_type.to_vec()));
-            }
-            Ok(YES)
-        })
+    data: &[u8],
+) -> Result<i32, Fault> {
+    let response = context.exchange.response()?;
+    append_body(response, data, context.limits.response_len_max)?;
+    response.status = status as u16;
+    let typed = response.headers.iter().any(|(name, _)| name == "content-type");
+    if !response.body.is_empty() && !typed {
+        let content_type: &[u8] = match kind {
+            JSON => b"application/json",
+            _ => b"text/plain; charset=utf-8",
+        };
+        response.headers.push(("content-type".to_owned(), content_type.to_vec()));
     }
+    Ok(YES)
 }

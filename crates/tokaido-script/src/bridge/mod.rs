@@ -2,17 +2,21 @@
 //! that a database call in a hot loop is part of the machine code.
 //!
 //! Rules that hold for every function here: nothing unwinds out of it, it never calls Lua, it
-//! answers a code, and what it has to say besides stands in the [`context::Reply`].
-//! Only [`host`] is reached by the C API instead, since its arguments may be any values.
+//! answers a code, and what it has to say besides stands in the [`context::Reply`]. [`native`] makes
+//! C functions of them, so that here they are plain Rust.
+//! What takes or gives values of any kind is reached by the C API instead: [`functions`], and the
+//! replies of [`command`].
 
 mod cache;
+pub(crate) mod command;
 pub(crate) mod context;
 mod databases;
 mod exchange;
-pub(crate) mod host;
+pub(crate) mod functions;
 mod many;
 mod native;
 mod pages;
+pub(crate) mod random;
 mod read;
 mod scan;
 mod script;
@@ -20,5 +24,5 @@ mod write;
 
 pub(crate) use context::Context;
 pub(crate) use exchange::Exchange;
-pub use host::HostFunction;
-pub(crate) use native::functions;
+pub use functions::HostFunction;
+pub(crate) use native::functions as native_functions;

@@ -1,140 +1,149 @@
-//! The list of native functions, each with the C type that Lua casts its address to.
+//! The list of native functions, and the one place where their arguments come from Lua.
 //!
-//! The C type is derived from the Rust type, so the two sides cannot disagree.
+//! From the list the C function and the C type that Lua casts its address to are made together, so
+//! the two sides cannot disagree.
 
-use std::ffi::c_void;
+use std::{
+    ffi::c_void,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
-use super::{Context, cache, databases, exchange, many, pages, read, scan, script, write};
+use super::{
+    Context, cache, command, context::Fault, databases, exchange, many, pages, random, read, scan,
+    script, write,
+};
 
 /// What `ffi.cast` needs to make an address callable.
 pub(crate) struct Function {
     pub(crate) name: &'static str,
-    pub(crate) c_type: String,
+    pub(crate) c_type: &'static str,
     pub(crate) address: *mut c_void,
 }
 
-/// A Rust type with the C type that LuaJIT's FFI has for it.
-trait Parameter {
-    const C_TYPE: &'static str;
-}
-
-impl Parameter for i32 {
-    const C_TYPE: &'static str = "int32_t";
-}
-impl Parameter for u32 {
-    const C_TYPE: &'static str = "uint32_t";
-}
-impl Parameter for i64 {
-    const C_TYPE: &'static str = "int64_t";
-}
-impl Parameter for f64 {
-    const C_TYPE: &'static str = "double";
-}
-impl Parameter for *const u8 {
-    const C_TYPE: &'static str = "const char *";
-}
-
-/// A function that takes the context first and answers a code.
-trait Native {
-    fn c_type() -> String;
-    fn address(self) -> *mut c_void;
-}
-
+/// The C function before a function of the bridge: it makes slices of pointers and lengths, and a
+/// code of whatever happens. Parameters are taken one by one; each kind adds what C passes for it,
+/// the argument that is made of that, and the C types.
 macro_rules! native {
-    ($($parameter:ident)*) => {
-        impl<$($parameter: Parameter),*> Native
-            for unsafe extern "C" fn(*mut Context $(, $parameter)*) -> i32
-        {
-            fn c_type() -> String {
-                let parameters: &[&str] = &["void *" $(, $parameter::C_TYPE)*];
-                format!("int32_t (*)({})", parameters.join(", "))
-            }
-            fn address(self) -> *mut c_void {
-                self as *mut c_void
-            }
+    (@ $function:path, $name:ident [] [$($passed:ident: $type:ty,)*] [$($argument:expr,)*] [$($c_type:literal)*]) => {{
+        unsafe extern "C" fn $name(context: *mut Context $(, $passed: $type)*) -> i32 {
+            // SAFETY: only the prelude has the address. It calls with the VM's context, which no
+            // other code borrows while Lua runs, and with strings of Lua, whose pointers and lengths
+            // belong together and which stay until the call returns. A pointer beside a negative
+            // length is not looked at.
+            unsafe { run(context, |context| $function(context $(, $argument)*)) }
         }
+        Function {
+            name: stringify!($name),
+            c_type: concat!("int32_t (*)(void *" $(, ", ", $c_type)*, ")"),
+            address: $name as *mut c_void,
+        }
+    }};
+    (@ $f:path, $n:ident [bytes $($rest:ident)*] [$($p:tt)*] [$($a:tt)*] [$($c:tt)*]) => {
+        native!(@ $f, $n [$($rest)*] [$($p)* data: *const u8, len: u32,] [$($a)* bytes(data, len),]
+            [$($c)* "const char *, uint32_t"])
+    };
+    // No string where the length is negative.
+    (@ $f:path, $n:ident [optional $($rest:ident)*] [$($p:tt)*] [$($a:tt)*] [$($c:tt)*]) => {
+        native!(@ $f, $n [$($rest)*] [$($p)* data: *const u8, len: i32,]
+            [$($a)* u32::try_from(len).ok().map(|len| bytes(data, len)),]
+            [$($c)* "const char *, int32_t"])
+    };
+    (@ $f:path, $n:ident [int $($rest:ident)*] [$($p:tt)*] [$($a:tt)*] [$($c:tt)*]) => {
+        native!(@ $f, $n [$($rest)*] [$($p)* int: i32,] [$($a)* int,] [$($c)* "int32_t"])
+    };
+    (@ $f:path, $n:ident [long $($rest:ident)*] [$($p:tt)*] [$($a:tt)*] [$($c:tt)*]) => {
+        native!(@ $f, $n [$($rest)*] [$($p)* long: i64,] [$($a)* long,] [$($c)* "int64_t"])
+    };
+    (@ $f:path, $n:ident [double $($rest:ident)*] [$($p:tt)*] [$($a:tt)*] [$($c:tt)*]) => {
+        native!(@ $f, $n [$($rest)*] [$($p)* double: f64,] [$($a)* double,] [$($c)* "double"])
+    };
+    ($($module:ident :: $name:ident ( $($kind:ident),* );)*) => {
+        vec![$(native!(@ $module::$name, $name [$($kind)*] [] [] [])),*]
     };
 }
 
-native!();
-native!(A);
-native!(A B);
-native!(A B C);
-native!(A B C D);
-native!(A B C D E);
-native!(A B C D E F);
-native!(A B C D E F G);
-native!(A B C D E F G H);
-
-fn function<F: Native>(name: &'static str, f: F) -> Function {
-    Function { name, c_type: F::c_type(), address: f.address() }
-}
-
-macro_rules! table {
-    ($($module:ident :: $name:ident ( $($parameter:ident),* );)*) => {
-        vec![$(function(
-            stringify!($name),
-            $module::$name as unsafe extern "C" fn(*mut Context $(, table!(@ $parameter))*) -> i32,
-        )),*]
-    };
-    (@ int) => { i32 };
-    (@ len) => { u32 };
-    (@ long) => { i64 };
-    (@ double) => { f64 };
-    (@ bytes) => { *const u8 };
-}
-
-/// Every native function. The casts check the parameters against the definitions.
+/// Every native function with its parameters.
 pub(crate) fn functions() -> Vec<Function> {
-    table! {
-        databases::open(bytes, len);
+    native! {
+        databases::open(bytes);
+        databases::drop_database(bytes);
         databases::writable();
         databases::now();
         databases::number_text(double);
-        databases::log(int, bytes, len);
-        read::get(int, bytes, len);
-        read::exists(int, bytes, len);
-        read::record(int, bytes, len);
+        databases::log(int, bytes);
+        random::random_bytes(double);
+        random::uuid();
+        random::seeded();
+        read::get(int, bytes);
+        read::exists(int, bytes);
+        read::record(int, bytes);
         read::statistics(int);
         many::many_begin();
-        many::many_add(bytes, len);
+        many::many_add(bytes);
         many::many_run(int);
         many::many_next();
-        many::all_run(int, bytes, len);
+        many::all_run(int, bytes);
+        command::command_run();
         pages::page_load(int, double, int, int);
         pages::page_next();
-        scan::scan_ahead(int, bytes, len, bytes, len, int);
-        write::put(int, bytes, len, bytes, len);
-        write::put_with(int, bytes, len, bytes, len, double, double, int);
-        write::swap(int, bytes, len, bytes, int, bytes, int);
-        write::delete(int, bytes, len);
-        write::increment(int, bytes, len, long);
-        write::increment_float(int, bytes, len, double);
-        write::append(int, bytes, len, bytes, len);
-        write::expire(int, bytes, len, double);
+        scan::scan_ahead(int, bytes, bytes, int);
+        write::put(int, bytes, bytes);
+        write::put_with(int, bytes, bytes, double, double, int);
+        write::swap(int, bytes, optional, optional);
+        write::delete(int, bytes);
+        write::increment(int, bytes, long);
+        write::increment_float(int, bytes, double);
+        write::append(int, bytes, bytes);
+        write::expire(int, bytes, double);
         write::clear(int);
-        cache::cache_get(int, bytes, len);
-        cache::cache_exists(int, bytes, len);
-        cache::cache_record(int, bytes, len);
-        cache::cache_put(int, bytes, len, bytes, len);
-        cache::cache_put_with(int, bytes, len, bytes, len, double, double, int);
-        cache::cache_swap(int, bytes, len, bytes, int, bytes, int);
-        cache::cache_delete(int, bytes, len);
-        cache::cache_increment(int, bytes, len, long);
-        cache::cache_increment_float(int, bytes, len, double);
-        cache::cache_append(int, bytes, len, bytes, len);
-        cache::cache_expire(int, bytes, len, double);
+        cache::cache_get(int, bytes);
+        cache::cache_exists(int, bytes);
+        cache::cache_record(int, bytes);
+        cache::cache_put(int, bytes, bytes);
+        cache::cache_put_with(int, bytes, bytes, double, double, int);
+        cache::cache_swap(int, bytes, optional, optional);
+        cache::cache_delete(int, bytes);
+        cache::cache_increment(int, bytes, long);
+        cache::cache_increment_float(int, bytes, double);
+        cache::cache_append(int, bytes, bytes);
+        cache::cache_expire(int, bytes, double);
         cache::cache_clear(int);
         exchange::request_field(int);
         exchange::request_pairs(int);
         exchange::request_pair(int);
-        exchange::response_header(bytes, len, bytes, len, int);
-        exchange::response_header_get(bytes, len);
-        exchange::response_write(bytes, len);
-        exchange::respond(int, int, bytes, len);
+        exchange::response_header(bytes, bytes, int);
+        exchange::response_header_get(bytes);
+        exchange::response_write(bytes);
+        exchange::respond(int, int, bytes);
         script::begin_write();
         script::begin_read();
         script::commit();
         script::rollback();
+    }
+}
+
+/// The bytes of a Lua string.
+///
+/// # Safety
+/// `data` and `len` must be those of a Lua string that lives until the native call returns.
+unsafe fn bytes<'s>(data: *const u8, len: u32) -> &'s [u8] {
+    // SAFETY: promised by the caller.
+    unsafe { std::slice::from_raw_parts(data, len as usize) }
+}
+
+/// Runs the body of a native function, and turns faults and panics into a code.
+///
+/// # Safety
+/// `context` must be the VM's own, and nothing else may borrow it.
+#[inline]
+unsafe fn run(context: *mut Context, body: impl FnOnce(&mut Context) -> Result<i32, Fault>) -> i32 {
+    // SAFETY: promised by the caller.
+    let context = unsafe { &mut *context };
+    match catch_unwind(AssertUnwindSafe(|| body(context))) {
+        Ok(Ok(code)) => code,
+        Ok(Err(fault)) => context.fail(fault),
+        Err(_) => context.fail(Fault::Poisoned(
+            "a database call panicked, which is a fault of tokaido; please report it".to_owned(),
+        )),
     }
 }

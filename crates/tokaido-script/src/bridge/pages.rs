@@ -1,10 +1,10 @@
 //! A page of a scan over a database without an order: loaded at once, handed out one by one.
 
-use super::context::{Context, Fault, NO, YES, database, native};
+use super::context::{Context, Fault, NO, YES, database};
 
 /// The page that was loaded last.
 #[derive(Default)]
-pub(crate) struct Page {
+pub(crate) struct LoadedPage {
     /// Keys and values, one behind the other.
     bytes: Vec<u8>,
     /// The lengths of a key and its value.
@@ -16,51 +16,41 @@ pub(crate) struct Page {
 
 /// Loads about `records` entries from a cursor on, their values only if `has_values` is `YES`. The
 /// reply's number is the cursor to go on with; the code is `NO` if there is none.
-pub(super) unsafe extern "C" fn page_load(
-    context: *mut Context,
+pub(super) fn page_load(
+    context: &mut Context,
     index: i32,
     cursor: f64,
     records: i32,
     has_values: i32,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context.
-    unsafe {
-        native(context, |context| {
-            let transaction = context.read()?;
-            let page = &mut context.page;
-            (page.next, page.at) = (0, 0);
-            page.bytes.clear();
-            page.lens.clear();
-            let Some(id) = database(index)? else { return Ok(NO) };
-            let records = usize::try_from(records).unwrap_or(0);
-            // Cursors are below 2^52, which a double holds exactly.
-            let next = transaction.page(id, cursor as u64, records, &mut |entry| {
-                let value = if has_values == YES { entry.record.value } else { &[] };
-                page.bytes.extend_from_slice(entry.key);
-                page.bytes.extend_from_slice(value);
-                page.lens.push((entry.key.len(), value.len()));
-            })?;
-            context.reply.number = next.unwrap_or(0) as f64;
-            Ok(if next.is_some() { YES } else { NO })
-        })
-    }
+) -> Result<i32, Fault> {
+    let transaction = context.read()?;
+    let page = &mut context.page;
+    (page.next, page.at) = (0, 0);
+    page.bytes.clear();
+    page.lens.clear();
+    let Some(id) = database(index)? else { return Ok(NO) };
+    let records = usize::try_from(records).unwrap_or(0);
+    // Cursors are below 2^52, which a double holds exactly.
+    let next = transaction.page(id, cursor as u64, records, &mut |entry| {
+        let value = if has_values == YES { entry.record.value } else { &[] };
+        page.bytes.extend_from_slice(entry.key);
+        page.bytes.extend_from_slice(value);
+        page.lens.push((entry.key.len(), value.len()));
+    })?;
+    context.reply.number = next.unwrap_or(0) as f64;
+    Ok(if next.is_some() { YES } else { NO })
 }
 
 /// The next entry of the page, `NO` at its end.
-pub(super) unsafe extern "C" fn page_next(context: *mut Context) -> i32 {
-    // SAFETY: called from Lua with the VM's context.
-    unsafe {
-        native(context, |context| {
-            let page = &mut context.page;
-            let Some(&(key_len, value_len)) = page.lens.get(page.next) else { return Ok(NO) };
-            let entry = page.bytes.get(page.at..page.at + key_len + value_len);
-            let entry = entry.ok_or_else(|| Fault::refused("a page has lost its end"))?;
-            page.next += 1;
-            page.at += key_len + value_len;
-            let (key, value) = entry.split_at(key_len);
-            context.reply.key(key);
-            context.reply.data(value);
-            Ok(YES)
-        })
-    }
+pub(super) fn page_next(context: &mut Context) -> Result<i32, Fault> {
+    let page = &mut context.page;
+    let Some(&(key_len, value_len)) = page.lens.get(page.next) else { return Ok(NO) };
+    let entry = page.bytes.get(page.at..page.at + key_len + value_len);
+    let entry = entry.ok_or_else(|| Fault::refused("a page has lost its end"))?;
+    page.next += 1;
+    page.at += key_len + value_len;
+    let (key, value) = entry.split_at(key_len);
+    context.reply.key(key);
+    context.reply.data(value);
+    Ok(YES)
 }

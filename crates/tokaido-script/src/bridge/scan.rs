@@ -12,7 +12,10 @@ use std::ops::{Bound, ControlFlow};
 
 use tokaido_store::Direction;
 
-use super::context::{Context, NO, YES, bytes, database, native};
+use super::{
+    context::{Context, Fault, NO, YES, database},
+    read::value_of,
+};
 
 /// The bits of a plan above the database's index; `lua/scan.lua` has the same.
 const INDEX_MASK: i32 = 0x1ff;
@@ -28,50 +31,55 @@ const AHEAD_BYTES_MAX: usize = 16 << 10;
 
 /// Up to `records` entries from `from` on, none of them beyond `far`. The reply's number is how
 /// many it is.
-pub(super) unsafe extern "C" fn scan_ahead(
-    context: *mut Context,
+pub(super) fn scan_ahead(
+    context: &mut Context,
     plan: i32,
-    from: *const u8,
-    from_len: u32,
-    far: *const u8,
-    far_len: u32,
+    from: &[u8],
+    far: &[u8],
     records: i32,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and Lua strings.
-    unsafe {
-        native(context, |context| {
-            let transaction = context.read()?;
-            let Some(id) = database(plan & INDEX_MASK)? else { return Ok(NO) };
-            let from = match plan & (FROM_GIVEN | FROM_INCLUDED) {
-                0 => Bound::Unbounded,
-                FROM_GIVEN => Bound::Excluded(bytes(from, from_len)),
-                _ => Bound::Included(bytes(from, from_len)),
-            };
-            let range = Range { plan, far: bytes(far, far_len) };
-            // First of all, since the buffer moves: what another loop has there is no more, even if
-            // this scan fails.
-            context.reply.outdate_ahead();
-            let ahead = &mut context.ahead;
-            ahead.clear();
-            ahead.shrink_to(2 * AHEAD_BYTES_MAX);
-            let mut found = 0;
-            transaction.scan(id, from, range.direction(), &mut |entry| {
-                if range.is_beyond(entry.key) {
-                    return ControlFlow::Break(());
-                }
-                let value = if plan & KEYS_ONLY == 0 { entry.record.value } else { &[] };
-                push(ahead, entry.key, value);
-                found += 1;
-                match found < records && ahead.len() < AHEAD_BYTES_MAX {
-                    true => ControlFlow::Continue(()),
-                    false => ControlFlow::Break(()),
-                }
-            })?;
-            context.reply.ahead = ahead.as_ptr();
-            context.reply.number = found.into();
-            Ok(if found > 0 { YES } else { NO })
-        })
+) -> Result<i32, Fault> {
+    let transaction = context.read()?;
+    let Some(id) = database(plan & INDEX_MASK)? else { return Ok(NO) };
+    let from = match plan & (FROM_GIVEN | FROM_INCLUDED) {
+        0 => Bound::Unbounded,
+        FROM_GIVEN => Bound::Excluded(from),
+        _ => Bound::Included(from),
+    };
+    let range = Range { plan, far };
+    // First of all, since the buffer moves: what another loop has there is no more, even if
+    // this scan fails.
+    context.reply.outdate_ahead();
+    let ahead = &mut context.ahead;
+    ahead.clear();
+    ahead.shrink_to(2 * AHEAD_BYTES_MAX);
+    let (mut found, mut wrong) = (0, None);
+    transaction.scan(id, from, range.direction(), &mut |entry| {
+        if range.is_beyond(entry.key) {
+            return ControlFlow::Break(());
+        }
+        let value = if plan & KEYS_ONLY == 0 { value_of(&entry.record) } else { Ok(&[][..]) };
+        match value {
+            Ok(value) => push(ahead, entry.key, value),
+            Err(fault) => {
+                wrong = Some(fault);
+                return ControlFlow::Break(());
+            }
+        }
+        found += 1;
+        match found < records && ahead.len() < AHEAD_BYTES_MAX {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })?;
+    // What comes before it is the loop's, which may end there.
+    if let Some(fault) = wrong
+        && found == 0
+    {
+        return Err(fault);
     }
+    context.reply.ahead = ahead.as_ptr();
+    context.reply.number = found.into();
+    Ok(if found > 0 { YES } else { NO })
 }
 
 fn push(ahead: &mut Vec<u8>, key: &[u8], value: &[u8]) {

@@ -1,215 +1,153 @@
 //! Writes.
 
-use tokaido_store::{Condition, NewRecord, WriteOperations};
+use tokaido_store::{Condition, DatabaseId, NewRecord, WriteOperations};
 
-use super::context::{Context, Fault, NO, YES, bytes, existing_database, native};
+use super::context::{Context, Fault, NO, YES, existing_database, other_kind};
 
 /// What `put_with` asks of the record that is there; `lua/database.lua` has the same.
 pub(super) const ALWAYS: i32 = 0;
 pub(super) const IF_ABSENT: i32 = 1;
 
 /// Puts a record without flags that never expires.
-pub(super) unsafe extern "C" fn put(
-    context: *mut Context,
+pub(super) fn put(
+    context: &mut Context,
     index: i32,
-    key: *const u8,
-    key_len: u32,
-    value: *const u8,
-    value_len: u32,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and Lua strings.
-    unsafe {
-        native(context, |context| {
-            let transaction = context.write()?;
-            let id = existing_database(index)?;
-            transaction.put(id, bytes(key, key_len), NewRecord::of(bytes(value, value_len)))?;
-            Ok(YES)
-        })
-    }
+    key: &[u8],
+    value: &[u8],
+) -> Result<i32, Fault> {
+    let transaction = context.write()?;
+    let id = own_database(index)?;
+    transaction.put(id, key, NewRecord::of(value))?;
+    Ok(YES)
 }
 
 /// Puts a record with all that it can have, if the condition holds. A negative expiry is none.
-pub(super) unsafe extern "C" fn put_with(
-    context: *mut Context,
+pub(super) fn put_with(
+    context: &mut Context,
     index: i32,
-    key: *const u8,
-    key_len: u32,
-    value: *const u8,
-    value_len: u32,
+    key: &[u8],
+    value: &[u8],
     flags: f64,
     expires_at_ms: f64,
     condition: i32,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and Lua strings.
-    unsafe {
-        native(context, |context| {
-            let transaction = context.write()?;
-            let id = existing_database(index)?;
-            let record = NewRecord {
-                value: bytes(value, value_len),
-                flags: flags as u32,
-                expires_at_ms: expiry(expires_at_ms),
-            };
-            let key = bytes(key, key_len);
-            let condition = match condition {
-                ALWAYS => {
-                    transaction.put(id, key, record)?;
-                    return Ok(YES);
-                }
-                IF_ABSENT => Condition::Absent,
-                _ => Condition::Present,
-            };
-            Ok(answer(transaction.put_if(id, key, condition, record)?))
-        })
-    }
+) -> Result<i32, Fault> {
+    let transaction = context.write()?;
+    let id = own_database(index)?;
+    let record = NewRecord {
+        flags: flags as u32,
+        expires_at_ms: expiry(expires_at_ms),
+        ..NewRecord::of(value)
+    };
+    let condition = match condition {
+        ALWAYS => {
+            transaction.put(id, key, record)?;
+            return Ok(YES);
+        }
+        IF_ABSENT => Condition::Absent,
+        _ => Condition::Present,
+    };
+    Ok(answer(transaction.put_if(id, key, condition, record)?))
 }
 
 /// Compare and set: a negative length stands for "no record", on either side.
-pub(super) unsafe extern "C" fn swap(
-    context: *mut Context,
+pub(super) fn swap(
+    context: &mut Context,
     index: i32,
-    key: *const u8,
-    key_len: u32,
-    expected: *const u8,
-    expected_len: i32,
-    value: *const u8,
-    value_len: i32,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and Lua strings; a negative length is no
-    // string, and its pointer is not looked at.
-    unsafe {
-        native(context, |context| {
-            let transaction = context.write()?;
-            let id = existing_database(index)?;
-            let key = bytes(key, key_len);
-            let expected = u32::try_from(expected_len).ok().map(|len| bytes(expected, len));
-            let value = u32::try_from(value_len).ok().map(|len| bytes(value, len));
-            let Some(value) = value else {
-                let same = transaction.get(id, key)?.map(|record| record.value) == expected;
-                if same && expected.is_some() {
-                    transaction.delete(id, key)?;
-                }
-                return Ok(answer(same));
-            };
-            let condition = expected.map_or(Condition::Absent, Condition::Value);
-            Ok(answer(transaction.put_if(id, key, condition, NewRecord::of(value))?))
-        })
-    }
+    key: &[u8],
+    expected: Option<&[u8]>,
+    value: Option<&[u8]>,
+) -> Result<i32, Fault> {
+    let transaction = context.write()?;
+    let id = own_database(index)?;
+    let Some(value) = value else {
+        let same = transaction.get(id, key)?.map(|record| record.value) == expected;
+        if same && expected.is_some() {
+            transaction.delete(id, key)?;
+        }
+        return Ok(answer(same));
+    };
+    let condition = expected.map_or(Condition::Absent, Condition::Value);
+    Ok(answer(transaction.put_if(id, key, condition, NewRecord::of(value))?))
 }
 
 /// Deletes a record; tells whether there was one.
-pub(super) unsafe extern "C" fn delete(
-    context: *mut Context,
-    index: i32,
-    key: *const u8,
-    key_len: u32,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and a Lua string.
-    unsafe {
-        native(context, |context| {
-            let transaction = context.write()?;
-            let id = existing_database(index)?;
-            Ok(answer(transaction.delete(id, bytes(key, key_len))?))
-        })
-    }
+pub(super) fn delete(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
+    let transaction = context.write()?;
+    let id = own_database(index)?;
+    Ok(answer(transaction.delete(id, key)?))
 }
 
 /// Adds to a counter; the code tells the new value's width.
-pub(super) unsafe extern "C" fn increment(
-    context: *mut Context,
+pub(super) fn increment(
+    context: &mut Context,
     index: i32,
-    key: *const u8,
-    key_len: u32,
+    key: &[u8],
     by: i64,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and a Lua string.
-    unsafe {
-        native(context, |context| {
-            let transaction = context.write()?;
-            let id = existing_database(index)?;
-            let new = transaction.increment(id, bytes(key, key_len), by)?;
-            Ok(context.reply.integer(new))
-        })
-    }
+) -> Result<i32, Fault> {
+    let transaction = context.write()?;
+    let id = own_database(index)?;
+    let new = transaction.increment(id, key, by)?;
+    Ok(context.reply.integer(new))
 }
 
 /// Adds to a counter with a fraction; the new value is the reply's number.
-pub(super) unsafe extern "C" fn increment_float(
-    context: *mut Context,
+pub(super) fn increment_float(
+    context: &mut Context,
     index: i32,
-    key: *const u8,
-    key_len: u32,
+    key: &[u8],
     by: f64,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and a Lua string.
-    unsafe {
-        native(context, |context| {
-            let transaction = context.write()?;
-            let id = existing_database(index)?;
-            context.reply.number = transaction.increment_float(id, bytes(key, key_len), by)?;
-            Ok(YES)
-        })
-    }
+) -> Result<i32, Fault> {
+    let transaction = context.write()?;
+    let id = own_database(index)?;
+    context.reply.number = transaction.increment_float(id, key, by)?;
+    Ok(YES)
 }
 
 /// Appends to a value; its new length is the reply's number.
-pub(super) unsafe extern "C" fn append(
-    context: *mut Context,
+pub(super) fn append(
+    context: &mut Context,
     index: i32,
-    key: *const u8,
-    key_len: u32,
-    suffix: *const u8,
-    suffix_len: u32,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and Lua strings.
-    unsafe {
-        native(context, |context| {
-            let transaction = context.write()?;
-            let id = existing_database(index)?;
-            let len = transaction.append(id, bytes(key, key_len), bytes(suffix, suffix_len))?;
-            context.reply.number = len as f64;
-            Ok(YES)
-        })
-    }
+    key: &[u8],
+    suffix: &[u8],
+) -> Result<i32, Fault> {
+    let transaction = context.write()?;
+    let id = own_database(index)?;
+    let len = transaction.append(id, key, suffix)?;
+    context.reply.number = len as f64;
+    Ok(YES)
 }
 
 /// Gives a record another expiry, counted from the transaction's time; a negative one takes it
 /// away. Tells whether there was a record.
-pub(super) unsafe extern "C" fn expire(
-    context: *mut Context,
+pub(super) fn expire(
+    context: &mut Context,
     index: i32,
-    key: *const u8,
-    key_len: u32,
+    key: &[u8],
     expires_at_ms: f64,
-) -> i32 {
-    // SAFETY: called from Lua with the VM's context and a Lua string.
-    unsafe {
-        native(context, |context| {
-            let transaction = context.write()?;
-            let id = existing_database(index)?;
-            let key = bytes(key, key_len);
-            let Some(old) = transaction.get(id, key)? else { return Ok(NO) };
-            let flags = old.flags;
-            context.scratch.clear();
-            context.scratch.extend_from_slice(old.value);
-            let record =
-                NewRecord { value: &context.scratch, flags, expires_at_ms: expiry(expires_at_ms) };
-            transaction.put(id, key, record)?;
-            Ok(YES)
-        })
-    }
+) -> Result<i32, Fault> {
+    let transaction = context.write()?;
+    let id = own_database(index)?;
+    let Some(old) = transaction.get(id, key)? else { return Ok(NO) };
+    context.scratch.clear();
+    context.scratch.extend_from_slice(old.value);
+    let record = old.with_value(&context.scratch).expiring(expiry(expires_at_ms));
+    transaction.put(id, key, record)?;
+    Ok(YES)
 }
 
 /// Deletes every record of a database.
-pub(super) unsafe extern "C" fn clear(context: *mut Context, index: i32) -> i32 {
-    // SAFETY: called from Lua with the VM's context.
-    unsafe {
-        native(context, |context| {
-            let transaction = context.write()?;
-            transaction.clear(existing_database(index)?).map_err(Fault::from)?;
-            Ok(YES)
-        })
-    }
+pub(super) fn clear(context: &mut Context, index: i32) -> Result<i32, Fault> {
+    let transaction = context.write()?;
+    transaction.clear(own_database(index)?).map_err(Fault::from)?;
+    Ok(YES)
+}
+
+/// The database to write to, which is one of the store's own. The functions of a cache are others,
+/// so one that is mounted was given to a function that was taken from another database.
+#[inline]
+fn own_database(index: i32) -> Result<DatabaseId, Fault> {
+    let id = existing_database(index)?;
+    if id.mount().is_some() { Err(other_kind()) } else { Ok(id) }
 }
 
 pub(super) fn expiry(at_ms: f64) -> Option<u64> {

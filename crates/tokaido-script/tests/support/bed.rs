@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use tokaido_script::{
-    CallError, HttpRequest, HttpResponse, Limits, LoadError, Mode, Source, Sources, Transaction,
-    Value, Vm,
+    CallError, HttpRequest, HttpResponse, Limits, LoadError, Mode, Runtime as _, Source, Sources,
+    Transaction, Value, Vm,
 };
 use tokaido_store::Store;
 
@@ -63,12 +63,12 @@ impl Bed {
         match self.vm.procedures().iter().find(|p| p.name == name).unwrap().mode {
             Mode::Read => {
                 let mut snapshot = self.store.snapshot().unwrap();
-                self.vm.call(id, Transaction::Read(&mut *snapshot), arguments)
+                self.vm.call(id, Transaction::Read(&mut *snapshot).into(), arguments)
             }
             Mode::Write => {
                 let mut writer = self.store.writer().unwrap();
                 let transaction = writer.begin().unwrap();
-                let result = self.vm.call(id, Transaction::Write(transaction), arguments);
+                let result = self.vm.call(id, Transaction::Write(transaction).into(), arguments);
                 match &result {
                     Ok(_) => {
                         writer.commit().unwrap();
@@ -101,7 +101,7 @@ impl Bed {
         } else {
             Transaction::Read(&mut *snapshot)
         };
-        let result = self.vm.call_http(id, transaction, request, &mut response);
+        let result = self.vm.call_http(id, transaction.into(), request, &mut response);
         if write && result.is_ok() {
             writer.commit().unwrap();
         } else {

@@ -11,9 +11,9 @@ use std::{
 };
 
 use tokaido_store::{
-    CommitError, CommitNumber, DatabaseError, DatabaseId, DatabaseStatistics, Direction, Entry,
-    NewRecord, ReadError, ReadTransaction, Record, Snapshot, Store, WriteError, WriteTransaction,
-    Writer, limits,
+    Capabilities, CommitError, CommitNumber, DatabaseError, DatabaseId, DatabaseStatistics,
+    Direction, Entry, NewRecord, ReadError, ReadTransaction, Record, Snapshot, Store, WriteError,
+    WriteTransaction, Writer, limits,
 };
 
 /// What every clock starts at, in ms since the epoch.
@@ -30,13 +30,15 @@ struct Stored {
 impl Stored {
     fn record(&self) -> Record<'_> {
         Record {
-            value: &self.value,
             flags: self.flags,
             expires_at_ms: self.expires_at_ms,
-            version: self.version,
+            ..Record::of(&self.value, self.version)
         }
     }
 }
+
+/// As many databases as tests need.
+const DATABASES_MAX: usize = 256;
 
 type Databases = Vec<BTreeMap<Vec<u8>, Stored>>;
 
@@ -56,7 +58,7 @@ impl MemoryStore {
     pub fn new() -> Self {
         Self(Arc::new(Shared {
             names: Mutex::new(Vec::new()),
-            committed: Mutex::new(Arc::new(vec![BTreeMap::new(); limits::DATABASES_MAX])),
+            committed: Mutex::new(Arc::new(vec![BTreeMap::new(); DATABASES_MAX])),
             now_ms: AtomicU64::new(START_MS),
             commits: AtomicU64::new(0),
         }))
@@ -76,6 +78,7 @@ impl MemoryStore {
             databases: Arc::clone(&self.0.committed.lock().unwrap()),
             now_ms: self.0.now_ms.load(Ordering::Relaxed),
             number: self.0.commits.load(Ordering::Relaxed) + 1,
+            store: self.clone(),
         }
     }
 }
@@ -91,8 +94,8 @@ impl Store for MemoryStore {
             return Ok(id);
         }
         let mut names = self.names();
-        if names.len() == limits::DATABASES_MAX {
-            return Err(DatabaseError::TooMany);
+        if names.len() == DATABASES_MAX {
+            return Err(DatabaseError::TooMany { max: DATABASES_MAX });
         }
         names.push(name.to_owned());
         Ok(DatabaseId::from_index(names.len() - 1))
@@ -111,6 +114,10 @@ impl Store for MemoryStore {
             .collect()
     }
 
+    fn capabilities(&self, _: DatabaseId) -> Capabilities {
+        Capabilities { name: "memory", ..Capabilities::TREE }
+    }
+
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
         Ok(Box::new(MemorySnapshot { view: self.view(), store: self.clone() }))
     }
@@ -125,6 +132,7 @@ struct MemoryTransaction {
     databases: Arc<Databases>,
     now_ms: u64,
     number: CommitNumber,
+    store: MemoryStore,
 }
 
 impl MemoryTransaction {
@@ -226,6 +234,16 @@ impl WriteTransaction for MemoryTransaction {
         Arc::make_mut(&mut self.databases)[database.index()].clear();
         Ok(())
     }
+
+    fn open_database(&mut self, name: &str, _max: usize) -> Result<DatabaseId, WriteError> {
+        Ok(self.store.database(name)?)
+    }
+
+    fn drop_database(&mut self, database: DatabaseId) -> Result<bool, WriteError> {
+        self.clear(database)?;
+        let name = std::mem::take(&mut self.store.names()[database.index()]);
+        Ok(!name.is_empty())
+    }
 }
 
 struct MemorySnapshot {
@@ -300,7 +318,7 @@ impl Writer for MemoryWriter {
         Ok(())
     }
 
-    fn remove_expired(&mut self, _limit: usize) -> Result<usize, WriteError> {
+    fn reclaim(&mut self, _limit: usize) -> Result<usize, WriteError> {
         Ok(0)
     }
 }

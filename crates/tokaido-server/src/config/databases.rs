@@ -22,7 +22,7 @@ pub enum DatabaseConfig {
     Tree {},
     /// In memory, bounded, and not transactional.
     Cache {
-        /// Most bytes that it takes, for records, index and all.
+        /// Maximum number of bytes it takes, for records, index and all.
         bytes: Bytes,
         /// Parts with a lock each: a power of two; 0 lets the cache choose.
         #[serde(default)]

@@ -4,18 +4,19 @@
 use std::{ops::RangeInclusive, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use tokaido_store::{composite, limits as fixed, tree};
-use tokaido_wire::resp;
+use tokaido_store::{collections::Packing, composite, limits as fixed, tree};
+use tokaido_wire::{memcached, resp};
 
 use super::ConfigError;
 
-/// Longest time that can be set: a leap year.
+/// Maximum time that can be set: a leap year.
 const MS_MAX: u64 = 366 * 24 * 3600 * 1000;
 
-/// Most bytes of anything in memory that can be set, 1 TiB. Of what memory there is, nobody asks.
+/// Maximum size that can be set for anything held in memory: 1 TiB. How much memory the machine has
+/// is not looked at.
 const BYTES_MAX: u64 = 1 << 40;
 
-/// Most of anything that is counted.
+/// Maximum of anything that is counted.
 const COUNT_MAX: u64 = 10_000_000;
 
 /// One option of `[limits]`.
@@ -96,143 +97,176 @@ macro_rules! limits {
 
 limits! {
     "Connections" {
-        /// Most connections at one time
+        /// Maximum number of open connections
         connections_max: usize = 10_000, 1..=COUNT_MAX;
-        /// Most connections over the limit that are told so at one time
+        /// Maximum number of connections over that limit that get an error before they are closed
         refusals_max: usize = 64, 0..=COUNT_MAX;
-        /// Most connections that wait in the system to be accepted
+        /// Maximum number of connections waiting in the kernel to be accepted
         accept_queue_max: usize = 4096, 1..=65_535;
-        /// Longest a new connection may take for its first line
+        /// Time limit for the first line of a new connection
         first_line_ms: u64 = 10_000, 1..=MS_MAX;
-        /// Longest a client may take to send one request
+        /// Time limit for a client to send the rest of a request it has begun
         request_ms: u64 = 60_000, 1..=MS_MAX;
-        /// Longest a client may leave its replies untaken
+        /// Maximum size of one request of a client that has not given the password
+        anonymous_request_bytes_max: usize = 16 << 10, 1 << 10..=BYTES_MAX;
+        /// Time limit for a client to take its replies
         reply_ms: u64 = 60_000, 1..=MS_MAX;
-        /// How long a connection may rest between requests; 0: for ever
+        /// Idle time after which a connection is closed; 0: never
         idle_ms: u64 = 0, 0..=MS_MAX;
-        /// How long a client may be silent before TCP asks whether it is there
+        /// Silence after which TCP keep-alive probes a client
         keepalive_ms: u64 = 300_000, 1_000..=32_767_000;
-        /// Longest a connection over the limit may take for its first line
+        /// Time limit for the first line of a connection over the limit
         refusal_ms: u64 = 1_000, 1..=MS_MAX;
         /// How long a connection is still read from after its last reply
         linger_ms: u64 = 500, 0..=MS_MAX;
-        /// Most bytes that are read after it
+        /// Maximum number of bytes read meanwhile
         linger_bytes_max: usize = 16 << 20, 0..=BYTES_MAX;
-        /// Longest a stopping server waits for its clients
+        /// How long a stopping server waits for clients to take their replies
         stop_ms: u64 = 10_000, 1..=MS_MAX;
-        /// Bytes of a buffer for requests or replies; longer ones get longer buffers
+        /// How long it may take beyond that to stop before the process is ended
+        stop_exit_ms: u64 = 20_000, 1..=MS_MAX;
+        /// Size of a request or reply buffer; longer requests get longer buffers
         buffer_bytes: usize = 16 << 10, 1 << 10..=16 << 20;
-        /// Most buffers that a worker keeps for use again
+        /// Maximum number of free buffers a worker keeps for reuse
         buffers_kept_max: usize = 256, 0..=COUNT_MAX;
+        /// Maximum size of the pushed messages a client has not taken before it is disconnected
+        pushed_bytes_max: usize = 8 << 20, 1 << 10..=BYTES_MAX;
+        /// Maximum size of the input that is read while a request waits
+        blocked_input_bytes_max: usize = 64 << 10, 1..=BYTES_MAX;
     }
     "Redis protocol" {
-        /// Most bytes of one request of the Redis protocol
+        /// Maximum size of one Redis request
         request_bytes_max: usize = 128 << 20, 1..=u32::MAX as u64;
-        /// Most arguments of one request, its name included
+        /// Maximum number of arguments of one request, its name included
         request_arguments_max: usize = resp::ARGUMENTS_MAX, 1..=resp::ARGUMENTS_MAX as u64;
-        /// Most bytes of replies that a client has not taken, before it is answered no more
+        /// Maximum size of the replies a client has not taken before it is answered no more
         unsent_bytes_max: usize = 16 << 20, 1..=BYTES_MAX;
-        /// Most requests of one pipeline before other connections have their turn
+        /// Maximum number of pipelined requests before other connections get their turn
         slice_requests_max: usize = 128, 1..=COUNT_MAX;
-        /// Most bytes of replies before that
+        /// Maximum size of the replies before that
         slice_reply_bytes_max: usize = 256 << 10, 1..=BYTES_MAX;
-        /// Most requests of one pipeline in one group of writes
+        /// Maximum number of requests of one pipeline in one group commit
         writer_slice_requests_max: usize = 1024, 1..=COUNT_MAX;
-        /// Most bytes of replies of one pipeline in one group of writes
+        /// Maximum size of the replies of one pipeline in one group commit
         writer_slice_reply_bytes_max: usize = 4 << 20, 1..=BYTES_MAX;
-        /// Most commands that MULTI queues
+        /// Maximum number of commands MULTI queues
         queued_commands_max: usize = 100_000, 1..=COUNT_MAX;
-        /// Most bytes of the arguments of commands that MULTI queues
+        /// Maximum size of the arguments MULTI queues
         queued_bytes_max: usize = 256 << 20, 1..=BYTES_MAX;
-        /// Most keys that a session watches
+        /// Maximum number of keys a session watches
         watched_keys_max: usize = 10_000, 1..=COUNT_MAX;
-        /// Most cursors of SCAN that are remembered; each scan takes two
+        /// Maximum number of SCAN cursors kept; each scan takes two
         scan_cursors_max: usize = 4096, 2..=COUNT_MAX;
-        /// Most keys that one SCAN visits
+        /// Maximum number of keys one SCAN visits
         scan_count_max: usize = 10_000, 1..=COUNT_MAX;
-        /// Most keys that KEYS answers with
+        /// Maximum number of keys KEYS answers with
         keys_results_max: usize = 1_000_000, 1..=100_000_000;
-        /// Databases that SELECT knows by number
+        /// Number of databases that SELECT knows by number
         numbered_databases_max: usize = 16, 1..=fixed::DATABASES_MAX as u64;
     }
+    "memcached protocol" {
+        /// Maximum size of a value that a memcached client stores
+        memcached_value_bytes_max: usize = memcached::VALUE_LEN_MAX, 1..=fixed::VALUE_LEN_MAX as u64;
+        /// Maximum size of a line with the keys of a memcached get
+        memcached_line_bytes_max: usize = memcached::KEYS_LINE_LEN_MAX,
+            memcached::LINE_LEN_MAX as u64..=64 << 20;
+        /// Maximum size of the values one memcached request is answered with
+        memcached_reply_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
+    }
     "HTTP" {
-        /// Most bytes of a request line with its headers
+        /// Maximum size of an HTTP request line with its headers
         http_head_bytes_max: usize = 400 << 10, 8 << 10..=16 << 20;
-        /// Most headers of a request, and of a response of a procedure
+        /// Maximum number of headers of a request, and of a response of a procedure
         http_headers_max: usize = 100, 1..=10_000;
-        /// Most bytes of an HTTP body
+        /// Maximum size of an HTTP request body
         http_body_bytes_max: usize = 64 << 20, 1..=BYTES_MAX;
-        /// Most bytes of the body that a procedure answers with
+        /// Maximum size of the body a procedure answers with
         http_response_bytes_max: usize = 64 << 20, 1..=BYTES_MAX;
-        /// Most parameters of a query that a procedure is shown
+        /// Maximum number of query parameters a procedure is shown
         http_query_pairs_max: usize = 1_000, 1..=COUNT_MAX;
-        /// Most records of one page of a listing
+        /// Maximum number of records on one page of a listing
         http_page_records_max: usize = 100_000, 1..=COUNT_MAX;
-        /// Most bytes of one page of a listing, about
+        /// Approximate maximum size of one page of a listing
         http_page_bytes_max: usize = 8 << 20, 1..=BYTES_MAX;
     }
     "Procedures" {
-        /// Longest one call of a procedure may run
+        /// Time limit for one call of a procedure
         script_ms: u64 = 1_000, 1..=MS_MAX;
-        /// Most memory of one Lua VM
+        /// Time at one request after which a thread counts as stalled; at least twice script_ms
+        stalled_ms: u64 = 2_000, 1..=MS_MAX;
+        /// Time in one procedure after which the process ends; at least ten times script_ms; 0: never
+        stalled_exit_ms: u64 = 10_000, 0..=MS_MAX;
+        /// Maximum memory of one Lua VM
         script_memory_bytes: usize = 256 << 20, 4 << 20..=BYTES_MAX;
-        /// Most steps of one match of a pattern that backtracks
+        /// Maximum number of steps of one pattern match that backtracks
         script_pattern_steps_max: u32 = 10_000_000, 1_000..=u32::MAX as u64;
-        /// Longest that reads of a procedure may take to be run by workers; 0: never
+        /// Read procedures that take no longer run on the workers; 0: none do
         script_short_us: u64 = 1_000, 0..=1_000_000;
-        /// Most keys of one get_many, and values of one get_all
+        /// Maximum number of keys of one get_many, and of values of one get_all
         script_many_keys_max: usize = 100_000, 1..=COUNT_MAX;
-        /// Most bytes that one get_many or get_all brings
+        /// Maximum size of what one get_many or get_all returns
         script_many_bytes_max: usize = 256 << 20, 1..=BYTES_MAX;
-        /// Most bytes of one message to tokaido.log; the rest is cut
+        /// Maximum size of one message to tokaido.log; the rest is cut off
         script_log_bytes_max: usize = 8 << 10, 1..=1 << 20;
-        /// Most procedure files
+        /// Maximum number of procedure files
         procedure_files_max: usize = 1_000, 1..=COUNT_MAX;
-        /// Most bytes of a procedure file
+        /// Maximum size of a procedure file
         procedure_file_bytes_max: u64 = 1 << 20, 1..=1 << 30;
-        /// Most threads for reads that may take long; otherwise one for each worker, at least two
+        /// How often the option watch has the procedure files looked at for changes
+        procedure_look_ms: u64 = 250, 1..=MS_MAX;
+        /// Maximum number of threads for long reads; otherwise one per worker, at least two
         pool_threads_max: usize = 16, 1..=256;
-        /// Most reads that wait for such a thread
+        /// Maximum number of reads waiting for such a thread
         pool_queue_max: usize = 4096, 1..=COUNT_MAX;
     }
     "Writing" {
-        /// Most jobs that wait for the writer
+        /// Maximum number of jobs waiting for the writer
         writer_queue_max: usize = 4096, 1..=COUNT_MAX;
-        /// Most jobs of one group, which one sync makes durable
+        /// Maximum number of jobs in one group commit, which one sync makes durable
         group_jobs_max: usize = 1024, 1..=COUNT_MAX;
-        /// How long a group takes further jobs
+        /// How long a group commit takes further jobs
         group_ms: u64 = 10, 0..=60_000;
-        /// Most records that one transaction writes
+        /// Maximum number of records one transaction writes
         transaction_writes_max: usize = tree::TRANSACTION_WRITES_DEFAULT,
             1..=fixed::TRANSACTION_WRITES_MAX as u64;
-        /// Most bytes of keys and values that one transaction writes
+        /// Maximum size of the keys and values one transaction writes
         transaction_bytes_max: usize = tree::TRANSACTION_BYTES_DEFAULT,
             1..=fixed::TRANSACTION_BYTES_MAX as u64;
-        /// Longest key that is written
+        /// Maximum length of a key that is written
         key_bytes_max: usize = fixed::KEY_LEN_MAX, 1..=fixed::KEY_LEN_MAX as u64;
-        /// Longest value that is written
+        /// Maximum length of a value that is written
         value_bytes_max: usize = fixed::VALUE_LEN_MAX, 1..=fixed::VALUE_LEN_MAX as u64;
-        /// How often expired records are looked for, to free their space
+        /// How often expired records and the elements of deleted collections are looked for, to free their space
         expiry_interval_ms: u64 = 500, 1..=MS_MAX;
-        /// Most expired records that one transaction removes
+        /// Maximum number of them one transaction removes
         expiry_batch_max: usize = 1_000, 1..=COUNT_MAX;
-        /// Most records of each cache that are looked at for that at a time, about
+        /// Approximate number of records of each cache looked at each time
         cache_sweep_max: usize = composite::SWEEP_RECORDS_DEFAULT, 1..=COUNT_MAX;
     }
+    "Collections" {
+        /// Maximum number of elements of a hash, list, set or sorted set that is packed into one record
+        packed_elements_max: usize = Packing::default().elements_max, 0..=4096;
+        /// Maximum length of each of their fields, values and members
+        packed_text_bytes_max: usize = Packing::default().text_len_max, 0..=4096;
+    }
     "Store" {
-        /// Most bytes of writes that are kept in memory between two checkpoints
+        /// Maximum number of databases
+        databases_max: usize = tree::DATABASES_DEFAULT, 1..=fixed::DATABASES_MAX as u64;
+        /// Number of databases up to which a client makes one by writing to it; procedures and the command line may make more
+        client_databases_max: usize = 1024, 0..=fixed::DATABASES_MAX as u64;
+        /// Maximum size of the writes kept in memory between two checkpoints
         memtable_bytes: usize = tree::MEMTABLE_BYTES_DEFAULT, 1..=BYTES_MAX;
-        /// Most bytes that the store's file may grow to
+        /// Maximum size of the store's file
         store_bytes_max: usize = tree::SIZE_MAX_DEFAULT, 1..=64 << 40;
-        /// Most views of the store at one time
+        /// Maximum number of snapshots open at one time
         snapshots_max: u32 = tree::SNAPSHOTS_MAX_DEFAULT, 1..=COUNT_MAX;
-        /// Bytes by which the log grows ahead of what is written
+        /// Number of bytes by which the log file grows ahead of what is written
         log_growth_bytes: u64 = tree::LOG_GROWTH_BYTES_DEFAULT, 0..=1 << 30;
-        /// Most bytes of log that a stopping server leaves to the next start
+        /// Maximum size of the log a stopping server leaves to the next start
         log_left_bytes_max: u64 = tree::LOG_LEFT_BYTES_DEFAULT, 0..=BYTES_MAX;
-        /// How long until a checkpoint that failed is tried again
+        /// How long until a failed checkpoint is tried again
         checkpoint_retry_ms: u64 = tree::CHECKPOINT_RETRY_DEFAULT.as_millis() as u64, 1..=MS_MAX;
-        /// How often files of constant databases are looked at, whether they were replaced
+        /// How often the files of constant databases are checked for replacement
         cdb_look_ms: u64 = composite::LOOK_INTERVAL_DEFAULT.as_millis() as u64, 1..=MS_MAX;
     }
 }
@@ -249,6 +283,7 @@ impl Limits {
             memtable_bytes: self.memtable_bytes,
             size_max: self.store_bytes_max,
             snapshots_max: self.snapshots_max,
+            databases_max: self.databases_max,
             transaction_writes_max: self.transaction_writes_max,
             transaction_bytes_max: self.transaction_bytes_max,
             key_len_max: self.key_bytes_max,
@@ -268,10 +303,17 @@ impl Limits {
         }
     }
 
+    /// Up to what size a collection is packed into one record.
+    pub(crate) fn packing(&self) -> Packing {
+        Packing { elements_max: self.packed_elements_max, text_len_max: self.packed_text_bytes_max }
+    }
+
     /// What a call of a procedure may use.
     pub(super) fn script(&self) -> tokaido_script::Limits {
         tokaido_script::Limits {
             time: Duration::from_millis(self.script_ms),
+            script_time: None,
+            script_memory_bytes: None,
             memory_bytes: self.script_memory_bytes,
             pattern_steps_max: self.script_pattern_steps_max,
             many_keys_max: self.script_many_keys_max,
@@ -298,6 +340,12 @@ impl Limits {
             arguments_max: self.request_arguments_max,
             ..resp::Limits::default()
         }
+    }
+
+    /// What one request of a client may be that has not given the password.
+    pub(crate) fn anonymous_request(&self) -> resp::Limits {
+        let len_max = self.anonymous_request_bytes_max.min(self.request_bytes_max);
+        resp::Limits { request_len_max: len_max, ..self.request() }
     }
 }
 

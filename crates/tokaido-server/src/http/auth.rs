@@ -1,38 +1,31 @@
-//! Who may ask.
+//! Who sends a request.
 
 use hyper::{StatusCode, header, http::request::Parts};
+use tokaido_wire::base64;
 
-use super::{base64, error::HttpError};
-use crate::Shared;
+use super::error::HttpError;
+use crate::access::{Denied, Policy, Principal};
 
-/// Lets a request pass that carries the password, as `Bearer` or as `Basic` with any user name.
-///
-/// # Errors
-/// 401, with the way to do better.
-pub(super) fn check(shared: &Shared, parts: &Parts) -> Result<(), HttpError> {
-    if !shared.needs_password() {
-        return Ok(());
+/// Who sends a request: it gives the password as `Bearer`, or as `Basic` with any user name.
+pub(super) fn principal(policy: &Policy, parts: &Parts) -> Principal {
+    let newcomer = policy.newcomer();
+    if newcomer != Principal::Anonymous {
+        return newcomer;
     }
     let given = parts.headers.get(header::AUTHORIZATION).and_then(|v| password(v.as_bytes()));
-    if given.is_some_and(|given| shared.is_password(&given)) {
-        return Ok(());
-    }
-    let message = "the password is missing or wrong: send it as \"authorization: Bearer …\", or as Basic with any user name";
-    Err(HttpError::new(StatusCode::UNAUTHORIZED, message)
-        .with_header(header::WWW_AUTHENTICATE, "Basic realm=\"tokaido\""))
+    given.and_then(|given| policy.authenticate(&given)).unwrap_or(newcomer)
 }
 
-/// Refuses what a page of another site makes a browser send: the browser may reach this server,
-/// and may add the password, though whoever wrote the page could do neither.
-///
-/// # Errors
-/// 403.
-pub(super) fn check_same_site(parts: &Parts) -> Result<(), HttpError> {
-    match parts.headers.get("sec-fetch-site") {
-        Some(site) if site == "cross-site" => {
-            Err(HttpError::new(StatusCode::FORBIDDEN, "pages of other sites may not use this API"))
+/// 401, with the way to do better.
+impl From<Denied> for HttpError {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::Unauthenticated => {
+                let message = "the password is missing or wrong: send it as \"authorization: Bearer …\", or as Basic with any user name";
+                Self::new(StatusCode::UNAUTHORIZED, message)
+                    .with_header(header::WWW_AUTHENTICATE, "Basic realm=\"tokaido\"")
+            }
         }
-        _ => Ok(()),
     }
 }
 
@@ -42,7 +35,7 @@ fn password(authorization: &[u8]) -> Option<Vec<u8>> {
     if scheme.eq_ignore_ascii_case("bearer") {
         Some(given.as_bytes().to_vec())
     } else if scheme.eq_ignore_ascii_case("basic") {
-        let pair = base64::decode(given)?;
+        let pair = base64::decode(given.as_bytes())?;
         let colon = memchr::memchr(b':', &pair)?;
         Some(pair[colon + 1..].to_vec())
     } else {

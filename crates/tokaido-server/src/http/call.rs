@@ -1,46 +1,82 @@
 //! `POST /v1/call/PROCEDURE`: a call by name, with JSON in and out.
 
-use std::rc::Rc;
+use std::{rc::Rc, sync::Arc};
 
 use hyper::{
     Response,
     body::Bytes,
     header::{self, HeaderValue},
 };
-use serde_json::Value as Json;
-use tokaido_script::{CallError, Mode, ProcedureId, Transaction, Value, Vm};
-use tokaido_store::transact;
+use tokaido_script::{
+    CallError, ProcedureId, Transaction, Value,
+    json::{self, Rules},
+    percent,
+};
 
-use super::{body::Reply, error::HttpError, json, percent};
-use crate::{metrics, worker::Worker};
+use super::{body::Reply, error::HttpError};
+use crate::{
+    Shared,
+    access::Principal,
+    placement::{Place, Placement},
+    procedures::Procedures,
+    program::Program,
+    redis::ScriptCommands,
+    selected::Selected,
+    worker::Worker,
+};
 
 /// Calls a procedure and answers with its result.
 pub(super) async fn answer(
     worker: &Rc<Worker>,
+    principal: Principal,
     procedure: &str,
     body: Bytes,
 ) -> Result<Response<Reply>, HttpError> {
     let arguments = parse_arguments(&body)?;
-    let name = percent::decode(procedure).unwrap_or_default();
-    let id = worker.find_procedure(&name).ok_or_else(|| {
-        let name = String::from_utf8_lossy(&name);
-        HttpError::not_found(format!("there is no procedure {name:?}"))
-    })?;
-    let procedure = worker.service.shared.procedures.get(id);
-    if let Some(route) = procedure.and_then(|p| p.route.as_ref()) {
-        let message =
-            format!("it is not called by name, it answers {} {}", route.method, route.pattern);
-        return Err(HttpError::bad_request(message));
-    }
-    let mode = procedure.map_or(Mode::Read, |p| p.mode);
-    let result = call(worker, id, mode, arguments).await?;
-    let mut body =
-        Json::Object(serde_json::Map::from_iter([("result".to_owned(), result)])).to_string();
-    body.push('\n');
+    let name = percent::decode(procedure).unwrap_or_default().into_owned();
+    let program = worker.program();
+    let shared = Arc::clone(&worker.service.shared);
+    let place = Place::of_procedure(&shared, &program, find(&shared, &program, &name)?);
+    // The result becomes JSON within the transaction, so that a write is not done when its answer
+    // cannot be given.
+    let call = move |procedures: &mut Procedures<'_>,
+                     transaction: Transaction<'_>|
+          -> Result<Option<Vec<u8>>, HttpError> {
+        let id = find(&shared, procedures.program(), &name)?;
+        if !procedures.fits(id, &transaction) {
+            return Ok(None);
+        }
+        let mut commands = ScriptCommands::new(&shared, principal, Selected::main(&shared));
+        let result = procedures.call(id, commands.in_transaction(transaction), &arguments)?;
+        let mut body = b"{\"result\":".to_vec();
+        json::encode(&result, Rules::Api, &mut body).map_err(|error| {
+            let message = format!("the result has no form in JSON: {error}");
+            procedures.failed(id, CallError::Value { message })
+        })?;
+        body.extend_from_slice(b"}\n");
+        Ok(Some(body))
+    };
+    let body = Placement::http(worker).procedure(place, call).await?;
     let mut response = Response::new(Reply::from(body));
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     Ok(response)
+}
+
+fn find(shared: &Shared, program: &Program, name: &[u8]) -> Result<ProcedureId, HttpError> {
+    let id = program.find(name).ok_or_else(|| {
+        let why = shared.program.loading().why_missing(name);
+        HttpError::not_found(why.unwrap_or_else(|| {
+            format!("there is no procedure {:?}", String::from_utf8_lossy(name))
+        }))
+    })?;
+    match &program.get(id).route {
+        None => Ok(id),
+        Some(route) => Err(HttpError::bad_request(format!(
+            "it is not called by name, it answers {} {}",
+            route.method, route.pattern
+        ))),
+    }
 }
 
 /// `[…]` or `{"arguments": […]}`; no body is no arguments.
@@ -52,54 +88,18 @@ fn parse_arguments(body: &[u8]) -> Result<Vec<Value>, HttpError> {
         let form = "send a JSON array of arguments, or {\"arguments\": […]}";
         HttpError::bad_request(format!("{why}; {form}"))
     };
-    let mut parsed: Json =
-        serde_json::from_slice(body).map_err(|e| bad(&format!("the body is not JSON: {e}")))?;
-    if let Some(fields) = parsed.as_object_mut() {
-        let arguments = fields.remove("arguments");
-        match (arguments, fields.is_empty()) {
-            (Some(arguments), true) => parsed = arguments,
-            _ => return Err(bad("the object has other fields than arguments")),
-        }
-    }
-    let Json::Array(arguments) = parsed else { return Err(bad("the arguments are no array")) };
-    arguments
-        .into_iter()
-        .map(|argument| json::to_value(argument).map_err(|e| bad(&e.to_string())))
-        .collect()
-}
-
-/// Runs the procedure where its mode and its past say. The result becomes JSON within the
-/// transaction, so that a write is not done when its answer cannot be given.
-async fn call(
-    worker: &Rc<Worker>,
-    id: ProcedureId,
-    mode: Mode,
-    arguments: Vec<Value>,
-) -> Result<Json, HttpError> {
-    let procedures = worker.service.shared.procedures.clone();
-    let run_here = procedures.runs_inline(id);
-    let run = move |vm: &mut Vm, transaction: Transaction<'_>| {
-        let result = procedures.timed(id, || vm.call(id, transaction, &arguments))?;
-        json::from_value(&result).map_err(|error| CallError::Value {
-            message: format!("the result has no form in JSON: {error}"),
-        })
-    };
-    if mode == Mode::Write {
-        metrics::add(&worker.counters.http.writer, 1);
-        let result = worker.writer.call(move |context| {
-            let vm = &mut context.vm;
-            transact(&mut context.writer, |tx| run(vm, Transaction::Write(tx)))
-        });
-        Ok(result.await??)
-    } else if run_here {
-        metrics::add(&worker.counters.http.local, 1);
-        Ok(worker.read(|snapshot, vm| run(vm, Transaction::Read(snapshot)))??)
-    } else {
-        metrics::add(&worker.counters.http.pool, 1);
-        let result = worker
-            .pool
-            .call(move |context| run(&mut context.vm, Transaction::Read(&mut *context.snapshot)));
-        Ok(result.await??)
+    let parsed = json::decode(body, Rules::Api).map_err(|error| bad(&error.to_string()))?;
+    match parsed {
+        Value::Array(arguments) => Ok(arguments),
+        Value::Map(mut fields) => match (fields.pop(), fields.is_empty()) {
+            (Some((Value::String(name), Value::Array(arguments))), true)
+                if name == b"arguments" =>
+            {
+                Ok(arguments)
+            }
+            _ => Err(bad("the object has not one field, arguments")),
+        },
+        _ => Err(bad("the arguments are no array")),
     }
 }
 

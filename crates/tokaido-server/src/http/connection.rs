@@ -2,37 +2,41 @@
 
 use std::{convert::Infallible, rc::Rc};
 
-use hyper::{Request, body::Incoming, header, server::conn::http1, service::service_fn};
-use tokio::net::tcp::OwnedReadHalf;
+use hyper::{
+    Request, StatusCode, body::Incoming, header, server::conn::http1, service::service_fn,
+};
 
-use super::{dispatch, socket::Socket};
+use super::{dispatch, exchange::Exchange, socket::Socket};
 use crate::{
-    connection::say_last,
-    link::{Link, Phase},
-    metrics,
+    admission::say_last,
+    connection::{Connection, Phase},
+    placement::Placement,
+    transport::Input,
     worker::Worker,
 };
 
-/// Most headers that hyper takes unless told otherwise. Told so, it allocates memory for them with
+/// Maximum number of headers that hyper takes unless told otherwise. Told so, it allocates memory for them with
 /// each request; untold, they are on the stack.
 const HYPER_HEADERS_MAX: usize = 100;
 
 /// Serves a connection to its end. `first` is what was read of it already.
 pub(crate) async fn serve(
     worker: &Rc<Worker>,
-    link: &Rc<Link>,
-    input: OwnedReadHalf,
+    connection: &Rc<Connection>,
+    input: Input,
     first: Vec<u8>,
 ) {
-    let socket = Socket::new(link.clone(), input, first);
+    let limits = &worker.service.config.limits;
+    let exchange = &Rc::new(Exchange::new(limits, worker.service.shared.policy().newcomer()));
+    let socket = Socket::new(connection.clone(), exchange.clone(), input, first);
     let service = service_fn(|request: Request<Incoming>| async move {
-        link.enter(Phase::Request);
-        let mut response = dispatch::answer(worker, link, request).await;
-        link.enter(Phase::Idle);
+        connection.enter(Phase::Request);
+        let mut response = dispatch::answer(worker, connection, exchange, request).await;
+        connection.enter(Phase::Idle);
         if response.status().is_client_error() || response.status().is_server_error() {
-            metrics::add(&worker.counters.http.errors, 1);
+            Placement::http(worker).count_error();
         }
-        if link.is_stopping() {
+        if connection.is_stopping() {
             response
                 .headers_mut()
                 .insert(header::CONNECTION, header::HeaderValue::from_static("close"));
@@ -43,21 +47,33 @@ pub(crate) async fn serve(
     // has closed its side or that this server stops. (Its pipeline_flush is not used: it would hold
     // a response back for as long as part of the next request has come.)
     let mut builder = http1::Builder::new();
-    let limits = &worker.service.config.limits;
     builder.half_close(true).max_buf_size(limits.http_head_bytes_max);
     if limits.http_headers_max != HYPER_HEADERS_MAX {
         builder.max_headers(limits.http_headers_max);
     }
     let served = builder.serve_connection(socket, service).await;
-    if link.expired() == Some(Phase::Request) {
-        metrics::add(&worker.counters.http.errors, 1);
-        let limit_ms = worker.service.config.limits.request_ms;
-        let message = format!("the request did not come whole within {limit_ms} ms");
-        say_last(link, raw_error("408 Request Timeout", &message).as_bytes()).await;
+    if let Some(last) = last_error(connection, exchange, limits.request_ms) {
+        Placement::http(worker).count_error();
+        say_last(connection, last.as_bytes()).await;
     } else if let Err(error) = served {
-        tracing::debug!(peer = %link.peer, %error, "a connection broke");
-        link.linger().await;
+        tracing::debug!(peer = %connection.peer, %error, "a connection broke");
+        connection.linger().await;
     }
+}
+
+/// What is wrong with the last request, if hyper was not shown it as a whole.
+fn last_error(connection: &Connection, exchange: &Exchange, request_ms: u64) -> Option<String> {
+    if let Some(error) = exchange.refused() {
+        let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST);
+        return Some(raw_error(&status.to_string(), &error.to_string()));
+    }
+    let is_late = connection.expired() == Some(Phase::Request) && !exchange.has_told_of_timeout();
+    is_late.then(|| raw_error("408 Request Timeout", &too_late(request_ms)))
+}
+
+/// What a client is told whose request took longer than it may.
+pub(super) fn too_late(request_ms: u64) -> String {
+    format!("the request did not come whole within {request_ms} ms")
 }
 
 /// A whole response for a connection that hyper does not serve, or no longer. `message` needs no

@@ -2,135 +2,325 @@
 
 use std::rc::Rc;
 
-use hyper::{Request, Response, body::Incoming, header, http::request::Parts};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Body as _, Bytes, Incoming},
+    header::{self, HeaderValue},
+    http::request::Parts,
+};
 
 use super::{
     auth,
     body::{self, Reply},
     call,
-    error::HttpError,
-    listing, records, route,
-    router::Found,
-    status,
+    connection::too_late,
+    error::{HttpError, allowed},
+    exchange::Exchange,
+    listing, records, route, site, status,
 };
 use crate::{
-    link::{Link, Phase},
+    access::{self, Permission, Principal, Scope},
+    connection::{Connection, Phase},
+    transport::SocketAddress,
     worker::Worker,
 };
 
 /// Answers a request. It never fails: an error is an answer, too.
 pub(super) async fn answer(
     worker: &Rc<Worker>,
-    link: &Link,
+    connection: &Connection,
+    exchange: &Exchange,
     request: Request<Incoming>,
 ) -> Response<Reply> {
     let (parts, incoming) = request.into_parts();
-    let result = match find(worker, &parts) {
-        Ok(place) => {
-            let bytes_max = worker.service.config.limits.http_body_bytes_max;
-            match body::read(incoming, bytes_max).await {
-                Ok(body) => {
-                    link.enter(Phase::Working);
-                    place.answer(worker, &parts, body).await
-                }
-                Err(error) => Err(closing(error)),
+    let has_body = !incoming.is_end_stream();
+    let principal = auth::principal(worker.service.shared.policy(), &parts);
+    exchange.came_from(principal, &worker.service.config.limits);
+    let result = match find(worker, connection, principal, &parts, has_body) {
+        Ok(endpoint) => match read_body(worker, connection, exchange, principal, incoming).await {
+            Ok(body) => {
+                connection.enter(Phase::Working);
+                endpoint.answer(worker, principal, &parts, body).await
             }
-        }
+            Err(error) => Err(error),
+        },
         Err(error) => Err(error),
     };
     result.unwrap_or_else(HttpError::into_response)
 }
 
-/// After a body that was not read to its end the connection cannot go on.
-fn closing(error: HttpError) -> HttpError {
-    error.with_header(header::CONNECTION, "close")
+/// The whole body, as far as this client may send one. After a body that was not read to its end the
+/// connection cannot go on.
+async fn read_body(
+    worker: &Worker,
+    connection: &Connection,
+    exchange: &Exchange,
+    principal: Principal,
+    incoming: Incoming,
+) -> Result<Bytes, HttpError> {
+    let limits = &worker.service.config.limits;
+    let bytes_max = match principal {
+        Principal::User => limits.http_body_bytes_max,
+        Principal::Anonymous => limits.http_body_bytes_max.min(limits.anonymous_request_bytes_max),
+    };
+    let read = body::read(incoming, bytes_max).await;
+    read.map_err(|error| {
+        let error = if connection.expired() == Some(Phase::Request) {
+            exchange.tell_of_timeout();
+            HttpError::new(StatusCode::REQUEST_TIMEOUT, too_late(limits.request_ms))
+        } else {
+            error
+        };
+        error.with_header(header::CONNECTION, "close")
+    })
 }
+
+/// What is reserved for the server's own API.
+const API: &str = "/v1/";
+
+/// The target of a request that is about the server as a whole.
+const SERVER: &str = "*";
 
 /// What a path stands for.
-enum Place<'p> {
+enum Endpoint<'p> {
     Health,
+    /// Health with what it is made of.
+    State,
     Metrics,
     Databases,
-    Listing { database: &'p str },
-    Record { database: &'p str, key: &'p str },
-    Call { procedure: &'p str },
-    Route(route::Matched<'p>),
+    Reload,
+    Listing {
+        database: &'p str,
+    },
+    /// The same path, to be deleted.
+    Database {
+        database: &'p str,
+    },
+    Record {
+        database: &'p str,
+        key: &'p str,
+    },
+    Call {
+        procedure: &'p str,
+    },
+    /// What may be asked there is told.
+    Options {
+        allowed: String,
+    },
+    /// Whatever the program makes of it.
+    Route,
 }
 
-/// Finds the place and checks that the client may go there, before the body is read.
-fn find<'p>(worker: &'p Worker, parts: &'p Parts) -> Result<Place<'p>, HttpError> {
+/// Finds the endpoint and checks that the client may go there, before the body is read.
+fn find<'p>(
+    worker: &Worker,
+    connection: &Connection,
+    principal: Principal,
+    parts: &'p Parts,
+    has_body: bool,
+) -> Result<Endpoint<'p>, HttpError> {
+    let authority = site::authority(parts)?;
+    if is_own(parts.uri.path()) {
+        // No browser reaches a UNIX socket by a name.
+        let is_named = matches!(connection.peer, SocketAddress::Tcp(_));
+        site::check_own(is_named.then_some(&worker.service.hosts), authority, parts)?;
+    }
+    let found = locate(worker, parts, has_body);
+    // An anonymous client must not learn which paths there are, either.
+    let permission =
+        found.as_ref().map_or(Permission::Session, |found| found.permission(&parts.method));
+    access::allow(principal, permission)?;
+    found
+}
+
+/// Whether the server answers a path itself; all others are the procedures', and so is who may
+/// call them.
+fn is_own(path: &str) -> bool {
+    path.starts_with(API) || matches!(path, "/healthz" | "/metrics" | SERVER)
+}
+
+fn locate<'p>(
+    worker: &Worker,
+    parts: &'p Parts,
+    has_body: bool,
+) -> Result<Endpoint<'p>, HttpError> {
     let path = parts.uri.path();
+    if path == SERVER {
+        let methods = ["DELETE", "GET", "HEAD", "POST", "PUT"];
+        return Ok(Endpoint::Options { allowed: allowed(&methods) });
+    }
     if path == "/healthz" {
-        return allow(parts, Place::Health, &["GET", "HEAD"]);
+        let endpoint = match status::wants_state(parts.uri.query()) {
+            true => Endpoint::State,
+            false => Endpoint::Health,
+        };
+        return only(parts, endpoint, &["GET", "HEAD"]);
     }
-    auth::check(&worker.service.shared, parts)?;
     if path == "/metrics" {
-        return allow(parts, Place::Metrics, &["GET", "HEAD"]);
+        return only(parts, Endpoint::Metrics, &["GET", "HEAD"]);
     }
-    if let Some(path) = path.strip_prefix("/v1/") {
-        auth::check_same_site(parts)?;
-        return find_api(parts, path);
+    if let Some(path) = path.strip_prefix(API) {
+        return locate_api(parts, path);
     }
-    match worker.service.router.find(parts.method.as_str(), path) {
-        Found::Procedure(procedure, parameters) => {
-            Ok(Place::Route(route::Matched { procedure, parameters }))
-        }
-        Found::OtherMethods(methods) => Err(HttpError::method(&methods)),
-        Found::BadPath => {
-            Err(HttpError::bad_request("the path is not UTF-8 under its percent-encoding"))
-        }
-        Found::Nothing => Err(HttpError::not_found(
-            "nothing answers this path; records are below /v1/db/, procedures below /v1/call/",
-        )),
+    if parts.method == Method::OPTIONS
+        && let Some(allowed) = route::methods(&worker.program(), parts)
+    {
+        return Ok(Endpoint::Options { allowed });
     }
+    if has_body {
+        route::find(&worker.service.shared, &worker.program(), parts)?;
+    }
+    Ok(Endpoint::Route)
 }
 
-/// What stands below `/v1/`.
-fn find_api<'p>(parts: &Parts, path: &'p str) -> Result<Place<'p>, HttpError> {
+/// What stands below [`API`].
+fn locate_api<'p>(parts: &Parts, path: &'p str) -> Result<Endpoint<'p>, HttpError> {
     if let Some(procedure) = path.strip_prefix("call/") {
-        return allow(parts, Place::Call { procedure }, &["POST"]);
+        return only(parts, Endpoint::Call { procedure }, &["POST"]);
+    }
+    if path == "reload" {
+        return only(parts, Endpoint::Reload, &["POST"]);
     }
     if matches!(path, "db" | "db/") {
-        return allow(parts, Place::Databases, &["GET", "HEAD"]);
+        return only(parts, Endpoint::Databases, &["GET", "HEAD"]);
     }
     match path.strip_prefix("db/").map(|below| below.split_once('/').unwrap_or((below, ""))) {
-        Some((database, "")) => allow(parts, Place::Listing { database }, &["GET", "HEAD"]),
+        Some((database, "")) => {
+            let endpoint = match parts.method {
+                Method::DELETE => Endpoint::Database { database },
+                _ => Endpoint::Listing { database },
+            };
+            only(parts, endpoint, &["DELETE", "GET", "HEAD"])
+        }
         Some((database, key)) => {
-            allow(parts, Place::Record { database, key }, &["DELETE", "GET", "HEAD", "PUT"])
+            only(parts, Endpoint::Record { database, key }, &["DELETE", "GET", "HEAD", "PUT"])
         }
         None => Err(HttpError::not_found(
-            "there are /v1/db, /v1/db/DATABASE, /v1/db/DATABASE/KEY and /v1/call/PROCEDURE",
+            "there are /v1/db, /v1/db/DATABASE, /v1/db/DATABASE/KEY, /v1/call/PROCEDURE and /v1/reload",
         )),
     }
 }
 
-fn allow<'p>(parts: &Parts, place: Place<'p>, methods: &[&str]) -> Result<Place<'p>, HttpError> {
+/// Refuses other methods than these.
+fn only<'p>(
+    parts: &Parts,
+    endpoint: Endpoint<'p>,
+    methods: &[&str],
+) -> Result<Endpoint<'p>, HttpError> {
     if methods.contains(&parts.method.as_str()) {
-        Ok(place)
+        Ok(endpoint)
+    } else if parts.method == Method::OPTIONS {
+        Ok(Endpoint::Options { allowed: allowed(methods) })
     } else {
         Err(HttpError::method(methods))
     }
 }
 
-impl Place<'_> {
+impl Endpoint<'_> {
+    /// What a client needs to go there with this method.
+    fn permission(&self, method: &Method) -> Permission<'_> {
+        match *self {
+            Self::Health => Permission::None,
+            Self::Options { .. } => Permission::Session,
+            Self::State | Self::Metrics | Self::Reload => Permission::Administer,
+            Self::Databases => Permission::Read(Scope::All),
+            Self::Listing { database } => Permission::Read(Scope::Named(database)),
+            Self::Record { database, .. } if matches!(*method, Method::GET | Method::HEAD) => {
+                Permission::Read(Scope::Named(database))
+            }
+            Self::Record { database, .. } | Self::Database { database } => {
+                Permission::Write(Scope::Named(database))
+            }
+            Self::Call { .. } | Self::Route => Permission::Call,
+        }
+    }
+
     async fn answer(
         self,
         worker: &Rc<Worker>,
+        principal: Principal,
         parts: &Parts,
-        body: hyper::body::Bytes,
+        body: Bytes,
     ) -> Result<Response<Reply>, HttpError> {
         match self {
-            Self::Route(matched) => route::answer(worker, parts, matched, body).await,
+            Self::Route => route::answer(worker, principal, parts, body).await,
             Self::Record { database, key } => {
                 records::answer(worker, parts, database, key, body).await
             }
-            Self::Call { procedure } => call::answer(worker, procedure, body).await,
+            Self::Call { procedure } => call::answer(worker, principal, procedure, body).await,
             Self::Listing { database } => {
                 listing::answer(worker, database, parts.uri.query()).await
             }
+            Self::Database { database } => records::drop_database(worker, database).await,
             Self::Databases => status::databases(worker).await,
+            Self::Options { allowed } => Ok(options(&allowed)),
+            Self::Reload => status::reload(worker).await,
             Self::Health => status::health(worker),
+            Self::State => Ok(status::state(worker)),
             Self::Metrics => status::metrics(worker).await,
         }
+    }
+}
+
+/// The answer to OPTIONS.
+fn options(allowed: &str) -> Response<Reply> {
+    let mut response = Response::new(Reply::default());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    // Methods come from files; one that is no header value was refused when it was loaded.
+    let allow = HeaderValue::from_str(allowed).ok().map(|value| (header::ALLOW, value));
+    response.headers_mut().extend(allow);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Denied;
+
+    /// The endpoint that is tried after another one. Every variant has to stand here.
+    fn next(endpoint: Option<&Endpoint<'_>>) -> Option<Endpoint<'static>> {
+        let database = "main";
+        match endpoint {
+            None => Some(Endpoint::Health),
+            Some(Endpoint::Health) => Some(Endpoint::State),
+            Some(Endpoint::State) => Some(Endpoint::Metrics),
+            Some(Endpoint::Metrics) => Some(Endpoint::Databases),
+            Some(Endpoint::Databases) => Some(Endpoint::Listing { database }),
+            Some(Endpoint::Listing { .. }) => Some(Endpoint::Database { database }),
+            Some(Endpoint::Database { .. }) => Some(Endpoint::Record { database, key: "k" }),
+            Some(Endpoint::Record { .. }) => Some(Endpoint::Call { procedure: "p" }),
+            Some(Endpoint::Call { .. }) => Some(Endpoint::Route),
+            Some(Endpoint::Route) => Some(Endpoint::Reload),
+            Some(Endpoint::Reload) => Some(Endpoint::Options { allowed: String::new() }),
+            Some(Endpoint::Options { .. }) => None,
+        }
+    }
+
+    #[test]
+    fn nothing_but_health_is_open_to_anonymous_clients() {
+        let mut endpoint = next(None);
+        while let Some(tried) = &endpoint {
+            for method in [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::POST] {
+                let permission = tried.permission(&method);
+                assert_eq!(access::allow(Principal::User, permission), Ok(()));
+                let is_open = matches!(tried, Endpoint::Health);
+                let expected = if is_open { Ok(()) } else { Err(Denied::Unauthenticated) };
+                assert_eq!(access::allow(Principal::Anonymous, permission), expected);
+            }
+            endpoint = next(Some(tried));
+        }
+    }
+
+    #[test]
+    fn an_endpoint_and_its_method_say_what_is_needed() {
+        let named = Scope::Named("main");
+        let record = Endpoint::Record { database: "main", key: "k" };
+        assert_eq!(record.permission(&Method::GET), Permission::Read(named));
+        assert_eq!(record.permission(&Method::HEAD), Permission::Read(named));
+        assert_eq!(record.permission(&Method::PUT), Permission::Write(named));
+        assert_eq!(record.permission(&Method::DELETE), Permission::Write(named));
+        let listing = Endpoint::Listing { database: "main" };
+        assert_eq!(listing.permission(&Method::GET), Permission::Read(named));
+        assert_eq!(Endpoint::Metrics.permission(&Method::GET), Permission::Administer);
     }
 }

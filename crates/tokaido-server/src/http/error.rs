@@ -11,7 +11,15 @@ use tokaido_script::CallError;
 use tokaido_store::{CommitError, DatabaseError, ReadError, TransactError, WriteError};
 
 use super::body::Reply;
-use crate::{pool::PoolError, writer::WriterError};
+use crate::{faults, placement::RunError, procedures::CallFailure};
+
+/// The value of `Allow` for a path that answers these methods. OPTIONS is answered everywhere.
+pub(super) fn allowed(methods: &[&str]) -> String {
+    let mut methods = [methods, &["OPTIONS"]].concat();
+    methods.sort_unstable();
+    methods.dedup();
+    methods.join(", ")
+}
 
 /// Why a request was not done.
 #[derive(Debug)]
@@ -23,6 +31,8 @@ pub(super) struct HttpError {
     code: Option<String>,
     /// The procedure is broken; it did not say no of its own will.
     is_fault: bool,
+    /// Under which the log has it.
+    request_id: Option<String>,
     /// Rare, and large: boxed, so that results which may hold an error stay small.
     header: Option<Box<(HeaderName, HeaderValue)>>,
 }
@@ -35,6 +45,7 @@ impl HttpError {
             traceback: None,
             code: None,
             is_fault: false,
+            request_id: None,
             header: None,
         }
     }
@@ -53,7 +64,7 @@ impl HttpError {
 
     /// The path is known, but not for this method.
     pub(super) fn method(allowed: &[&str]) -> Self {
-        let list = allowed.join(", ");
+        let list = self::allowed(allowed);
         let message = format!("this path answers {list}");
         let mut error = Self::new(StatusCode::METHOD_NOT_ALLOWED, message);
         // Methods come from files; one that is no header value was refused when it was loaded.
@@ -74,15 +85,25 @@ impl HttpError {
         Self { status, traceback: None, ..self }
     }
 
-    /// Whether whoever runs the server should hear of it.
-    pub(super) fn is_of_server(&self) -> bool {
-        self.is_fault || self.status.is_server_error()
+    /// Puts it into the log if whoever runs the server should hear of it and has not.
+    pub(super) fn logged_of(mut self, procedure: &str) -> Self {
+        if self.request_id.is_none() && self.status.is_server_error() {
+            self.request_id = Some(faults::log(procedure, &self.message, ""));
+        }
+        self
+    }
+
+    pub(super) fn message(&self) -> &str {
+        &self.message
     }
 
     pub(super) fn into_response(self) -> Response<Reply> {
         let mut error = json!({ "message": self.message });
         if let Some(traceback) = self.traceback {
             error["traceback"] = traceback.into();
+        }
+        if let Some(request_id) = self.request_id {
+            error["request_id"] = request_id.into();
         }
         if let Some(code) = self.code {
             error["code"] = code.into();
@@ -98,11 +119,12 @@ impl HttpError {
     }
 }
 
-impl From<CallError> for HttpError {
-    fn from(error: CallError) -> Self {
+impl From<CallFailure> for HttpError {
+    fn from(failure: CallFailure) -> Self {
+        let CallFailure { error, request_id } = failure;
         let message = error.to_string();
         let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
-        match error {
+        let answer = match error {
             CallError::TimeLimit { .. } | CallError::MemoryLimit { .. } => {
                 Self::unavailable(message)
             }
@@ -115,7 +137,8 @@ impl From<CallError> for HttpError {
                 Self { traceback, is_fault: true, ..Self::new(unprocessable, message) }
             }
             _ => Self { is_fault: true, ..Self::new(unprocessable, message) },
-        }
+        };
+        Self { request_id, ..answer }
     }
 }
 
@@ -137,6 +160,9 @@ impl From<WriteError> for HttpError {
             WriteError::ValueLength { .. }
             | WriteError::RecordTooLarge { .. }
             | WriteError::TransactionTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            WriteError::Name(error) => return error.into(),
+            WriteError::Mounted => StatusCode::METHOD_NOT_ALLOWED,
+            WriteError::Dropped => StatusCode::CONFLICT,
             WriteError::Poisoned { .. } | WriteError::Raced => StatusCode::SERVICE_UNAVAILABLE,
             WriteError::ReadOnly => {
                 return Self { message: error.to_string(), ..Self::method(&["GET", "HEAD"]) };
@@ -166,20 +192,12 @@ impl From<DatabaseError> for HttpError {
     }
 }
 
-impl From<PoolError> for HttpError {
-    fn from(error: PoolError) -> Self {
+impl From<RunError> for HttpError {
+    fn from(error: RunError) -> Self {
         match error {
-            PoolError::Read(error) => error.into(),
-            PoolError::Lost => Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
-        }
-    }
-}
-
-impl From<WriterError> for HttpError {
-    fn from(error: WriterError) -> Self {
-        match error {
-            WriterError::Commit(error) => error.into(),
-            WriterError::Lost => Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+            RunError::Read(error) => error.into(),
+            RunError::Commit(error) => error.into(),
+            RunError::Lost => Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
         }
     }
 }

@@ -14,10 +14,13 @@ use hyper::{
     Response,
     header::{self, HeaderValue},
 };
-use tokaido_store::{DatabaseId, Direction, Entry, ReadError, ReadTransaction, ScanRange, Scanner};
+use tokaido_store::{
+    DatabaseId, Direction, Entry, Kind, ReadError, ReadTransaction, ScanRange, Scanner,
+};
+use tokaido_wire::base64;
 
-use super::{base64, body::Reply, error::HttpError, query};
-use crate::{Limits, metrics, worker::Worker};
+use super::{body::Reply, error::HttpError, query};
+use crate::{Limits, placement::Placement, worker::Worker};
 
 /// Entries of a page, unless the client says otherwise.
 const LIMIT_DEFAULT: usize = 1_000;
@@ -37,7 +40,7 @@ struct Listing {
     bytes_max: usize,
 }
 
-/// Answers with one page. Pages may be long, so a thread of the pool writes them.
+/// Answers with one page. It may be long.
 pub(super) async fn answer(
     worker: &Rc<Worker>,
     database: &str,
@@ -48,11 +51,9 @@ pub(super) async fn answer(
     let database = store.find_database(database).ok_or_else(|| {
         HttpError::not_found("there is no such database; the first write to one makes it")
     })?;
-    let is_ordered = store.engine(database).is_ordered();
+    let is_ordered = store.capabilities(database).is_ordered;
     listing.check(is_ordered)?;
-    metrics::add(&worker.counters.http.pool, 1);
-    let page = worker.pool.call(move |context| {
-        let snapshot = &mut *context.snapshot;
+    let page = Placement::http(worker).read(database, true, move |snapshot| {
         if is_ordered {
             listing.page(snapshot, database)
         } else {
@@ -76,17 +77,20 @@ impl Listing {
             values: true,
             bytes_max: limits.http_page_bytes_max,
         };
-        let (mut from, mut to, mut reverse) = (None, None, false);
+        let (mut from, mut high, mut reverse) = (None, None, false);
         for (name, value) in query::parse(query)? {
             match name.as_str() {
                 "prefix" => listing.range = ScanRange::prefix(&value),
                 "from" => from = Some(value),
-                "to" => to = Some(value),
+                "to" => high = tightest(high, Bound::Included(value)),
+                "before" => high = tightest(high, Bound::Excluded(value)),
                 "after" => listing.after = Some(value),
                 "after_base64" => {
                     let text = String::from_utf8_lossy(&value);
-                    listing.after =
-                        Some(base64::decode(&text).ok_or_else(|| bad(&name, "takes base64"))?);
+                    listing.after = Some(
+                        base64::decode(text.as_bytes())
+                            .ok_or_else(|| bad(&name, "takes base64"))?,
+                    );
                 }
                 "cursor" => listing.cursor = Some(parse_cursor(&value)?),
                 "limit" => listing.limit = parse_limit(&value, limits)?,
@@ -94,12 +98,12 @@ impl Listing {
                 "reverse" => reverse = parse_bool(&name, &value)?,
                 _ => {
                     return Err(HttpError::bad_request(format!(
-                        "unknown parameter {name:?}; there are prefix, from, to, after, after_base64, cursor, reverse, limit, values"
+                        "unknown parameter {name:?}; there are prefix, from, to, before, after, after_base64, cursor, reverse, limit, values"
                     )));
                 }
             }
         }
-        listing.range = narrowed(listing.range, from, to);
+        listing.range = narrowed(listing.range, from, high);
         if reverse {
             listing.range.direction = Direction::Backward;
         }
@@ -122,7 +126,11 @@ impl Listing {
         Ok(())
     }
 
-    fn page(&self, transaction: &mut dyn ReadTransaction, database: DatabaseId) -> Page {
+    fn page(
+        &self,
+        transaction: &mut dyn ReadTransaction,
+        database: DatabaseId,
+    ) -> Result<Vec<u8>, ReadError> {
         let mut scanner = Scanner::new(database, self.range.clone(), self.limit + 1);
         if let Some(after) = &self.after {
             scanner = scanner.after(after);
@@ -149,7 +157,11 @@ impl Listing {
     /// As [`page`](Self::page), for a database without an order: everything is looked at, and what
     /// is in the range is shown. The store's pages are taken whole, so there may be some more
     /// entries than the limit.
-    fn unordered_page(&self, transaction: &mut dyn ReadTransaction, database: DatabaseId) -> Page {
+    fn unordered_page(
+        &self,
+        transaction: &mut dyn ReadTransaction,
+        database: DatabaseId,
+    ) -> Result<Vec<u8>, ReadError> {
         let (mut page, mut entries, mut from) = (Vec::new(), 0, self.cursor.unwrap_or(0));
         loop {
             let wanted = (self.limit - entries).min(UNORDERED_STEP);
@@ -171,28 +183,36 @@ impl Listing {
     fn push_entry(&self, page: &mut Vec<u8>, entry: &Entry<'_>) {
         page.push(b'{');
         push_field(page, "key", entry.key);
-        if self.values {
-            page.push(b',');
-            push_field(page, "value", entry.record.value);
+        match entry.record.kind {
+            _ if !self.values => {}
+            Kind::Bytes => {
+                page.push(b',');
+                push_field(page, "value", entry.record.value);
+            }
+            kind => page.extend_from_slice(format!(",\"kind\":\"{kind}\"").as_bytes()),
         }
         page.extend_from_slice(b"}\n");
     }
 }
 
-type Page = Result<Vec<u8>, ReadError>;
+/// The bound of two that lets fewer keys through.
+fn tightest(one: Option<Bound<Vec<u8>>>, other: Bound<Vec<u8>>) -> Option<Bound<Vec<u8>>> {
+    let order = |bound: &Bound<Vec<u8>>| match bound {
+        Bound::Excluded(key) => (false, key.clone(), false),
+        Bound::Included(key) => (false, key.clone(), true),
+        Bound::Unbounded => (true, Vec::new(), false),
+    };
+    one.into_iter().chain([other]).min_by_key(order)
+}
 
-/// The part of `range` from `from` on and before `to`.
-fn narrowed(range: ScanRange, from: Option<Vec<u8>>, to: Option<Vec<u8>>) -> ScanRange {
+/// The part of `range` from `from` on and up to `high`.
+fn narrowed(range: ScanRange, from: Option<Vec<u8>>, high: Option<Bound<Vec<u8>>>) -> ScanRange {
     let low = match (range.low, from) {
         (Bound::Included(low), Some(from)) => Bound::Included(low.max(from)),
         (_, Some(from)) => Bound::Included(from),
         (low, None) => low,
     };
-    let high = match (range.high, to) {
-        (Bound::Excluded(high), Some(to)) => Bound::Excluded(high.min(to)),
-        (_, Some(to)) => Bound::Excluded(to),
-        (high, None) => high,
-    };
+    let high = tightest(high, range.high).unwrap_or(Bound::Unbounded);
     ScanRange { low, high, direction: range.direction }
 }
 
@@ -258,7 +278,16 @@ mod tests {
     fn the_parameters_narrow_each_other_in_any_order() {
         let listing = parse("from=b&reverse=true&prefix=a&to=ax&limit=7&values=false");
         assert_eq!(listing.range.low, Bound::Included(b"b".to_vec()));
-        assert_eq!(listing.range.high, Bound::Excluded(b"ax".to_vec()));
+        assert_eq!(listing.range.high, Bound::Included(b"ax".to_vec()));
+        for (query, high) in [
+            ("to=c&before=c", Bound::Excluded(b"c".to_vec())),
+            ("before=d&to=c", Bound::Included(b"c".to_vec())),
+            ("before=c&to=d", Bound::Excluded(b"c".to_vec())),
+            ("prefix=a&to=b", Bound::Excluded(b"b".to_vec())),
+            ("before=b", Bound::Excluded(b"b".to_vec())),
+        ] {
+            assert_eq!(parse(query).range.high, high, "{query}");
+        }
         assert_eq!((listing.limit, listing.values), (7, false));
         assert_eq!(parse("").range, ScanRange::all());
         assert_eq!(parse("after_base64=/w").after.as_deref(), Some(&b"\xff"[..]));

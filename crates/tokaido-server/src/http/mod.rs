@@ -2,21 +2,22 @@
 //! procedures declare, and what operators look at. `docs/http.md` is its manual.
 
 mod auth;
-mod base64;
 mod body;
 mod call;
 mod connection;
 mod dispatch;
 mod error;
-mod json;
+mod exchange;
 mod listing;
-mod percent;
+mod preconditions;
 mod query;
 mod records;
 mod route;
 mod router;
+mod site;
 mod socket;
 mod status;
 
 pub(crate) use connection::{raw_error, serve};
-pub(crate) use router::Router;
+pub(crate) use router::{RouteError, Router};
+pub(crate) use site::Hosts;

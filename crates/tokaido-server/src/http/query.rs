@@ -1,6 +1,8 @@
 //! The query of a URL.
 
-use super::{error::HttpError, percent};
+use tokaido_script::percent;
+
+use super::error::HttpError;
 
 /// Names and values in the order given, decoded.
 ///

@@ -8,13 +8,18 @@ use hyper::{
     header::{self, HeaderName, HeaderValue},
     http::request::Parts,
 };
+use tokaido_script::percent;
 use tokaido_store::{
-    CommitNumber, DatabaseId, Engine, NewRecord, ReadTransaction, Record, WriteError,
-    WriteTransaction, limits, transact,
+    CommitNumber, DatabaseId, Kind, NewRecord, ReadTransaction, Record, WriteError,
+    WriteTransaction, check_database_name, limits,
 };
 
-use super::{body::Reply, error::HttpError, percent};
-use crate::{metrics, worker::Worker};
+use super::{
+    body::Reply,
+    error::HttpError,
+    preconditions::{Preconditions, etag},
+};
+use crate::{placement::Placement, selected, worker::Worker};
 
 const EXPIRES_AT_MS: HeaderName = HeaderName::from_static("tokaido-expires-at-ms");
 const TTL_MS: HeaderName = HeaderName::from_static("tokaido-ttl-ms");
@@ -37,7 +42,7 @@ pub(super) async fn answer(
     let store = worker.service.shared.store();
     match parts.method {
         Method::PUT => {
-            let database = store.database(database)?;
+            check_database_name(database)?;
             put(worker, &parts.headers, database, key.into_owned(), body).await
         }
         Method::DELETE => {
@@ -45,10 +50,14 @@ pub(super) async fn answer(
             delete(worker, &parts.headers, database, key.into_owned()).await
         }
         _ => {
-            metrics::add(&worker.counters.http.local, 1);
             let Some(database) = store.find_database(database) else { return Err(no_record()) };
             let preconditions = Preconditions::read(&parts.headers)?;
-            worker.read(|snapshot, _| get(snapshot, database, &key, preconditions))?
+            let key = key.into_owned();
+            Placement::http(worker)
+                .read(database, false, move |snapshot| {
+                    get(snapshot, database, &key, &preconditions)
+                })
+                .await?
         }
     }
 }
@@ -61,15 +70,18 @@ fn get(
     transaction: &mut dyn ReadTransaction,
     database: DatabaseId,
     key: &[u8],
-    preconditions: Preconditions,
+    preconditions: &Preconditions,
 ) -> Result<Response<Reply>, HttpError> {
     let record = transaction.get(database, key)?;
     let version = record.map(|r| r.version);
-    if preconditions.if_match.is_some_and(|tag| !tag.is_met_by(version)) {
+    if !preconditions.matches(version) {
         return Err(precondition_failed());
     }
     let record = record.ok_or_else(no_record)?;
-    let unchanged = preconditions.if_none_match.is_some_and(|tag| tag.is_met_by(version));
+    if record.kind != Kind::Bytes {
+        return Err(wrong_kind(record.kind));
+    }
+    let unchanged = !preconditions.differs(version);
     let mut response = Response::new(Reply::default());
     if unchanged {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -78,6 +90,12 @@ fn get(
     }
     put_record_headers(response.headers_mut(), &record);
     Ok(response)
+}
+
+/// A collection has no value that could be a body.
+fn wrong_kind(kind: Kind) -> HttpError {
+    let message = format!("a {kind} is under this key, not bytes; Redis commands read it");
+    HttpError::new(StatusCode::CONFLICT, message)
 }
 
 fn put_record_headers(headers: &mut HeaderMap, record: &Record<'_>) {
@@ -95,23 +113,51 @@ fn put_record_headers(headers: &mut HeaderMap, record: &Record<'_>) {
 async fn put(
     worker: &Rc<Worker>,
     headers: &HeaderMap,
-    database: DatabaseId,
+    database: &str,
     key: Vec<u8>,
     value: Bytes,
 ) -> Result<Response<Reply>, HttpError> {
     let preconditions = Preconditions::read(headers)?;
     let flags = number(headers, &FLAGS)?.unwrap_or(0);
     let expiry = Expiry::read(headers)?;
-    let (number, created) = write(worker, database, move |tx| {
-        let found = check(tx, database, &key, preconditions)?;
-        let expires_at_ms = expiry.at_ms(tx.now_ms());
-        tx.put(database, &key, NewRecord { value: &value, flags, expires_at_ms })?;
-        Ok((tx.number(), found.is_none()))
-    })
-    .await?;
+    let shared = worker.service.shared.clone();
+    let name = database.to_owned();
+    let found = shared.store().find_database(database).unwrap_or(DatabaseId::NOWHERE);
+    let (number, created) = Placement::http(worker)
+        .write(found, move |tx| {
+            let database = match found.mount() {
+                Some(_) => found,
+                None => selected::open_in(&name, tx, &shared)?,
+            };
+            let found = check(tx, database, &key, &preconditions)?;
+            let expires_at_ms = expiry.at_ms(tx.now_ms());
+            tx.put(database, &key, NewRecord { flags, expires_at_ms, ..NewRecord::of(&value) })?;
+            Ok::<_, HttpError>((tx.number(), found.is_none()))
+        })
+        .await?;
     let mut response = Response::new(Reply::default());
     *response.status_mut() = if created { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
     response.headers_mut().insert(header::ETAG, etag(number));
+    Ok(response)
+}
+
+/// Answers a request to delete a database.
+pub(super) async fn drop_database(
+    worker: &Rc<Worker>,
+    database: &str,
+) -> Result<Response<Reply>, HttpError> {
+    let store = worker.service.shared.store();
+    let found = store.find_database(database);
+    let none = || HttpError::not_found("there is no such database");
+    let database = found.ok_or_else(none)?;
+    let dropped = Placement::http(worker)
+        .write(database, move |tx| Ok::<_, HttpError>(tx.drop_database(database)?))
+        .await?;
+    if !dropped {
+        return Err(none());
+    }
+    let mut response = Response::new(Reply::default());
+    *response.status_mut() = StatusCode::NO_CONTENT;
     Ok(response)
 }
 
@@ -122,11 +168,12 @@ async fn delete(
     key: Vec<u8>,
 ) -> Result<Response<Reply>, HttpError> {
     let preconditions = Preconditions::read(headers)?;
-    let existed = write(worker, database, move |tx| {
-        check(tx, database, &key, preconditions)?;
-        Ok(tx.delete(database, &key)?)
-    })
-    .await?;
+    let existed = Placement::http(worker)
+        .write(database, move |tx| {
+            check(tx, database, &key, &preconditions)?;
+            Ok::<_, HttpError>(tx.delete(database, &key)?)
+        })
+        .await?;
     if !existed {
         return Err(no_record());
     }
@@ -135,95 +182,21 @@ async fn delete(
     Ok(response)
 }
 
-/// Runs `body` where writes to the database run: as a transaction on the writer or, on a cache, here
-/// and at once.
-async fn write<T: Send + 'static>(
-    worker: &Rc<Worker>,
-    database: DatabaseId,
-    mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, HttpError> + Send + 'static,
-) -> Result<T, HttpError> {
-    match worker.service.shared.store().engine(database) {
-        Engine::Transactional => {
-            metrics::add(&worker.counters.http.writer, 1);
-            let work = worker.writer.call(move |context| transact(&mut context.writer, body));
-            Ok(work.await??)
-        }
-        Engine::Cache(cache) => {
-            metrics::add(&worker.counters.http.local, 1);
-            cache.transact(database, |tx| body(tx))
-        }
-        Engine::Cdb => Err(WriteError::ReadOnly.into()),
-    }
-}
-
 /// The version that stands under the key, if the preconditions hold for it.
 fn check(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
     key: &[u8],
-    preconditions: Preconditions,
+    preconditions: &Preconditions,
 ) -> Result<Option<CommitNumber>, HttpError> {
     let found = tx.get(database, key).map_err(WriteError::from)?.map(|r| r.version);
-    let refused = preconditions.if_match.is_some_and(|tag| !tag.is_met_by(found))
-        || preconditions.if_none_match.is_some_and(|tag| tag.is_met_by(found));
-    if refused { Err(precondition_failed()) } else { Ok(found) }
+    let holds = preconditions.matches(found) && preconditions.differs(found);
+    if holds { Ok(found) } else { Err(precondition_failed()) }
 }
 
 fn precondition_failed() -> HttpError {
     let message = "the record is not as the request demands; read it again";
     HttpError::new(StatusCode::PRECONDITION_FAILED, message)
-}
-
-/// The version of a record as an entity tag.
-fn etag(version: CommitNumber) -> HeaderValue {
-    let mut digits = itoa::Buffer::new();
-    let text = ["\"", digits.format(version), "\""].concat();
-    // Digits and quotes are a header value.
-    HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
-}
-
-/// What `if-match` and `if-none-match` ask for.
-#[derive(Clone, Copy)]
-struct Preconditions {
-    if_match: Option<Tag>,
-    if_none_match: Option<Tag>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tag {
-    /// `*`: any record.
-    Any,
-    Version(CommitNumber),
-}
-
-impl Preconditions {
-    fn read(headers: &HeaderMap) -> Result<Self, HttpError> {
-        let tag = |name: HeaderName| match headers.get(&name) {
-            None => Ok(None),
-            Some(value) => Tag::parse(value.as_bytes()).map(Some).ok_or_else(|| {
-                HttpError::bad_request(format!("{name} takes \"*\" or one etag of this server"))
-            }),
-        };
-        Ok(Self { if_match: tag(header::IF_MATCH)?, if_none_match: tag(header::IF_NONE_MATCH)? })
-    }
-}
-
-impl Tag {
-    fn parse(text: &[u8]) -> Option<Self> {
-        if text == b"*" {
-            return Some(Self::Any);
-        }
-        let digits = text.strip_prefix(b"W/").unwrap_or(text);
-        let digits = digits.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-        std::str::from_utf8(digits).ok()?.parse().ok().map(Self::Version)
-    }
-
-    fn is_met_by(self, found: Option<CommitNumber>) -> bool {
-        match self {
-            Self::Any => found.is_some(),
-            Self::Version(version) => found == Some(version),
-        }
-    }
 }
 
 /// When the record is to expire.
@@ -265,20 +238,4 @@ fn number<T: std::str::FromStr>(
     number.map(Some).ok_or_else(|| {
         HttpError::bad_request(format!("{name} takes a whole number that is not negative"))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tags_are_what_etag_wrote() {
-        let written = etag(42);
-        assert_eq!(Tag::parse(written.as_bytes()), Some(Tag::Version(42)));
-        assert_eq!(Tag::parse(b"W/\"42\""), Some(Tag::Version(42)));
-        assert_eq!(Tag::parse(b"*"), Some(Tag::Any));
-        for broken in [&b""[..], b"42", b"\"\"", b"\"x\"", b"\"1\", \"2\"", b"\"-1\"", b"\""] {
-            assert_eq!(Tag::parse(broken), None, "{broken:?}");
-        }
-    }
 }

@@ -8,101 +8,104 @@ use hyper::{
     header::{self, HeaderName, HeaderValue},
     http::request::Parts,
 };
-use tokaido_script::{CallError, HttpRequest, HttpResponse, Mode, ProcedureId, Transaction, Vm};
-use tokaido_store::transact;
+use tokaido_script::{HttpRequest, HttpResponse, ProcedureId, Transaction};
 
-use super::{body::Reply, error::HttpError};
-use crate::{metrics, procedures::Procedures, worker::Worker};
+use super::{
+    body::Reply,
+    error::{HttpError, allowed},
+    router::Found,
+};
+use crate::{
+    Shared,
+    access::Principal,
+    placement::{Place, Placement},
+    procedures::Procedures,
+    program::Program,
+    redis::ScriptCommands,
+    selected::Selected,
+    worker::Worker,
+};
 
-/// A route with what its `:name` and `*name` matched.
-pub(super) struct Matched<'p> {
-    pub(super) procedure: ProcedureId,
-    pub(super) parameters: Vec<(&'p str, Cow<'p, str>)>,
+/// What the `:name` and `*name` of a route matched.
+type Parameters<'p> = Vec<(&'p str, Cow<'p, str>)>;
+
+/// Finds the procedure that answers a request.
+pub(super) fn find<'p>(
+    shared: &Shared,
+    program: &'p Program,
+    parts: &'p Parts,
+) -> Result<(ProcedureId, Parameters<'p>), HttpError> {
+    match program.router().find(parts.method.as_str(), parts.uri.path()) {
+        Found::Procedure(procedure, parameters) => Ok((procedure, parameters)),
+        Found::OtherMethods(methods) => Err(HttpError::method(&methods)),
+        Found::BadPath => {
+            Err(HttpError::bad_request("the path is not UTF-8 under its percent-encoding"))
+        }
+        Found::Nothing => {
+            Err(HttpError::not_found(match shared.program.loading().unknown_routes() {
+                None => {
+                    let hint = "records are below /v1/db/, procedures below /v1/call/";
+                    format!("nothing answers this path; {hint}")
+                }
+                Some(unknown) => format!("nothing answers this path; {unknown}"),
+            }))
+        }
+    }
+}
+
+/// The methods of a path that are known, if the one that is asked for is not.
+pub(super) fn methods(program: &Program, parts: &Parts) -> Option<String> {
+    match program.router().find(parts.method.as_str(), parts.uri.path()) {
+        Found::OtherMethods(methods) => Some(allowed(&methods)),
+        _ => None,
+    }
 }
 
 /// Calls the procedure where its mode and its past say, and answers with what it gives.
 pub(super) async fn answer(
     worker: &Rc<Worker>,
+    principal: Principal,
     parts: &Parts,
-    matched: Matched<'_>,
     body: Bytes,
 ) -> Result<Response<Reply>, HttpError> {
-    let procedures = &worker.service.shared.procedures;
-    let Matched { procedure: id, parameters } = matched;
-    let mode = procedures.get(id).map_or(Mode::Read, |p| p.mode);
-    let result = if mode == Mode::Read && procedures.runs_inline(id) {
-        metrics::add(&worker.counters.http.local, 1);
-        worker.read(|snapshot, vm| {
-            call(procedures, vm, id, Transaction::Read(snapshot), parts, &parameters, &body)
-                .map_err(HttpError::from)
+    let program = worker.program();
+    let (id, parameters) = find(&worker.service.shared, &program, parts)?;
+    let placement = Placement::http(worker);
+    let place = Place::of_procedure(&worker.service.shared, &program, id);
+    let shared = &worker.service.shared;
+    let result = if place == Place::Worker {
+        // Nothing has come between: the worker still has the program that the id is of.
+        placement.here(|context| {
+            let transaction = Transaction::Read(&mut *context.snapshot);
+            let procedures = &mut context.program.procedures();
+            let commands = ScriptCommands::new(shared, principal, Selected::main(shared));
+            call(commands, procedures, (id, parameters), transaction, parts, &body)
         })?
     } else {
-        let call = Call::new(procedures.clone(), id, parts.clone(), parameters, body);
-        if mode == Mode::Write {
-            metrics::add(&worker.counters.http.writer, 1);
-            let result = worker.writer.call(move |context| {
-                let vm = &mut context.vm;
-                transact(&mut context.writer, |tx| call.run(vm, Transaction::Write(tx)))
-            });
-            result.await?.map_err(HttpError::from)
-        } else {
-            metrics::add(&worker.counters.http.pool, 1);
-            let result = worker.pool.call(move |context| {
-                call.run(&mut context.vm, Transaction::Read(&mut *context.snapshot))
-            });
-            result.await?.map_err(HttpError::from)
-        }
+        let (shared, parts) = (Arc::clone(shared), parts.clone());
+        let find_and_call = move |procedures: &mut Procedures<'_>, transaction: Transaction<'_>| {
+            let found = find(&shared, procedures.program(), &parts)?;
+            if !procedures.fits(found.0, &transaction) {
+                return Ok(None);
+            }
+            let commands = ScriptCommands::new(&shared, principal, Selected::main(&shared));
+            call(commands, procedures, found, transaction, &parts, &body).map(Some)
+        };
+        placement.procedure(place, find_and_call).await
     };
-    result.and_then(to_response).map_err(|error| {
-        let name = procedures.get(id).map(|p| p.name.as_str());
-        if error.is_of_server() {
-            tracing::warn!(procedure = name, ?error, "a route failed");
-        }
-        error.of_route()
-    })
-}
-
-/// A call that owns what it needs, for its way to another thread.
-struct Call {
-    procedures: Arc<Procedures>,
-    id: ProcedureId,
-    parts: Parts,
-    parameters: Vec<(String, String)>,
-    body: Bytes,
-}
-
-impl Call {
-    fn new(
-        procedures: Arc<Procedures>,
-        id: ProcedureId,
-        parts: Parts,
-        parameters: Vec<(&str, Cow<'_, str>)>,
-        body: Bytes,
-    ) -> Self {
-        let parameters = parameters
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value.into_owned()))
-            .collect();
-        Self { procedures, id, parts, parameters, body }
-    }
-
-    fn run(&self, vm: &mut Vm, transaction: Transaction<'_>) -> Result<HttpResponse, CallError> {
-        let (parts, body) = (&self.parts, &self.body);
-        call(&self.procedures, vm, self.id, transaction, parts, &self.parameters, body)
-    }
+    result.and_then(to_response).map_err(|error| error.logged_of(&program.get(id).name).of_route())
 }
 
 fn call(
-    procedures: &Procedures,
-    vm: &mut Vm,
-    id: ProcedureId,
+    mut commands: ScriptCommands<'_>,
+    procedures: &mut Procedures<'_>,
+    (id, parameters): (ProcedureId, Parameters<'_>),
     transaction: Transaction<'_>,
     parts: &Parts,
-    parameters: &[(impl AsRef<str>, impl AsRef<str>)],
     body: &[u8],
-) -> Result<HttpResponse, CallError> {
+) -> Result<HttpResponse, HttpError> {
     let parameters: Vec<_> =
-        parameters.iter().map(|(name, value)| (name.as_ref(), value.as_ref())).collect();
+        parameters.iter().map(|(name, value)| (*name, value.as_ref())).collect();
     let headers: Vec<_> =
         parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     let request = HttpRequest {
@@ -113,9 +116,7 @@ fn call(
         headers: &headers,
         body,
     };
-    let mut response = HttpResponse::default();
-    procedures.timed(id, || vm.call_http(id, transaction, &request, &mut response))?;
-    Ok(response)
+    Ok(procedures.call_http(id, commands.in_transaction(transaction), &request)?)
 }
 
 /// What the procedure gave, as hyper sends it. Lengths and framing are hyper's.

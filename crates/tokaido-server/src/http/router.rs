@@ -6,9 +6,7 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use tokaido_script::{ProcedureId, Route};
-
-use super::percent;
+use tokaido_script::{ProcedureId, Route, percent};
 
 /// Most segments of a path that is looked up.
 const SEGMENTS_MAX: usize = 64;
@@ -40,18 +38,18 @@ pub(crate) enum RouteError {
     RestNotLast,
     #[error("paths below /{0} belong to the server; choose another first part")]
     Reserved(&'static str),
-    #[error("another procedure already answers {0}")]
-    Taken(String),
+    #[error("another procedure answers it already")]
+    Taken(ProcedureId),
     #[error("a route has at most {SEGMENTS_MAX} parts")]
     TooLong,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Router {
     root: Node,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Node {
     literal: HashMap<Box<str>, Node>,
     parameter: Option<Box<Node>>,
@@ -61,6 +59,7 @@ struct Node {
     rest: Vec<Endpoint>,
 }
 
+#[derive(Debug)]
 struct Endpoint {
     method: String,
     procedure: ProcedureId,
@@ -98,8 +97,8 @@ impl Router {
             }
             None => &mut node.here,
         };
-        if endpoints.iter().any(|e| e.method == route.method) {
-            return Err(RouteError::Taken(format!("{} {}", route.method, route.pattern)));
+        if let Some(first) = endpoints.iter().find(|e| e.method == route.method) {
+            return Err(RouteError::Taken(first.procedure));
         }
         endpoints.push(Endpoint { method: route.method.clone(), procedure, names });
         Ok(())
@@ -196,31 +195,7 @@ fn choose<'r>(endpoints: &'r [Endpoint], search: &mut Search<'r, '_, '_>) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use tokaido_script::{Limits, Source, Sources, Vm};
-    use tokaido_store::{Store, tree};
-
     use super::*;
-
-    /// As many procedures as there are patterns, since only a VM gives ids.
-    fn ids(count: usize) -> Vec<ProcedureId> {
-        let directory = tempfile::tempdir().expect("a directory");
-        let store = tree::open(directory.path(), tree::Options::default()).expect("a store");
-        let store: Arc<dyn Store> = Arc::new(store);
-        let fields: String =
-            (0..count).map(|i| format!("p{i:02} = tokaido.read(function() end), ")).collect();
-        let text = format!("local tokaido = require 'tokaido' return {{ {fields} }}");
-        let mut sources = Sources::default();
-        sources.add(Source {
-            module: "m".to_owned(),
-            path: "m.lua".into(),
-            text: text.into_bytes().into(),
-        });
-        let (vm, errors) = Vm::new(&store, &sources, Limits::default()).expect("a VM");
-        assert!(errors.is_empty(), "{errors:?}");
-        (0..count).filter_map(|i| vm.find(format!("m.p{i:02}").as_bytes())).collect()
-    }
 
     fn route(text: &str) -> Route {
         let (method, pattern) = text.split_once(' ').expect("a method and a pattern");
@@ -230,26 +205,24 @@ mod tests {
     /// Tells which of the patterns answers, and with what.
     struct Table {
         patterns: Vec<&'static str>,
-        ids: Vec<ProcedureId>,
         router: Router,
     }
 
     impl Table {
         fn new(patterns: &[&'static str]) -> Self {
-            let (ids, mut router) = (ids(patterns.len()), Router::default());
-            for (pattern, &id) in patterns.iter().zip(&ids) {
-                router.add(&route(pattern), id).expect(pattern);
+            let mut router = Router::default();
+            for (place, pattern) in patterns.iter().enumerate() {
+                router.add(&route(pattern), ProcedureId::from_index(place)).expect(pattern);
             }
-            Self { patterns: patterns.to_vec(), ids, router }
+            Self { patterns: patterns.to_vec(), router }
         }
 
         fn find(&self, request: &str) -> String {
             let (method, path) = request.split_once(' ').expect("a method and a path");
             match self.router.find(method, path) {
                 Found::Procedure(id, parameters) => {
-                    let at = self.ids.iter().position(|&other| other == id).expect("an id");
                     let given = parameters.iter().map(|(n, v)| format!(" {n}={v}"));
-                    format!("{}{}", self.patterns[at], given.collect::<String>())
+                    format!("{}{}", self.patterns[id.index()], given.collect::<String>())
                 }
                 Found::OtherMethods(methods) => format!("405 {}", methods.join(", ")),
                 Found::Nothing => "404".to_owned(),
@@ -299,7 +272,7 @@ mod tests {
 
     #[test]
     fn routes_that_cannot_be_served_are_refused() {
-        let id = ids(1)[0];
+        let id = ProcedureId::from_index(0);
         let mut router = Router::default();
         router.add(&route("GET /a/:x"), id).expect("the first of its kind");
         let cases = [
@@ -309,7 +282,7 @@ mod tests {
             ("GET /*a/b", RouteError::RestNotLast),
             ("GET /v1/x", RouteError::Reserved("v1")),
             ("GET /metrics", RouteError::Reserved("metrics")),
-            ("GET /a/:y", RouteError::Taken("GET /a/:y".to_owned())),
+            ("GET /a/:y", RouteError::Taken(id)),
         ];
         for (pattern, error) in cases {
             assert_eq!(router.add(&route(pattern), id), Err(error), "{pattern}");

@@ -1,5 +1,6 @@
-//! The socket as hyper reads and writes it: the bytes that told the protocol come first, and the
-//! connection's phase is kept for its time limits.
+//! The socket as hyper reads and writes it: the bytes that told the protocol come first, a request
+//! that is to be refused does not come at all, and the connection's phase is kept for its time
+//! limits.
 
 use std::{
     io::{self, IoSlice},
@@ -9,22 +10,73 @@ use std::{
 };
 
 use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::rt::TokioIo;
-use tokio::net::tcp::OwnedReadHalf;
+use tokaido_wire::http::Framing;
+use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::link::{Link, Phase};
+use super::exchange::Exchange;
+use crate::{
+    connection::{Connection, Phase},
+    transport::Input,
+};
 
 pub(super) struct Socket {
-    link: Rc<Link>,
-    input: TokioIo<OwnedReadHalf>,
+    connection: Rc<Connection>,
+    exchange: Rc<Exchange>,
+    input: Input,
     /// What was read before hyper took over; the first `taken` bytes have been handed on.
     first: Vec<u8>,
     taken: usize,
+    framing: Framing,
+    /// A request was refused: to hyper the input ends before it.
+    has_ended: bool,
 }
 
 impl Socket {
-    pub(super) fn new(link: Rc<Link>, input: OwnedReadHalf, first: Vec<u8>) -> Self {
-        Self { link, input: TokioIo::new(input), first, taken: 0 }
+    pub(super) fn new(
+        connection: Rc<Connection>,
+        exchange: Rc<Exchange>,
+        input: Input,
+        first: Vec<u8>,
+    ) -> Self {
+        let framing = Framing::default();
+        let mut socket = Self {
+            connection,
+            exchange,
+            input,
+            first: Vec::new(),
+            taken: 0,
+            framing,
+            has_ended: false,
+        };
+        let len = socket.look(&first);
+        socket.first = first;
+        socket.first.truncate(len);
+        socket
+    }
+
+    /// How many of these bytes hyper may have.
+    fn look(&mut self, bytes: &[u8]) -> usize {
+        let fit = self.framing.look(bytes, self.exchange.head_len_max());
+        if let Some(error) = fit.error {
+            self.has_ended = true;
+            self.exchange.refuse(error);
+        }
+        fit.len
+    }
+
+    /// Reads from the socket what is fit to be read.
+    fn poll_input(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        // SAFETY: ReadBuf does not take from these bytes what initialization they have.
+        let mut read = ReadBuf::uninit(unsafe { buffer.as_mut() });
+        ready!(Pin::new(&mut self.input).poll_read(cx, &mut read))?;
+        let len = self.look(read.filled());
+        // SAFETY: no more than has been filled, and so initialized, just now.
+        unsafe { buffer.advance(len) };
+        Poll::Ready(Ok(()))
     }
 
     fn poll_send(
@@ -33,15 +85,15 @@ impl Socket {
         send: impl Fn() -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
-            if self.link.stream().poll_write_ready(cx)?.is_pending() {
-                self.link.remain_in(Phase::Reply);
+            if self.connection.transport().poll_write_ready(cx)?.is_pending() {
+                self.connection.remain_in(Phase::Reply);
                 return Poll::Pending;
             }
             match send() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => {
-                    if self.link.phase() == Phase::Reply {
-                        self.link.enter(Phase::Idle);
+                    if self.connection.phase() == Phase::Reply {
+                        self.connection.enter(Phase::Idle);
                     }
                     return Poll::Ready(result);
                 }
@@ -65,11 +117,11 @@ impl Read for Socket {
                 self.first = Vec::new();
                 self.taken = 0;
             }
-        } else {
-            ready!(Pin::new(&mut self.input).poll_read(cx, buffer))?;
+        } else if !self.has_ended {
+            ready!(self.poll_input(cx, &mut buffer))?;
         }
-        if matches!(self.link.phase(), Phase::FirstLine | Phase::Idle) {
-            self.link.enter(Phase::Request);
+        if matches!(self.connection.phase(), Phase::FirstLine | Phase::Idle) {
+            self.connection.enter(Phase::Request);
         }
         Poll::Ready(Ok(()))
     }
@@ -81,7 +133,7 @@ impl Write for Socket {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.poll_send(cx, || self.link.stream().try_write(bytes))
+        self.poll_send(cx, || self.connection.transport().try_write(bytes))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -102,6 +154,6 @@ impl Write for Socket {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.poll_send(cx, || self.link.stream().try_write_vectored(slices))
+        self.poll_send(cx, || self.connection.transport().try_write_vectored(slices))
     }
 }

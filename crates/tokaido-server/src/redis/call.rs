@@ -1,28 +1,38 @@
-//! One request under way, as the commands see it.
+//! One call of a command: its arguments, the database it works on, and where its reply goes.
 
-use tokaido_store::{DatabaseId, Engine, parse_integer};
-use tokaido_wire::resp::{ReplyWriter, Request};
+use std::borrow::Cow;
 
-use super::{failure::Failure, session::Session};
-use crate::Shared;
+use tokaido_store::{
+    Capabilities, DatabaseId, Kind, ReadTransaction, Record, WriteTransaction, collections::Packing,
+};
+use tokaido_wire::resp::Request;
 
-/// What every command gets. The arguments outlive it, so that they can be used while the reply is
-/// written.
-pub(crate) struct Call<'c, 'o> {
-    pub(crate) session: &'c mut Session,
+use super::{failure::Failure, number::parse_integer, reply::Reply};
+use crate::{
+    Shared,
+    selected::{self, Selected},
+};
+
+/// What every command gets, whether a connection or a script calls it. The arguments outlive it, so
+/// that they can be used while the reply is written.
+pub(crate) struct Call<'c> {
     pub(crate) shared: &'c Shared,
+    /// The selected database.
+    pub(crate) database: DatabaseId,
     pub(crate) request: Request<'c>,
-    pub(crate) reply: &'c mut ReplyWriter<'o>,
+    pub(crate) reply: &'c mut dyn Reply,
+    /// Whether nobody else waits for the thread.
+    pub(crate) may_take_long: bool,
 }
 
-impl<'c> Call<'c, '_> {
-    /// The argument at `index`; the name is at 0. Empty if there are not so many, which the table
-    /// rules out for those that its arity demands.
+impl<'c> Call<'c> {
+    /// The argument at `index`; the command's name is at 0. Empty if there is none, which cannot be
+    /// for an argument that the arity in the table demands.
     pub(crate) fn arg(&self, index: usize) -> &'c [u8] {
         self.request.get(index).unwrap_or_default()
     }
 
-    /// The number of arguments with the name.
+    /// The number of arguments, the name included.
     pub(crate) fn len(&self) -> usize {
         self.request.len()
     }
@@ -32,39 +42,100 @@ impl<'c> Call<'c, '_> {
         parse_integer(self.arg(index)).ok_or(Failure::NotAnInteger)
     }
 
-    /// The selected database.
-    pub(crate) fn database(&self) -> DatabaseId {
-        self.session.database()
+    /// The string under `key`.
+    ///
+    /// # Errors
+    /// [`Failure::WrongKind`] if something else is there.
+    pub(crate) fn string<'t>(
+        &self,
+        tx: &'t mut dyn ReadTransaction,
+        key: &[u8],
+    ) -> Result<Option<Record<'t>>, Failure> {
+        only_of(Kind::Bytes, tx.get(self.database, key)?)
     }
 
-    /// What stands behind the selected database.
-    pub(crate) fn engine(&self) -> Engine<'c> {
-        match self.database().mount() {
-            None => Engine::Transactional,
-            Some(_) => self.shared.store().engine(self.database()),
+    /// The argument at `index` as a number of elements.
+    pub(crate) fn positive(&self, index: usize) -> Result<u64, Failure> {
+        let number = self.integer(index).ok().and_then(|number| u64::try_from(number).ok());
+        number.ok_or_else(|| Failure::other("value is out of range, must be positive"))
+    }
+
+    /// How many keys follow the argument at `index`, as that says.
+    pub(crate) fn key_count(&self, index: usize) -> Result<usize, Failure> {
+        let count = self.integer(index).ok().filter(|&count| count > 0);
+        let count = count.and_then(|count| usize::try_from(count).ok());
+        count.ok_or_else(|| Failure::other("numkeys should be greater than 0"))
+    }
+
+    /// Refuses to visit so many elements of a collection where others wait for the thread; the
+    /// command is then run elsewhere.
+    pub(crate) fn check_visit(&self, elements: u64) -> Result<(), Failure> {
+        /// Maximum number of elements that are visited where others wait.
+        const ELEMENTS_MAX: u64 = 1000;
+        if self.may_take_long || elements <= ELEMENTS_MAX {
+            return Ok(());
         }
+        Err(Failure::TakesLong)
     }
 
-    /// Refuses, in a cache, what only a transaction can do.
+    /// Fails if a collection had more or fewer elements than the head of the reply has announced.
+    pub(crate) fn check_written(&self, written: usize, announced: usize) -> Result<(), Failure> {
+        if written == announced {
+            return Ok(());
+        }
+        let message = format!(
+            "a collection has {written} elements where its record says {announced}; restore a backup"
+        );
+        Err(Failure::Store(message))
+    }
+
+    /// Up to what size collections are packed.
+    pub(crate) fn packing(&self) -> Packing {
+        self.shared.limits().packing()
+    }
+
+    /// What the engine behind the selected database can do.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.shared.capabilities(self.database)
+    }
+
+    /// Refuses a command that needs a transaction if the database takes no part in any. `instead` says
+    /// what to use there.
     pub(crate) fn needs_transaction(&self, instead: &str) -> Result<(), Failure> {
-        match self.engine() {
-            Engine::Cache(_) => Err(Failure::other(format!(
-                "this database is a cache, which has no transactions; {instead}"
-            ))),
-            _ => Ok(()),
+        let Capabilities { name, is_writable, is_transactional, .. } = self.capabilities();
+        if is_transactional || !is_writable {
+            return Ok(());
         }
+        Err(Failure::other(format!(
+            "this database is a {name}, which has no transactions; {instead}"
+        )))
     }
 
     /// The database that the argument at `index` names, by a number or, which Redis does not
     /// know, by its name.
-    pub(crate) fn database_at(&self, index: usize) -> Result<DatabaseId, Failure> {
+    pub(crate) fn database_at(&self, index: usize) -> Result<Selected, Failure> {
+        let name = self.database_name_at(index)?;
+        Ok(Selected::new(&**self.shared.store(), &name)?)
+    }
+
+    /// As [`database_at`](Self::database_at), to be written to in the transaction.
+    pub(crate) fn open_database_at(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        index: usize,
+    ) -> Result<DatabaseId, Failure> {
+        Ok(selected::open_in(&self.database_name_at(index)?, tx, self.shared)?)
+    }
+
+    /// The name of that database.
+    pub(crate) fn database_name_at(&self, index: usize) -> Result<Cow<'c, str>, Failure> {
         let argument = self.arg(index);
         if let Some(number) = parse_integer(argument) {
             let number = usize::try_from(number).map_err(|_| Failure::DatabaseIndex)?;
-            return self.shared.numbered(number)?.ok_or(Failure::DatabaseIndex);
+            return self.shared.numbered(number).ok_or(Failure::DatabaseIndex);
         }
         match std::str::from_utf8(argument) {
-            Ok(name) => Ok(self.shared.store().database(name)?),
+            Ok(name) => Ok(Cow::Borrowed(name)),
             Err(_) => Err(Failure::other(format!(
                 "no database has that name; use a number below {} or a name",
                 self.shared.limits().numbered_databases_max
@@ -77,9 +148,19 @@ impl<'c> Call<'c, '_> {
         self.arg(index).eq_ignore_ascii_case(word.as_bytes())
     }
 
-    /// The error of a command that was given too few or too many arguments, for what the arity in
-    /// the table cannot say.
+    /// The error for too few or too many arguments, where the arity in the table cannot tell.
     pub(crate) fn wrong_arity(&self, command: &str) -> Failure {
         Failure::Arity { command: command.to_owned() }
+    }
+}
+
+/// Refuses a record of another kind.
+pub(super) fn only_of(
+    kind: Kind,
+    found: Option<Record<'_>>,
+) -> Result<Option<Record<'_>>, Failure> {
+    match found {
+        Some(record) if record.kind != kind => Err(Failure::WrongKind),
+        _ => Ok(found),
     }
 }

@@ -2,19 +2,59 @@
 
 use std::{fmt::Write, sync::atomic::Ordering};
 
-use tokaido_store::parse_integer;
-
 use super::{
     call::Call,
     clients::{Client, Names},
+    command::{Command, rows},
     connection::USER,
     execute::Step,
     failure::Failure,
-    session::ReplyMode,
+    introspection,
+    number::parse_integer,
+    session::{ReplyMode, Session},
 };
 use crate::{Shared, shared::wall_clock_us};
 
-/// Longest name that a client may give itself or its library, in bytes.
+pub(super) const COMMANDS: &[Command] = rows! {
+"client" -2 Container(None), NO_KEY [] Connection "2.4.0"
+    ""
+    "Commands about connections.";
+"client|getname" 2 Connection(get_name), NO_KEY [] Connection "2.6.9"
+    ""
+    "Gives the name of the connection.";
+"client|help" 2 Server(introspection::help), NO_KEY [] Connection "5.0.0"
+    ""
+    "Lists the subcommands.";
+"client|id" 2 Connection(id), NO_KEY [] Connection "5.0.0"
+    ""
+    "Gives the id of the connection.";
+"client|info" 2 Connection(info), NO_KEY [] Connection "6.2.0"
+    ""
+    "Tells about this connection.";
+"client|list" -2 Connection(list), NO_KEY [ADMIN DANGEROUS] Connection "2.4.0"
+    "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]"
+    "Tells about the open connections.";
+"client|no-evict" 3 Connection(on_or_off), NO_KEY [ADMIN DANGEROUS] Connection "7.0.0"
+    "<ON | OFF>"
+    "Does nothing: no connection is closed to save memory.";
+"client|no-touch" 3 Connection(on_or_off), NO_KEY [] Connection "7.2.0"
+    "<ON | OFF>"
+    "Does nothing: reading never changes what is evicted.";
+"client|reply" 3 Connection(reply), NO_KEY [NO_MULTI] Connection "3.2.0"
+    "<ON | OFF | SKIP>"
+    "Turns replies on or off, or leaves out the next one.";
+"client|setinfo" 4 Connection(set_info), NO_KEY [] Connection "7.2.0"
+    "<LIB-NAME libname | LIB-VER libver>"
+    "Notes the name or the version of the client library.";
+"client|setname" 3 Connection(set_name), NO_KEY [] Connection "2.6.9"
+    "connection-name"
+    "Names the connection.";
+"client|tracking" -3 Connection(tracking), NO_KEY [] Connection "6.0.0"
+    "<ON | OFF>"
+    "Turns tracking of keys off. It cannot be turned on.";
+};
+
+/// Maximum length of the name of a client or of its library, in bytes.
 const NAME_LEN_MAX: usize = 1024;
 
 fn is_plain(text: &[u8]) -> bool {
@@ -38,20 +78,20 @@ fn limit_name(name: &[u8]) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-pub(super) fn set_name(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn set_name(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     let name = check_name(call.arg(2))?;
-    call.session.client().change_names(|names| names.connection = name);
+    session.client().change_names(|names| names.connection = name);
     call.reply.ok();
     Ok(Step::Done)
 }
 
-pub(super) fn get_name(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
-    let name = call.session.client().names().connection;
+fn get_name(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    let name = session.client().names().connection;
     call.reply.bulk_or_null(Some(name.as_bytes()).filter(|name| !name.is_empty()));
     Ok(Step::Done)
 }
 
-pub(super) fn set_info(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn set_info(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     let (is_name, is_version) = (call.is_word(2, "LIB-NAME"), call.is_word(2, "LIB-VER"));
     let option = String::from_utf8_lossy(call.arg(2));
     if !is_name && !is_version {
@@ -64,20 +104,20 @@ pub(super) fn set_info(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
         )));
     }
     let value = limit_name(call.arg(3))?;
-    call.session.client().change_names(|names| {
+    session.client().change_names(|names| {
         *(if is_name { &mut names.library } else { &mut names.library_version }) = value;
     });
     call.reply.ok();
     Ok(Step::Done)
 }
 
-pub(super) fn id(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
-    call.reply.integer(call.session.id() as i64);
+fn id(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    call.reply.integer(session.id() as i64);
     Ok(Step::Done)
 }
 
-/// NO-EVICT and NO-TOUCH: there is nothing to turn on or off, and either is true.
-pub(super) fn on_or_off(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+/// NO-EVICT and NO-TOUCH, which change nothing: no client is evicted, and reads touch no record.
+fn on_or_off(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     if !call.is_word(2, "ON") && !call.is_word(2, "OFF") {
         return Err(Failure::Syntax);
     }
@@ -85,7 +125,7 @@ pub(super) fn on_or_off(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
     Ok(Step::Done)
 }
 
-pub(super) fn tracking(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn tracking(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     if call.is_word(2, "ON") {
         return Err(Failure::other("this server does not track keys for client-side caches"));
     }
@@ -97,27 +137,27 @@ pub(super) fn tracking(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
 }
 
 /// OFF and SKIP are not answered: that is what they ask for.
-pub(super) fn reply(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn reply(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     if call.is_word(2, "ON") {
-        call.session.reply_mode = ReplyMode::On;
+        session.reply_mode = ReplyMode::On;
         call.reply.ok();
     } else if call.is_word(2, "OFF") {
-        call.session.reply_mode = ReplyMode::Off;
+        session.reply_mode = ReplyMode::Off;
     } else if !call.is_word(2, "SKIP") {
         return Err(Failure::Syntax);
-    } else if call.session.reply_mode != ReplyMode::Off {
-        call.session.reply_mode = ReplyMode::SkipNext;
+    } else if session.reply_mode != ReplyMode::Off {
+        session.reply_mode = ReplyMode::SkipNext;
     }
     Ok(Step::Done)
 }
 
-pub(super) fn info(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
-    let line = describe(call.session.client(), call.shared);
+fn info(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    let line = describe(session.client(), call.shared);
     call.reply.verbatim("txt", &line);
     Ok(Step::Done)
 }
 
-pub(super) fn list(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn list(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     let mut clients = call.shared.clients.list();
     if call.len() == 4 && call.is_word(2, "TYPE") {
         if !["master", "replica", "slave", "pubsub"].iter().any(|kind| call.is_word(3, kind)) {
@@ -147,14 +187,8 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
 fn describe(client: &Client, shared: &Shared) -> String {
     let now_ms = wall_clock_us() / 1000;
     let seconds_since = |ms: u64| now_ms.saturating_sub(ms) / 1000;
-    let index = usize::from(client.database.load(Ordering::Relaxed));
-    let databases = shared.store().databases();
-    let database = match databases.iter().find(|(id, _)| id.index() == index) {
-        Some((id, _)) if *id == shared.main() => "0",
-        Some((_, name)) => name,
-        None => "?",
-    };
-    let Names { connection, library, library_version } = client.names();
+    let Names { database, connection, library, library_version } = client.names();
+    let database = if database == shared.main_name() { "0" } else { &*database };
     let queued = client.queued.load(Ordering::Relaxed);
     let mut line = String::new();
     // Writing to a string cannot fail.

@@ -3,13 +3,13 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU64, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, Ordering},
     },
 };
 
 use super::{command::Command, table};
-use crate::shared::wall_clock_us;
+use crate::{metrics, shared::wall_clock_us, transport::SocketAddress};
 
 /// What one session shows to the others. The session alone writes to it.
 #[derive(Debug)]
@@ -21,18 +21,44 @@ pub(crate) struct Client {
     pub(crate) local: String,
     pub(crate) opened_at_ms: u64,
     pub(crate) active_at_ms: AtomicU64,
-    /// The index of the selected database in the store.
-    pub(crate) database: AtomicU16,
     pub(crate) is_resp3: AtomicBool,
     /// How many commands MULTI has queued; -1 outside of one.
     pub(crate) queued: AtomicI64,
-    last_command: AtomicU8,
+    last_command: AtomicU16,
     pub(crate) names: Mutex<Names>,
+    pub(crate) done: Done,
 }
 
-/// What clients call themselves.
+/// What a session has done. It counts for itself: one counter for all would travel between the cores
+/// with every command.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    /// Commands, with those that failed.
+    pub(crate) commands: AtomicU64,
+    /// Commands that were answered with an error.
+    pub(crate) errors: AtomicU64,
+    /// Calls of procedures.
+    pub(crate) procedure_calls: AtomicU64,
+}
+
+impl Done {
+    /// Adds the counts of another to these.
+    fn add(&self, other: &Self) {
+        for (sum, count) in [
+            (&self.commands, &other.commands),
+            (&self.errors, &other.errors),
+            (&self.procedure_calls, &other.procedure_calls),
+        ] {
+            metrics::add(sum, count.load(Ordering::Relaxed));
+        }
+    }
+}
+
+/// What clients call themselves and their database.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
+    /// The name of the selected database.
+    pub(crate) database: Arc<str>,
     pub(crate) connection: String,
     pub(crate) library: String,
     pub(crate) library_version: String,
@@ -59,17 +85,41 @@ impl Client {
     }
 }
 
+/// An address as CLIENT LIST shows it: a UNIX socket has the port 0.
+pub(crate) fn show_address(address: &SocketAddress) -> String {
+    match address {
+        SocketAddress::Tcp(address) => address.to_string(),
+        SocketAddress::Unix(path) => format!("{}:0", path.display()),
+    }
+}
+
 /// The open sessions by their id.
 #[derive(Debug, Default)]
-pub(crate) struct Clients {
-    opened: AtomicU64,
-    open: Mutex<BTreeMap<u64, Arc<Client>>>,
+pub(crate) struct Clients(Mutex<Sessions>);
+
+#[derive(Debug, Default)]
+struct Sessions {
+    opened: u64,
+    open: BTreeMap<u64, Arc<Client>>,
+    /// What those did that are closed.
+    done: Done,
+}
+
+/// Numbers over all sessions.
+pub(crate) struct Totals {
+    /// Sessions that are open.
+    pub(crate) open: usize,
+    /// Sessions that were ever opened.
+    pub(crate) opened: u64,
+    pub(crate) done: Done,
 }
 
 impl Clients {
     /// Enters a session, until the entry is dropped. Ids count from 1 and are never used twice.
     pub(crate) fn enter(self: &Arc<Self>, peer: &str, local: &str) -> Entry {
-        let id = self.opened.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut sessions = self.lock();
+        sessions.opened += 1;
+        let id = sessions.opened;
         let now_ms = wall_clock_us() / 1000;
         let client = Arc::new(Client {
             id,
@@ -77,23 +127,32 @@ impl Clients {
             local: local.to_owned(),
             opened_at_ms: now_ms,
             active_at_ms: AtomicU64::new(now_ms),
-            database: AtomicU16::new(0),
             is_resp3: AtomicBool::new(false),
             queued: AtomicI64::new(-1),
-            last_command: AtomicU8::new(u8::MAX),
+            last_command: AtomicU16::new(u16::MAX),
             names: Mutex::default(),
+            done: Done::default(),
         });
-        self.lock().insert(id, Arc::clone(&client));
+        sessions.open.insert(id, Arc::clone(&client));
         Entry { client, clients: Arc::clone(self) }
     }
 
     /// Those that are open now, the oldest first.
     pub(crate) fn list(&self) -> Vec<Arc<Client>> {
-        self.lock().values().cloned().collect()
+        self.lock().open.values().cloned().collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<Client>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What all sessions did, and how many they are.
+    pub(crate) fn totals(&self) -> Totals {
+        let sessions = self.lock();
+        let done = Done::default();
+        done.add(&sessions.done);
+        sessions.open.values().for_each(|client| done.add(&client.done));
+        Totals { open: sessions.open.len(), opened: sessions.opened, done }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,6 +165,8 @@ pub(crate) struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.clients.lock().remove(&self.client.id);
+        let mut sessions = self.clients.lock();
+        sessions.open.remove(&self.client.id);
+        sessions.done.add(&self.client.done);
     }
 }

@@ -1,16 +1,21 @@
-//! What the table says about a command.
+//! A command as its row of the table describes it.
 
 use std::fmt;
 
-use tokaido_script::Vm;
-use tokaido_store::{ReadTransaction, WriteTransaction};
+use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
 
-use super::{call::Call, execute::Step, failure::Failure, procedures::Invocation};
+use super::{
+    call::Call, execute::Step, failure::Failure, procedures::Invocation, session::Session,
+};
+use crate::{
+    Procedures,
+    access::{Permission, Scope},
+};
 
 /// What a command needs to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Only the session and the server.
+    /// The session or the server, but no data.
     Connection,
     /// A snapshot.
     Read,
@@ -20,25 +25,28 @@ pub enum Access {
     Procedure,
 }
 
-pub(crate) type ConnectionFn = fn(&mut Call<'_, '_>) -> Result<Step, Failure>;
+pub(crate) type ServerFn = fn(&mut Call<'_>) -> Result<(), Failure>;
 
-pub(crate) type WriteFn = fn(&mut Call<'_, '_>, &mut dyn WriteTransaction) -> Result<(), Failure>;
+pub(crate) type WriteFn = fn(&mut Call<'_>, &mut dyn WriteTransaction) -> Result<(), Failure>;
 
 /// What runs a command. Its access follows from this, so the two cannot disagree.
 #[derive(Clone, Copy)]
 pub(crate) enum Handler {
-    /// The command is known together with its first argument, as `client|id`. Some do something
-    /// without one.
-    Container(Option<ConnectionFn>),
-    /// Works on the session and the server.
-    Connection(ConnectionFn),
+    /// A name with subcommands, such as `client|id`. Some can be called without one.
+    Container(Option<ServerFn>),
+    /// Works on the session, so only a connection can call it.
+    Connection(fn(&mut Call<'_>, &mut Session) -> Result<Step, Failure>),
+    /// Works on nothing but the server.
+    Server(ServerFn),
     /// Works on a snapshot, or on the writer's view.
-    Read(fn(&mut Call<'_, '_>, &mut dyn ReadTransaction) -> Result<(), Failure>),
+    Read(fn(&mut Call<'_>, &mut dyn ReadTransaction) -> Result<(), Failure>),
     /// Works in a write transaction, which is committed if it succeeds.
     Write(WriteFn),
-    /// Names a procedure and its arguments.
-    Procedure(fn(&Call<'_, '_>, &Vm) -> Result<Invocation, Failure>),
-    /// Runs what MULTI has queued.
+    /// Calls a procedure; the function finds out which one, and with what arguments.
+    Procedure(fn(&Call<'_>, &Procedures<'_>) -> Result<Invocation, Failure>),
+    /// WATCH: notes the versions of records in the session, for EXEC.
+    Watch,
+    /// EXEC: runs what MULTI has queued.
     Exec,
 }
 
@@ -50,11 +58,20 @@ pub struct KeyPositions {
     pub first: i8,
     /// The last key.
     pub last: i8,
-    /// From one key to the next.
+    /// The distance from one key to the next.
     pub step: i8,
 }
 
 impl KeyPositions {
+    pub(crate) const NO_KEY: Self = Self { first: 0, last: 0, step: 0 };
+    pub(crate) const KEY: Self = Self { first: 1, last: 1, step: 1 };
+    pub(crate) const KEYS: Self = Self { first: 1, last: -1, step: 1 };
+    pub(crate) const TWO_KEYS: Self = Self { first: 1, last: 2, step: 1 };
+    /// Keys with their values.
+    pub(crate) const PAIRS: Self = Self { first: 1, last: -1, step: 2 };
+    /// The key of a subcommand.
+    pub(crate) const SUBKEY: Self = Self { first: 2, last: 2, step: 1 };
+
     /// The places of the keys in a request of `len` arguments, the name included.
     pub(crate) fn places(self, len: usize) -> impl Iterator<Item = usize> {
         let last = if self.last < 0 {
@@ -76,10 +93,18 @@ pub enum Group {
     Connection,
     /// The server as a whole.
     Server,
-    /// Keys, whatever is under them.
+    /// Keys, whatever the kind of their values.
     Generic,
     /// Values.
     String,
+    /// Fields with values.
+    Hash,
+    /// Items in an order of their own.
+    List,
+    /// Members.
+    Set,
+    /// Members in the order of their scores.
+    SortedSet,
     /// Several commands as one.
     Transactions,
     /// Procedures.
@@ -95,6 +120,10 @@ impl Group {
             Self::Server => "server",
             Self::Generic => "generic",
             Self::String => "string",
+            Self::Hash => "hash",
+            Self::List => "list",
+            Self::Set => "set",
+            Self::SortedSet => "sorted-set",
             Self::Transactions => "transactions",
             Self::Scripting => "scripting",
         }
@@ -107,6 +136,10 @@ impl Group {
             Self::Server => None,
             Self::Generic => Some("@keyspace"),
             Self::String => Some("@string"),
+            Self::Hash => Some("@hash"),
+            Self::List => Some("@list"),
+            Self::Set => Some("@set"),
+            Self::SortedSet => Some("@sortedset"),
             Self::Transactions => Some("@transaction"),
             Self::Scripting => Some("@scripting"),
         }
@@ -136,7 +169,7 @@ impl Flags {
     /// Runs at once, even after MULTI.
     pub(crate) const UNQUEUED: Self = Self(1 << 7);
 
-    /// Writes to other databases than the selected one, too.
+    /// Works on other databases than the selected one, too.
     pub(crate) const SPANS: Self = Self(1 << 9);
 
     /// Takes time in proportion to the data, so it must not run where others wait.
@@ -156,8 +189,8 @@ impl Flags {
 pub struct Command {
     /// In lower case.
     pub name: &'static str,
-    /// The number of arguments with the name, as Redis counts it: negative for a least number.
-    /// Of a subcommand, the container's name counts, too.
+    /// The number of arguments, the name included, as Redis counts it: negative for a minimum. Of a
+    /// subcommand, the container's name counts, too.
     pub arity: i8,
     pub(crate) handler: Handler,
     /// Where its keys are.
@@ -173,6 +206,27 @@ pub struct Command {
     pub summary: &'static str,
 }
 
+/// Makes the rows of a family. Each has the name, the arity, the handler, the places of keys, flags,
+/// the group and the version of Redis; then the arguments; then the summary. To be called with
+/// braces, so that rustfmt leaves the columns as they are.
+macro_rules! rows {
+    ($($name:literal $arity:literal $handler:ident$(($run:expr))?, $keys:ident [$($flag:ident)*]
+        $group:ident $since:literal $syntax:literal $summary:literal;)*) => {
+        &[$($crate::redis::command::Command {
+            name: $name,
+            arity: $arity,
+            handler: $crate::redis::command::Handler::$handler$(($run))?,
+            keys: $crate::redis::command::KeyPositions::$keys,
+            flags: $crate::redis::command::Flags::NONE$(.and($crate::redis::command::Flags::$flag))*,
+            group: $crate::redis::command::Group::$group,
+            since: $since,
+            syntax: $syntax,
+            summary: $summary,
+        }),*]
+    };
+}
+pub(super) use rows;
+
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Command").field("name", &self.name).finish_non_exhaustive()
@@ -184,10 +238,29 @@ impl Command {
     #[must_use]
     pub fn access(&self) -> Access {
         match self.handler {
-            Handler::Container(_) | Handler::Connection(_) => Access::Connection,
-            Handler::Read(_) => Access::Read,
+            Handler::Container(_) | Handler::Connection(_) | Handler::Server(_) => {
+                Access::Connection
+            }
+            Handler::Read(_) | Handler::Watch => Access::Read,
             Handler::Write(_) | Handler::Exec => Access::Write,
             Handler::Procedure(_) => Access::Procedure,
+        }
+    }
+
+    /// What a client needs to call it while `database` is selected.
+    pub(crate) fn permission(&self, database: DatabaseId) -> Permission<'static> {
+        let all = self.flags.has(Flags::SPANS);
+        let scope = if all { Scope::All } else { Scope::Database(database) };
+        match self.handler {
+            _ if self.flags.has(Flags::NO_AUTH) => Permission::None,
+            _ if self.flags.has(Flags::ADMIN) => Permission::Administer,
+            // EXEC runs what was allowed when it was queued.
+            Handler::Container(_) | Handler::Connection(_) | Handler::Server(_) | Handler::Exec => {
+                Permission::Session
+            }
+            Handler::Read(_) | Handler::Watch => Permission::Read(scope),
+            Handler::Write(_) => Permission::Write(scope),
+            Handler::Procedure(_) => Permission::Call,
         }
     }
 
@@ -210,6 +283,13 @@ impl Command {
         if self.syntax.is_empty() { name } else { format!("{name} {}", self.syntax) }
     }
 
+    /// The argument that says how many keys follow it, of a command whose keys are counted.
+    pub(crate) fn key_count_place(&self) -> Option<usize> {
+        let mut words = self.syntax.split_whitespace();
+        let place = words.position(|word| word == "numkeys").map(|place| place + 1);
+        place.filter(|_| self.flags.has(Flags::MOVABLE_KEYS))
+    }
+
     pub(crate) fn accepts(&self, len: usize) -> bool {
         let least = usize::from(self.arity.unsigned_abs());
         if self.arity < 0 { len >= least } else { len == least }
@@ -218,7 +298,7 @@ impl Command {
     /// The flags that COMMAND INFO tells.
     pub(crate) fn flag_names(&self) -> impl Iterator<Item = &'static str> {
         let access = match self.handler {
-            Handler::Read(_) => Some("readonly"),
+            Handler::Read(_) | Handler::Watch => Some("readonly"),
             Handler::Write(_) => Some("write"),
             _ => None,
         };
@@ -239,7 +319,7 @@ impl Command {
     /// The access categories that COMMAND INFO tells.
     pub(crate) fn categories(&self) -> impl Iterator<Item = &'static str> {
         let access = match self.handler {
-            Handler::Read(_) => Some("@read"),
+            Handler::Read(_) | Handler::Watch => Some("@read"),
             Handler::Write(_) => Some("@write"),
             _ => None,
         };

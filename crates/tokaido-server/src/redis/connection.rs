@@ -1,57 +1,92 @@
 //! Commands about the connection itself: PING, ECHO, AUTH, HELLO, SELECT, RESET, QUIT.
 
-use tokaido_store::parse_integer;
-use tokaido_wire::resp::{ReplyWriter, Version};
+use tokaido_wire::resp::Version;
 
-use super::{call::Call, client, execute::Step, failure::Failure};
-use crate::shared::REDIS_VERSION;
+use super::{
+    call::Call,
+    client,
+    command::{Command, rows},
+    execute::Step,
+    failure::Failure,
+    number::parse_integer,
+    reply::Reply,
+    session::Session,
+};
+use crate::{
+    access::{self, Denied, Permission},
+    shared::REDIS_VERSION,
+};
+
+pub(super) const COMMANDS: &[Command] = rows! {
+"auth" -2 Connection(auth), NO_KEY [FAST NO_AUTH] Connection "1.0.0"
+    "[username] password"
+    "Authenticates the connection.";
+"echo" 2 Server(echo), NO_KEY [FAST] Connection "1.0.0"
+    "message"
+    "Gives the message back.";
+"hello" -1 Connection(hello), NO_KEY [FAST NO_AUTH NO_MULTI] Connection "6.0.0"
+    "[protover [AUTH username password] [SETNAME clientname]]"
+    "Chooses the version of the protocol, and tells about the server.";
+"ping" -1 Server(ping), NO_KEY [FAST] Connection "1.0.0"
+    "[message]"
+    "Answers PONG, or the message.";
+"quit" -1 Connection(quit), NO_KEY [FAST NO_AUTH UNQUEUED] Connection "1.0.0"
+    ""
+    "Closes the connection.";
+"reset" 1 Connection(reset), NO_KEY [FAST NO_AUTH UNQUEUED] Connection "6.2.0"
+    ""
+    "Makes the connection as it was when it was opened.";
+"select" 2 Connection(select), NO_KEY [FAST] Connection "1.0.0"
+    "index"
+    "Chooses a database by its number, or by its name.";
+};
 
 /// The only user there is.
 pub(super) const USER: &str = "default";
 
-pub(super) fn ping(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn ping(call: &mut Call<'_>) -> Result<(), Failure> {
     match call.len() {
         1 => call.reply.simple("PONG"),
         2 => call.reply.bulk(call.arg(1)),
         _ => return Err(call.wrong_arity("ping")),
     }
-    Ok(Step::Done)
+    Ok(())
 }
 
-pub(super) fn echo(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn echo(call: &mut Call<'_>) -> Result<(), Failure> {
     call.reply.bulk(call.arg(1));
-    Ok(Step::Done)
+    Ok(())
 }
 
-pub(super) fn quit(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn quit(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     call.reply.ok();
     Ok(Step::Close)
 }
 
-pub(super) fn reset(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
-    call.session.reset();
-    call.reply.set_version(call.session.version());
+fn reset(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    session.reset();
+    call.reply.set_version(session.version());
     call.reply.simple("RESET");
     Ok(Step::Done)
 }
 
-pub(super) fn select(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn select(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     let database = call.database_at(1)?;
-    call.session.select(database);
+    session.select(database);
     call.reply.ok();
     Ok(Step::Done)
 }
 
-pub(super) fn auth(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn auth(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     match call.len() {
-        2 if !call.shared.needs_password() => {
+        2 if !call.shared.policy().has_password() => {
             return Err(Failure::other(
                 "AUTH <password> called without any password configured for the default user. \
                  Are you sure your configuration is correct?",
             ));
         }
-        2 => authenticate(call, USER.as_bytes(), call.arg(1))?,
-        3 => authenticate(call, call.arg(1), call.arg(2))?,
+        2 => authenticate(call, session, USER.as_bytes(), call.arg(1))?,
+        3 => authenticate(call, session, call.arg(1), call.arg(2))?,
         _ => return Err(Failure::Syntax),
     }
     call.reply.ok();
@@ -59,19 +94,21 @@ pub(super) fn auth(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
 }
 
 /// Without a configured password, any will do, as Redis has it.
-fn authenticate(call: &mut Call<'_, '_>, user: &[u8], password: &[u8]) -> Result<(), Failure> {
-    let right = !call.shared.needs_password() || call.shared.is_password(password);
-    if right && user == USER.as_bytes() {
-        call.session.authenticated = true;
-        Ok(())
-    } else {
-        Err(Failure::WrongPassword)
-    }
+fn authenticate(
+    call: &Call<'_>,
+    session: &mut Session,
+    user: &[u8],
+    password: &[u8],
+) -> Result<(), Failure> {
+    let principal = call.shared.policy().authenticate(password);
+    session.principal =
+        principal.filter(|_| user == USER.as_bytes()).ok_or(Failure::WrongPassword)?;
+    Ok(())
 }
 
-pub(super) fn hello(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn hello(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     let version = match call.request.get(1) {
-        None => call.session.version(),
+        None => session.version(),
         Some(text) => match parse_integer(text) {
             Some(2) => Version::Resp2,
             Some(3) => Version::Resp3,
@@ -86,7 +123,7 @@ pub(super) fn hello(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
     while next < call.len() {
         let left = call.len() - next - 1;
         if call.is_word(next, "AUTH") && left >= 2 {
-            authenticate(call, call.arg(next + 1), call.arg(next + 2))?;
+            authenticate(call, session, call.arg(next + 1), call.arg(next + 2))?;
             next += 3;
         } else if call.is_word(next, "SETNAME") && left >= 1 {
             name = Some(client::check_name(call.arg(next + 1))?);
@@ -96,27 +133,25 @@ pub(super) fn hello(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
             return Err(Failure::other(format!("Syntax error in HELLO option '{option}'")));
         }
     }
-    if !call.session.authenticated {
-        return Err(Failure::HelloNotAuthenticated);
-    }
+    access::allow(session.principal, Permission::Session)
+        .map_err(|Denied::Unauthenticated| Failure::HelloNotAuthenticated)?;
     if let Some(name) = name {
-        call.session.client().change_names(|names| names.connection = name);
+        session.client().change_names(|names| names.connection = name);
     }
-    call.session.speak(version);
+    session.speak(version);
     call.reply.set_version(version);
-    greet(call);
+    greet(call.reply, session);
     Ok(Step::Done)
 }
 
 /// Clients decide by `server` and `version` what they may send.
-fn greet(call: &mut Call<'_, '_>) {
-    let id = call.session.id() as i64;
-    let proto = match call.session.version() {
+fn greet(reply: &mut dyn Reply, session: &Session) {
+    let id = session.id() as i64;
+    let proto = match session.version() {
         Version::Resp2 => 2,
         Version::Resp3 => 3,
     };
-    let reply = &mut call.reply;
-    let text = |reply: &mut ReplyWriter<'_>, field: &str, value: &str| {
+    let text = |reply: &mut dyn Reply, field: &str, value: &str| {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
     };

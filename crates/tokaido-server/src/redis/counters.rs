@@ -1,51 +1,66 @@
 //! Counters: INCR, DECR and their kin. A counter is a value that reads as a decimal number.
 
-use tokaido_store::{IncrementError, WriteOperations, WriteTransaction, format_float, parse_float};
+use tokaido_store::{
+    IncrementError, WriteOperations, WriteTransaction,
+    counter::{format_float, parse_float},
+};
 
-use super::{call::Call, failure::Failure};
+use super::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+};
 
-pub(super) fn incr(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+pub(super) const COMMANDS: &[Command] = rows! {
+"decr" 2 Write(decr), KEY [FAST DENYOOM] String "1.0.0"
+    "key"
+    "Takes one from a counter.";
+"decrby" 3 Write(decrby), KEY [FAST DENYOOM] String "1.0.0"
+    "key decrement"
+    "Takes a number from a counter.";
+"incr" 2 Write(incr), KEY [FAST DENYOOM] String "1.0.0"
+    "key"
+    "Adds one to a counter.";
+"incrby" 3 Write(incrby), KEY [FAST DENYOOM] String "1.0.0"
+    "key increment"
+    "Adds a number to a counter.";
+"incrbyfloat" 3 Write(incrbyfloat), KEY [FAST DENYOOM] String "2.6.0"
+    "key increment"
+    "Adds a number with a fraction to a counter.";
+};
+
+fn incr(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     add(call, tx, 1)
 }
 
-pub(super) fn decr(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+fn decr(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     add(call, tx, -1)
 }
 
-pub(super) fn incrby(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+fn incrby(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     let by = call.integer(2)?;
     add(call, tx, by)
 }
 
-pub(super) fn decrby(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+fn decrby(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     let by = call.integer(2)?.checked_neg();
     let by = by.ok_or_else(|| Failure::other("decrement would overflow"))?;
     add(call, tx, by)
 }
 
-fn add(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction, by: i64) -> Result<(), Failure> {
-    let new = tx.increment(call.database(), call.arg(1), by)?;
+fn add(call: &mut Call<'_>, tx: &mut dyn WriteTransaction, by: i64) -> Result<(), Failure> {
+    let new = tx.increment(call.database, call.arg(1), by)?;
     call.reply.integer(new);
     Ok(())
 }
 
-pub(super) fn incrbyfloat(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+fn incrbyfloat(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     let by = parse_float(call.arg(2)).ok_or(Failure::NotAFloat)?;
-    let new =
-        tx.increment_float(call.database(), call.arg(1), by).map_err(|error| match error {
-            IncrementError::NotANumber => Failure::NotAFloat,
-            IncrementError::Overflow => Failure::NotFinite,
-            other => other.into(),
-        })?;
+    let new = tx.increment_float(call.database, call.arg(1), by).map_err(|error| match error {
+        IncrementError::NotANumber => Failure::NotAFloat,
+        IncrementError::Overflow => Failure::NotFinite,
+        other => other.into(),
+    })?;
     call.reply.bulk(format_float(new).as_bytes());
     Ok(())
 }

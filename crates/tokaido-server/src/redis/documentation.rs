@@ -8,8 +8,12 @@ use super::{
 };
 
 /// The groups in the order of the page.
-const GROUPS: [(Group, &str); 6] = [
+const GROUPS: [(Group, &str); 10] = [
     (Group::String, "Values"),
+    (Group::Hash, "Hashes"),
+    (Group::List, "Lists"),
+    (Group::Set, "Sets"),
+    (Group::SortedSet, "Sorted sets"),
     (Group::Generic, "Keys"),
     (Group::Scripting, "Procedures"),
     (Group::Transactions, "Transactions"),
@@ -52,7 +56,7 @@ the call remains in the data.
   (`scan_cursors_max`) exist; it can then not be used any more, and says so.
 - `MEMORY USAGE` counts key, value and header as they are stored, not Redis's structures.
 - `RANDOMKEY` does not choose each key with the same probability.
-- `INCRBYFLOAT` counts with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
+- `INCRBYFLOAT` and `HINCRBYFLOAT` count with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
 - `HELLO` is refused between `MULTI` and `EXEC`, and `CLIENT TRACKING ON` everywhere. `CONFIG` only
   reads.
 - A session that has not given the password is told nothing but that, even for unknown commands.
@@ -61,7 +65,16 @@ the call remains in the data.
   database refuses what writes; `FLUSHALL` leaves it as it is. Neither has an order of keys, and their
   cursors do not run out, except where a constant database is replaced meanwhile. See cache.md and
   cdb.md.
-- All values are strings: there are no lists, hashes, sets, or streams.
+- A field of a hash or a member of a set or sorted set has at most 4096 bytes. `HRANDFIELD`, `SRANDMEMBER` and
+  `ZRANDMEMBER` with a negative count give at most 1,000,000 elements (`keys_results_max`). In large collections some
+  elements are drawn a little more often than others. `HSCAN` has Redis 7.4's `NOVALUES`. `OBJECT ENCODING` follows
+  `packed_elements_max` and `packed_text_bytes_max`, and knows no `intset`. `MEMORY USAGE` of a large
+  collection counts its record only.
+- `LINSERT` and `LREM` in a large list write the items between the place and the nearer end again; one
+  command writes at most `transaction_writes_max` items.
+- The score -0 is kept as 0. A range by members of a sorted set with several scores takes all of them for the
+  first one's; Redis says of it that it is unspecified.
+- There are no commands that block, and no streams.
 ";
 
 /// The page, in Markdown.

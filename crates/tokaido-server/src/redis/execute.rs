@@ -1,25 +1,36 @@
-//! From a request to its reply: look-up, rights, transaction, and what happens when it fails.
+//! Runs one request: finds the command, checks that the session may run it, opens the transaction,
+//! and writes the reply, or the error if it fails.
 
 use std::{
     any::Any,
+    borrow::Borrow,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use tokaido_script::Vm;
+use tokaido_script::Transaction;
 use tokaido_store::{
-    CommitError, Engine, ReadTransaction, Snapshot, WriteError, WriteTransaction, Writer, limits,
+    DatabaseId, ReadTransaction, WriteTransaction, Writer, transact_in_place, transact_unflushed,
 };
-use tokaido_wire::resp::{ReplyWriter, Request};
+use tokaido_wire::resp::Request;
 
 use super::{
     call::Call,
     command::{Command, Flags, Handler, WriteFn},
     failure::Failure,
     procedures::{self, Invocation},
+    reply::Reply,
     session::{ReplyMode, Session},
     table, transactions,
 };
-use crate::{Counters, Shared, shared::wall_clock_us};
+use crate::{
+    Procedures, Shared,
+    access::{self, Permission},
+    metrics,
+    placement::Place,
+    protocol::{Context, Target},
+    selected::Selected,
+    shared::wall_clock_us,
+};
 
 /// What the caller does after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,30 +39,10 @@ pub enum Step {
     Done,
     /// The request must run on the writer. Nothing was written and nothing has changed.
     NeedsWriter,
-    /// The request may take long, and must run where it holds up nobody else. Nothing has changed.
+    /// The request may take long, and must run in the pool. Nothing was written and nothing has changed.
     NeedsPool,
     /// The reply is written; close the connection once it is sent.
     Close,
-}
-
-/// What a request runs on.
-pub enum Target<'c> {
-    /// A view for reading.
-    Snapshot(&'c mut dyn Snapshot),
-    /// The right to write, with no transaction open.
-    Writer(&'c mut dyn Writer),
-}
-
-/// What requests run with: one for a whole batch.
-pub struct Context<'c> {
-    /// The server.
-    pub shared: &'c Shared,
-    /// The procedures.
-    pub vm: &'c mut Vm,
-    /// The data.
-    pub target: Target<'c>,
-    /// Whether reads that may take long run here. If not they end in [`Step::NeedsPool`].
-    pub may_take_long: bool,
 }
 
 /// What a request asks for.
@@ -75,9 +66,9 @@ pub fn execute(
     session: &mut Session,
     request: Request<'_>,
     context: &mut Context<'_>,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut dyn Reply,
 ) -> Step {
-    let start = reply.len();
+    let start = reply.mark();
     let mode = session.reply_mode;
     let ran = catch_unwind(AssertUnwindSafe(|| run(session, request, context, reply)));
     let result = ran.unwrap_or_else(|panic| Err(recover(&*panic, context)));
@@ -88,21 +79,21 @@ pub fn execute(
         }
         Ok(step) => step,
         Err(failure) => {
-            Counters::add(&context.shared.counters.errors);
+            metrics::add(&session.client().done.errors, 1);
             reply.truncate(start);
             reply.error(&failure.to_string());
             Step::Done
         }
     };
-    Counters::add(&context.shared.counters.commands);
+    metrics::add(&session.client().done.commands, 1);
     if mode != ReplyMode::On || session.reply_mode != ReplyMode::On {
         withhold(session, mode, reply, start);
     }
     step
 }
 
-/// What CLIENT REPLY asked for. `before` is the mode that the request came in.
-fn withhold(session: &mut Session, before: ReplyMode, reply: &mut ReplyWriter<'_>, start: usize) {
+/// Takes back a reply that CLIENT REPLY has turned off. `before` is the mode before the request.
+fn withhold(session: &mut Session, before: ReplyMode, reply: &mut dyn Reply, start: usize) {
     if session.reply_mode != ReplyMode::On || before == ReplyMode::SkipNext {
         reply.truncate(start);
     }
@@ -111,7 +102,7 @@ fn withhold(session: &mut Session, before: ReplyMode, reply: &mut ReplyWriter<'_
     }
 }
 
-/// After a panic: nothing of the transaction remains, and the client is told.
+/// Rolls back after a panic, and gives the error for the client.
 fn recover(panic: &(dyn Any + Send), context: &mut Context<'_>) -> Failure {
     let what = panic
         .downcast_ref::<&str>()
@@ -131,12 +122,13 @@ fn run(
     session: &mut Session,
     request: Request<'_>,
     context: &mut Context<'_>,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut dyn Reply,
 ) -> Result<Step, Failure> {
     if request.is_empty() {
         return Ok(Step::Done);
     }
-    let wanted = match admit(session, request, context.vm) {
+    session.look_for_database();
+    let wanted = match admit(session, request, context.shared, &context.procedures) {
         Ok(wanted) => wanted,
         Err(failure) => {
             if let Some(queue) = &mut session.queue {
@@ -150,8 +142,12 @@ fn run(
         reply.simple("QUEUED");
         return Ok(Step::Done);
     }
-    let mut call = Call { session, shared: context.shared, request, reply };
-    dispatch(wanted, &mut call, context)
+    let (shared, may_take_long) = (context.shared, context.may_take_long);
+    let mut call = Call { shared, database: session.database(), request, reply, may_take_long };
+    match dispatch(wanted, &mut call, session, context) {
+        Err(Failure::TakesLong) => Ok(Step::NeedsPool),
+        result => result,
+    }
 }
 
 impl Wanted {
@@ -162,18 +158,30 @@ impl Wanted {
         }
     }
 
+    fn permission(self, database: DatabaseId) -> Permission<'static> {
+        match self {
+            Self::Command(command) => command.permission(database),
+            Self::Procedure => Permission::Call,
+        }
+    }
+
     fn has(self, flag: Flags) -> bool {
         matches!(self, Self::Command(command) if command.flags.has(flag))
     }
 }
 
-/// Decides whether the request may run at all, before anything of it does.
-fn admit(session: &Session, request: Request<'_>, vm: &Vm) -> Result<Wanted, Failure> {
-    let wanted = look_up(request, vm);
-    if !session.authenticated && !wanted.as_ref().is_ok_and(|w| w.has(Flags::NO_AUTH)) {
-        // Whoever is not authenticated must not learn the names of procedures either.
-        return Err(Failure::NotAuthenticated);
-    }
+/// Checks that the session may make the request now, before any of it runs.
+fn admit(
+    session: &Session,
+    request: Request<'_>,
+    shared: &Shared,
+    procedures: &Procedures<'_>,
+) -> Result<Wanted, Failure> {
+    let wanted = look_up(request, shared, procedures);
+    // An anonymous client must not learn which commands and procedures there are, either.
+    let permission =
+        wanted.as_ref().map_or(Permission::Session, |w| w.permission(session.database()));
+    access::allow(session.principal, permission)?;
     let wanted = wanted?;
     if session.queue.is_some() && wanted.has(Flags::NO_MULTI) {
         return Err(Failure::other("Command not allowed inside a transaction"));
@@ -181,24 +189,35 @@ fn admit(session: &Session, request: Request<'_>, vm: &Vm) -> Result<Wanted, Fai
     Ok(wanted)
 }
 
-/// Finds the command or procedure, and checks the number of arguments.
-fn look_up(request: Request<'_>, vm: &Vm) -> Result<Wanted, Failure> {
-    let command = match table::resolve(request) {
-        Ok(Some(command)) => command,
-        Ok(None) if vm.find(request.name()).is_some() => return Ok(Wanted::Procedure),
-        Ok(None) => return Err(unknown(request)),
-        Err(failure) => return Err(failure),
-    };
-    if command.accepts(request.len()) {
-        Ok(Wanted::Command(command))
-    } else {
-        Err(Failure::Arity { command: command.name.to_owned() })
+/// Finds the command or procedure.
+fn look_up(
+    request: Request<'_>,
+    shared: &Shared,
+    procedures: &Procedures<'_>,
+) -> Result<Wanted, Failure> {
+    match find_command(request)? {
+        Some(command) => Ok(Wanted::Command(command)),
+        None if procedures.find(request.name()).is_some() => Ok(Wanted::Procedure),
+        None => Err(unknown(shared, request)),
     }
 }
 
-/// Redis's own words, which clients look for.
-fn unknown(request: Request<'_>) -> Failure {
-    /// How much of the name, and of the arguments together, is repeated.
+/// Finds the command, if it is one of the table, and checks the number of arguments.
+pub(super) fn find_command(request: Request<'_>) -> Result<Option<&'static Command>, Failure> {
+    match table::resolve(request)? {
+        Some(command) if !command.accepts(request.len()) => {
+            Err(Failure::Arity { command: command.name.to_owned() })
+        }
+        found => Ok(found),
+    }
+}
+
+/// The procedure did not load, or else Redis's own words, which clients look for.
+pub(super) fn unknown(shared: &Shared, request: Request<'_>) -> Failure {
+    if let Some(why) = shared.program.loading().why_missing(request.name()) {
+        return Failure::other(why);
+    }
+    /// Maximum length of the name, and of the arguments together, that is repeated, in bytes.
     const LEN_MAX: usize = 128;
     let shown = |text: &[u8]| {
         String::from_utf8_lossy(&text[..text.len().min(LEN_MAX)]).replace(['\r', '\n'], " ")
@@ -220,111 +239,149 @@ fn unknown(request: Request<'_>) -> Failure {
 
 fn dispatch(
     wanted: Wanted,
-    call: &mut Call<'_, '_>,
+    call: &mut Call<'_>,
+    session: &mut Session,
     context: &mut Context<'_>,
 ) -> Result<Step, Failure> {
     let command = match wanted {
         Wanted::Command(command) => command,
         Wanted::Procedure => {
-            let invocation = procedures::bare(call, context.vm)?;
-            return procedures::run(call, context, &invocation);
+            let invocation = procedures::bare(call, &context.procedures)?;
+            return procedures::run(call, session, context, &invocation);
         }
     };
-    let vm = &mut *context.vm;
+    // The writer has it already, and nobody else's reads wait there.
+    call.may_take_long |= matches!(context.target, Target::Writer(_));
+    let procedures = &mut context.procedures;
     match (command.handler, &mut context.target) {
         (Handler::Container(None), _) => Err(Failure::Syntax),
-        (Handler::Container(Some(run)) | Handler::Connection(run), _) => {
-            call.session.client().note(command, wall_clock_us() / 1000);
-            run(call)
+        (Handler::Connection(run), _) => {
+            session.client().note(command, wall_clock_us() / 1000);
+            run(call, session)
         }
-        (Handler::Read(_), Target::Snapshot(_))
-            if command.flags.has(Flags::LONG) && !context.may_take_long =>
+        (Handler::Container(Some(run)) | Handler::Server(run), _) => {
+            session.client().note(command, wall_clock_us() / 1000);
+            run(call).map(|()| Step::Done)
+        }
+        (Handler::Read(_) | Handler::Watch, Target::Snapshot(_))
+            if !context.may_take_long && place_of_read(command, call) == Place::Pool =>
         {
             Ok(Step::NeedsPool)
         }
-        (Handler::Read(run), Target::Snapshot(snapshot)) => {
-            call.session.client().note(command, snapshot.now_ms());
-            run(call, *snapshot).map(|()| Step::Done)
-        }
-        (Handler::Read(run), Target::Writer(writer)) => {
-            read(*writer, |tx| {
-                call.session.client().note(command, tx.now_ms());
-                run(call, tx)
-            })?;
-            Ok(Step::Done)
-        }
-        (Handler::Write(run), _) if is_mounted(command, call) => {
-            call.session.client().note(command, wall_clock_us() / 1000);
-            write_mounted(call, run).map(|()| Step::Done)
+        (Handler::Read(run), target) => read(call, session, target, |call, session, tx| {
+            session.client().note(command, tx.now_ms());
+            run(call, tx).map(|()| Step::Done)
+        }),
+        (Handler::Watch, target) => read(call, session, target, |call, session, tx| {
+            session.client().note(command, tx.now_ms());
+            transactions::watch(call, session, tx).map(|()| Step::Done)
+        }),
+        (Handler::Write(run), _) if is_in_place(command, call) => {
+            session.client().note(command, wall_clock_us() / 1000);
+            write_in_place(call, run).map(|()| Step::Done)
         }
         (Handler::Write(_) | Handler::Exec, Target::Snapshot(_)) => Ok(Step::NeedsWriter),
         (Handler::Write(run), Target::Writer(writer)) => {
             write(call, *writer, |call, tx| {
-                call.session.client().note(command, tx.now_ms());
+                session.client().note(command, tx.now_ms());
+                call.database = selected_for(command, session.selected(), tx, call.shared)?;
                 run(call, tx)
             })?;
             Ok(Step::Done)
         }
         (Handler::Exec, Target::Writer(writer)) => {
-            transactions::exec(call, vm, *writer).map(|()| Step::Done)
+            transactions::exec(call, session, procedures, *writer).map(|()| Step::Done)
         }
         (Handler::Procedure(prepare), _) => {
-            let invocation: Invocation = prepare(call, vm)?;
-            procedures::run(call, context, &invocation)
+            let invocation: Invocation = prepare(call, procedures)?;
+            procedures::run(call, session, context, &invocation)
         }
     }
 }
 
-/// Runs `body` on the writer's view, which has what the batch has committed so far.
-pub(super) fn read<T>(
-    writer: &mut dyn Writer,
-    body: impl FnOnce(&mut dyn ReadTransaction) -> Result<T, Failure>,
+/// Runs `body` on the snapshot, or in a transaction of the writer, which sees what the batch has
+/// committed so far.
+pub(super) fn read<'c, T, S: Borrow<Session>>(
+    call: &mut Call<'c>,
+    mut session: S,
+    target: &mut Target<'_>,
+    body: impl FnOnce(&mut Call<'c>, &mut S, &mut dyn ReadTransaction) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let result = body(writer.begin()?);
-    writer.rollback()?;
-    result
+    match target {
+        Target::Snapshot(snapshot) => body(call, &mut session, *snapshot),
+        Target::Writer(writer) => {
+            let tx = writer.begin()?;
+            call.database = session.borrow().selected().find_in(tx);
+            let result = body(call, &mut session, tx);
+            writer.rollback()?;
+            result
+        }
+    }
 }
 
-/// Whether the command writes to a cache or a constant database, and to nothing else: then it needs
-/// no writer.
-pub(super) fn is_mounted(command: &Command, call: &Call<'_, '_>) -> bool {
-    call.database().mount().is_some() && !command.flags.has(Flags::SPANS)
+/// The selected database, for a command in a transaction that may write. One that works on others, too,
+/// makes none of the selected one.
+pub(super) fn selected_for(
+    command: &Command,
+    selected: &Selected,
+    tx: &mut dyn WriteTransaction,
+    shared: &Shared,
+) -> Result<DatabaseId, Failure> {
+    match command.handler {
+        Handler::Write(_) if !command.flags.has(Flags::SPANS) => Ok(selected.open_in(tx, shared)?),
+        _ => Ok(selected.find_in(tx)),
+    }
 }
 
-/// Runs a write command on the cache that is selected: at once, on whichever thread this is. If
-/// others come in between of its reading and its writing it runs again, with the reply taken back.
-pub(super) fn write_mounted(call: &mut Call<'_, '_>, run: WriteFn) -> Result<(), Failure> {
-    let Engine::Cache(cache) = call.engine() else { return Err(WriteError::ReadOnly.into()) };
-    let (database, start) = (call.database(), call.reply.len());
-    cache.transact(database, |tx| {
+/// Runs a command inside a transaction that is already open. Commands that work on the session, and
+/// those that have transactions of their own, cannot run so.
+pub(super) fn run_within(
+    command: &Command,
+    call: &mut Call<'_>,
+    transaction: Transaction<'_>,
+) -> Result<(), Failure> {
+    match (command.handler, transaction) {
+        (Handler::Container(Some(run)) | Handler::Server(run), _) => run(call),
+        (Handler::Read(run), Transaction::Read(tx)) => run(call, tx),
+        (Handler::Read(run), Transaction::Write(tx)) => run(call, tx),
+        (Handler::Write(run), _) if is_in_place(command, call) => write_in_place(call, run),
+        (Handler::Write(run), Transaction::Write(tx)) => run(call, tx),
+        (Handler::Write(_), Transaction::Read(_)) => Err(Failure::ReadOnlyScript),
+        _ => Err(Failure::NotForScripts),
+    }
+}
+
+fn place_of_read(command: &Command, call: &Call<'_>) -> Place {
+    Place::of_read(call.capabilities(), command.flags.has(Flags::LONG))
+}
+
+/// Whether the command writes only to a database that takes no part in transactions, and so needs no
+/// writer.
+fn is_in_place(command: &Command, call: &Call<'_>) -> bool {
+    Place::of_write(call.capabilities()) != Place::Writer && !command.flags.has(Flags::SPANS)
+}
+
+/// Runs a write command on the selected database, which takes no part in transactions: at once, on
+/// the current thread. If another write comes between its reads and its writes, the reply is taken
+/// back and the command runs again.
+fn write_in_place(call: &mut Call<'_>, run: WriteFn) -> Result<(), Failure> {
+    let (database, start) = (call.database, call.reply.mark());
+    transact_in_place(&**call.shared.store(), database, |tx| {
         call.reply.truncate(start);
         run(call, tx)
     })
 }
 
-/// Runs `body` as one transaction. After a conflict it runs again, with the reply taken back.
-pub(super) fn write<'c, 'o, T>(
-    call: &mut Call<'c, 'o>,
+/// Runs `body` as one transaction. After a conflict the reply is taken back and `body` runs again.
+pub(super) fn write<'c, T>(
+    call: &mut Call<'c>,
     writer: &mut dyn Writer,
-    mut body: impl FnMut(&mut Call<'c, 'o>, &mut dyn WriteTransaction) -> Result<T, Failure>,
+    mut body: impl FnMut(&mut Call<'c>, &mut dyn WriteTransaction) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let start = call.reply.len();
-    let mut attempt = 1;
-    loop {
-        let result = match body(call, writer.begin()?) {
-            Ok(result) => result,
-            Err(failure) => {
-                writer.rollback()?;
-                return Err(failure);
-            }
-        };
-        match writer.commit() {
-            Ok(_) => return Ok(result),
-            Err(CommitError::Conflict) if attempt < limits::CONFLICT_ATTEMPTS_MAX => {
-                attempt += 1;
-                call.reply.truncate(start);
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let start = call.reply.mark();
+    let ran = transact_unflushed(writer, |tx| {
+        call.reply.truncate(start);
+        body(call, tx)
+    });
+    Ok(ran?)
 }

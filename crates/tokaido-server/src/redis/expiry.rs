@@ -1,34 +1,57 @@
 //! Expiry: EXPIRE and its forms, TTL and its forms, PERSIST.
 
-use tokaido_store::{NewRecord, ReadTransaction, Record, WriteTransaction};
+use tokaido_store::{ReadTransaction, Record, WriteTransaction};
 
-use super::{call::Call, failure::Failure, options::Unit};
+use super::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+    options::Unit,
+};
 
-pub(super) fn expire(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+pub(super) const COMMANDS: &[Command] = rows! {
+"expire" -3 Write(expire), KEY [FAST] Generic "1.0.0"
+    "key seconds [NX | XX | GT | LT]"
+    "Lets a record expire after a number of seconds.";
+"expireat" -3 Write(expireat), KEY [FAST] Generic "1.2.0"
+    "key unix-time-seconds [NX | XX | GT | LT]"
+    "Lets a record expire at a time in seconds.";
+"expiretime" 2 Read(expiretime), KEY [FAST] Generic "7.0.0"
+    "key"
+    "Gives the time at which a record expires, in seconds.";
+"persist" 2 Write(persist), KEY [FAST] Generic "2.2.0"
+    "key"
+    "Lets a record stay for ever.";
+"pexpire" -3 Write(pexpire), KEY [FAST] Generic "2.6.0"
+    "key milliseconds [NX | XX | GT | LT]"
+    "Lets a record expire after a number of milliseconds.";
+"pexpireat" -3 Write(pexpireat), KEY [FAST] Generic "2.6.0"
+    "key unix-time-milliseconds [NX | XX | GT | LT]"
+    "Lets a record expire at a time in milliseconds.";
+"pexpiretime" 2 Read(pexpiretime), KEY [FAST] Generic "7.0.0"
+    "key"
+    "Gives the time at which a record expires, in milliseconds.";
+"pttl" 2 Read(pttl), KEY [FAST] Generic "2.6.0"
+    "key"
+    "Gives the milliseconds until a record expires.";
+"ttl" 2 Read(ttl), KEY [FAST] Generic "1.0.0"
+    "key"
+    "Gives the seconds until a record expires.";
+};
+
+fn expire(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     expire_in(call, tx, Unit::SECONDS, "expire")
 }
 
-pub(super) fn pexpire(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+fn pexpire(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     expire_in(call, tx, Unit::MILLISECONDS, "pexpire")
 }
 
-pub(super) fn expireat(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+fn expireat(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     expire_in(call, tx, Unit::AT_SECONDS, "expireat")
 }
 
-pub(super) fn pexpireat(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+fn pexpireat(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     expire_in(call, tx, Unit::AT_MILLISECONDS, "pexpireat")
 }
 
@@ -42,7 +65,7 @@ struct Conditions {
 }
 
 impl Conditions {
-    fn read(call: &Call<'_, '_>) -> Result<Self, Failure> {
+    fn read(call: &Call<'_>) -> Result<Self, Failure> {
         let mut conditions = Self::default();
         for at in 3..call.len() {
             *(if call.is_word(at, "NX") {
@@ -82,7 +105,7 @@ impl Conditions {
 }
 
 fn expire_in(
-    call: &mut Call<'_, '_>,
+    call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
     unit: Unit,
     command: &'static str,
@@ -90,7 +113,7 @@ fn expire_in(
     let conditions = Conditions::read(call)?;
     let now_ms = tx.now_ms();
     let at_ms = unit.time_ms(call.integer(2)?, now_ms).ok_or(Failure::ExpireTime { command })?;
-    let (database, key) = (call.database(), call.arg(1));
+    let (database, key) = (call.database, call.arg(1));
     let Some(record) = tx.get(database, key)? else {
         call.reply.integer(0);
         return Ok(());
@@ -101,9 +124,9 @@ fn expire_in(
     }
     match u64::try_from(at_ms) {
         Ok(at_ms) if at_ms > now_ms => {
-            let (value, flags) = (record.value.to_vec(), record.flags);
-            let expires_at_ms = Some(at_ms);
-            tx.put(database, key, NewRecord { value: &value, flags, expires_at_ms })?;
+            let value = record.value.to_vec();
+            let new = record.with_value(&value).expiring(Some(at_ms));
+            tx.put(database, key, new)?;
         }
         _ => {
             tx.delete(database, key)?;
@@ -113,43 +136,35 @@ fn expire_in(
     Ok(())
 }
 
-pub(super) fn persist(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
-    let (database, key) = (call.database(), call.arg(1));
+fn persist(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (database, key) = (call.database, call.arg(1));
     let found = tx.get(database, key)?.filter(|record| record.expires_at_ms.is_some());
     let Some(record) = found else {
         call.reply.integer(0);
         return Ok(());
     };
-    let (value, flags) = (record.value.to_vec(), record.flags);
-    tx.put(database, key, NewRecord { value: &value, flags, expires_at_ms: None })?;
+    let value = record.value.to_vec();
+    let new = record.with_value(&value).expiring(None);
+    tx.put(database, key, new)?;
     call.reply.integer(1);
     Ok(())
 }
 
-pub(super) fn ttl(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+fn ttl(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let now_ms = tx.now_ms();
     tell(call, tx, |at_ms| to_seconds(at_ms.saturating_sub(now_ms)))
 }
 
-pub(super) fn pttl(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+fn pttl(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let now_ms = tx.now_ms();
     tell(call, tx, |at_ms| at_ms.saturating_sub(now_ms))
 }
 
-pub(super) fn expiretime(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn ReadTransaction,
-) -> Result<(), Failure> {
+fn expiretime(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     tell(call, tx, to_seconds)
 }
 
-pub(super) fn pexpiretime(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn ReadTransaction,
-) -> Result<(), Failure> {
+fn pexpiretime(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     tell(call, tx, |at_ms| at_ms)
 }
 
@@ -160,11 +175,11 @@ fn to_seconds(ms: u64) -> u64 {
 
 /// -2 without a record, -1 for one that never expires, else what `form` makes of the expiry.
 fn tell(
-    call: &mut Call<'_, '_>,
+    call: &mut Call<'_>,
     tx: &mut dyn ReadTransaction,
     form: impl Fn(u64) -> u64,
 ) -> Result<(), Failure> {
-    let answer = match tx.get(call.database(), call.arg(1))? {
+    let answer = match tx.get(call.database, call.arg(1))? {
         None => -2,
         Some(Record { expires_at_ms: None, .. }) => -1,
         Some(Record { expires_at_ms: Some(at_ms), .. }) => {

@@ -1,7 +1,11 @@
-//! Why a command did not do what it was asked to, in the words that Redis clients know.
+//! Why a command failed, in the words that Redis clients know.
 
 use tokaido_script::CallError;
-use tokaido_store::{CommitError, DatabaseError, IncrementError, ReadError, WriteError};
+use tokaido_store::{
+    CommitError, DatabaseError, IncrementError, ReadError, TransactError, WriteError,
+};
+
+use crate::{access::Denied, procedures::CallFailure};
 
 /// The message starts with the code that clients tell errors apart by.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +14,10 @@ pub(crate) enum Failure {
     Syntax,
     #[error("ERR value is not an integer or out of range")]
     NotAnInteger,
+    #[error(
+        "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
+    )]
+    OutOfRange,
     #[error("ERR value is not a valid float")]
     NotAFloat,
     #[error("ERR increment or decrement would overflow")]
@@ -20,6 +28,8 @@ pub(crate) enum Failure {
     ExpireTime { command: &'static str },
     #[error("ERR string exceeds maximum allowed size (proto-max-bulk-len)")]
     TooLong,
+    #[error("WRONGTYPE Operation against a key holding the wrong kind of value")]
+    WrongKind,
     #[error("ERR no such key")]
     NoSuchKey,
     #[error("ERR DB index is out of range")]
@@ -46,23 +56,53 @@ pub(crate) enum Failure {
     /// Redis would go on here; a Tokaido transaction is all or nothing.
     #[error("EXECABORT Transaction discarded because {command} failed: {source}")]
     Aborted { command: &'static str, source: Box<Failure> },
-    /// Anything else.
+    #[error("ERR Write commands are not allowed from read-only scripts.")]
+    ReadOnlyScript,
+    #[error("ERR This Redis command is not allowed from script")]
+    NotForScripts,
+    /// No client sees it: the command is run again, in the pool.
+    #[error("ERR the command takes too long to be run here")]
+    TakesLong,
+    /// Anything else: the client's mistake, or something that this server does not do.
     #[error("ERR {0}")]
     Other(String),
+    /// A procedure said no, with a code of its own.
+    #[error("{code} {message}")]
+    Refused { code: String, message: String },
+    /// A read or a write of the store failed.
+    #[error("ERR {0}")]
+    Store(String),
     /// The store refuses writes until the server is restarted.
     #[error("MISCONF {0}")]
     Misconfigured(String),
+}
+
+impl From<Denied> for Failure {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::Unauthenticated => Self::NotAuthenticated,
+        }
+    }
 }
 
 impl Failure {
     pub(crate) fn other(message: impl Into<String>) -> Self {
         Self::Other(message.into())
     }
+
+    /// Whether the store failed, perhaps after a part of the command was done. Commands find all other
+    /// failures before they write.
+    pub(crate) fn is_of_store(&self) -> bool {
+        matches!(self, Self::Store(_) | Self::Misconfigured(_))
+    }
 }
 
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
-        Self::Other(error.to_string())
+        match error {
+            ReadError::OtherKind => Self::WrongKind,
+            _ => Self::Store(error.to_string()),
+        }
     }
 }
 
@@ -70,7 +110,9 @@ impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Poisoned { .. } => Self::Misconfigured(error.to_string()),
-            _ => Self::Other(error.to_string()),
+            WriteError::WrongKind => Self::WrongKind,
+            WriteError::Read(error) => error.into(),
+            _ => Self::Store(error.to_string()),
         }
     }
 }
@@ -79,6 +121,17 @@ impl From<CommitError> for Failure {
     fn from(error: CommitError) -> Self {
         match error {
             CommitError::Undetermined { .. } => Self::Misconfigured(error.to_string()),
+            _ => Self::Store(error.to_string()),
+        }
+    }
+}
+
+impl From<TransactError<Self>> for Failure {
+    fn from(error: TransactError<Self>) -> Self {
+        match error {
+            TransactError::Body(failure) => failure,
+            TransactError::Write(error) => error.into(),
+            TransactError::Commit(error) => error.into(),
             _ => Self::Other(error.to_string()),
         }
     }
@@ -96,13 +149,26 @@ impl From<IncrementError> for Failure {
             IncrementError::NotANumber => Self::NotAnInteger,
             IncrementError::Overflow => Self::Overflow,
             IncrementError::Write(error) => error.into(),
-            _ => Self::Other(error.to_string()),
+            _ => Self::Store(error.to_string()),
         }
     }
 }
 
-impl From<CallError> for Failure {
-    fn from(error: CallError) -> Self {
-        Self::Other(error.to_string())
+/// The client gets one line; what else there is of a fault is in the log.
+impl From<CallFailure> for Failure {
+    fn from(failure: CallFailure) -> Self {
+        let message = failure.error.to_string();
+        match failure.error {
+            CallError::Refused { code: Some(code), .. } if is_code(&code) => {
+                Self::Refused { code, message }
+            }
+            _ => Self::Other(message),
+        }
     }
+}
+
+/// Whether clients would take it for the code of an error: one word, and no reply of another type.
+fn is_code(text: &str) -> bool {
+    let is_of_code = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_of_code)
 }

@@ -1,13 +1,19 @@
 //! The text of INFO. Clients look in it for `redis_version`, `loading`, `role` and
 //! `maxmemory_policy`, so those are always true in Redis's terms.
 
-use std::{fmt::Write, fs, sync::atomic::Ordering};
+use std::{
+    fmt::Write,
+    fs,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
-use tokaido_store::{DatabaseStatistics, Engine, ReadTransaction, Usage};
+use tokaido_store::{
+    Capabilities, DatabaseId, DatabaseStatistics, ReadTransaction, Usage, composite,
+};
 
-use super::failure::Failure;
+use super::{clients::Totals, failure::Failure};
 use crate::{
-    Shared,
+    Shared, SocketAddress, log,
     shared::{REDIS_VERSION, TOKAIDO_VERSION, wall_clock_us},
 };
 
@@ -29,7 +35,13 @@ pub(super) fn render(
     let mut text = String::new();
     for section in SECTIONS.into_iter().filter(|section| is_wanted(section)) {
         let lines = match section {
-            "Server" => server(shared),
+            "Server" => {
+                let lines =
+                    server(shared).into_iter().map(|(name, value)| (name.to_owned(), value));
+                let listeners = shared.addresses().iter().enumerate().map(listener);
+                push_section(&mut text, section, &lines.chain(listeners).collect::<Vec<_>>());
+                continue;
+            }
             "Clients" => clients(shared),
             "Memory" => memory(shared),
             "Persistence" => persistence(shared),
@@ -69,15 +81,31 @@ fn server(shared: &Shared) -> Lines {
         ("arch_bits", usize::BITS.to_string()),
         ("process_id", std::process::id().to_string()),
         ("run_id", shared.run_id().to_owned()),
-        ("tcp_port", shared.port().to_string()),
+        ("tcp_port", tcp_port(shared).to_string()),
         ("server_time_usec", wall_clock_us().to_string()),
         ("uptime_in_seconds", uptime_s.to_string()),
         ("uptime_in_days", (uptime_s / 86_400).to_string()),
     ]
 }
 
+/// The port of the first TCP address, and 0 if there is none, as Redis has it.
+pub(super) fn tcp_port(shared: &Shared) -> u16 {
+    shared.addresses().iter().find_map(SocketAddress::tcp).map_or(0, |address| address.port())
+}
+
+/// A line for each address that the server listens on.
+fn listener((number, address): (usize, &SocketAddress)) -> (String, String) {
+    let value = match address {
+        SocketAddress::Tcp(address) => {
+            format!("name=tcp,bind={},port={}", address.ip(), address.port())
+        }
+        SocketAddress::Unix(path) => format!("name=unix,bind={}", path.display()),
+    };
+    (format!("listener{number}"), value)
+}
+
 fn clients(shared: &Shared) -> Lines {
-    let open = shared.counters.connections_open.load(Ordering::Relaxed);
+    let open = shared.clients.totals().open;
     vec![("connected_clients", open.to_string()), ("blocked_clients", "0".to_owned())]
 }
 
@@ -114,15 +142,15 @@ fn resident_bytes() -> u64 {
 }
 
 fn stats(shared: &Shared) -> Lines {
-    let counters = &shared.counters;
-    [
-        ("total_connections_received", &counters.connections_total),
-        ("total_commands_processed", &counters.commands),
-        ("total_error_replies", &counters.errors),
-        ("total_procedure_calls", &counters.procedure_calls),
+    let Totals { opened, done, .. } = shared.clients.totals();
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed).to_string();
+    vec![
+        ("total_connections_received", opened.to_string()),
+        ("total_commands_processed", count(&done.commands)),
+        ("total_error_replies", count(&done.errors)),
+        ("total_procedure_calls", count(&done.procedure_calls)),
+        ("log_lines_dropped", log::lines_dropped().to_string()),
     ]
-    .map(|(name, counter)| (name, counter.load(Ordering::Relaxed).to_string()))
-    .into()
 }
 
 fn replication(shared: &Shared) -> Lines {
@@ -148,7 +176,7 @@ fn keyspace(
             continue;
         }
         let DatabaseStatistics { records, key_bytes, value_bytes } = tx.statistics(id)?;
-        let engine = engine(shared.store().engine(id));
+        let engine = engine(shared, id);
         // A cache that is empty has numbers all the same.
         if records == 0 && engine.is_empty() {
             continue;
@@ -165,18 +193,20 @@ fn keyspace(
 }
 
 /// What is to be said of another engine than `tree`.
-fn engine(engine: Engine<'_>) -> String {
-    match engine {
-        Engine::Transactional => String::new(),
-        Engine::Cdb => ",engine=cdb".to_owned(),
-        Engine::Cache(cache) => {
-            let s = cache.statistics();
-            format!(
-                ",engine=cache,bytes={},bytes_max={},hits={},misses={},evicted={},expired={}",
-                s.bytes_used, s.bytes_max, s.hits, s.misses, s.evicted, s.expired
-            )
-        }
+fn engine(shared: &Shared, database: DatabaseId) -> String {
+    let store = &**shared.store();
+    let name = store.capabilities(database).name;
+    if name == Capabilities::TREE.name {
+        return String::new();
     }
+    let mut text = format!(",engine={name}");
+    if let Some(s) = composite::cache(store, database).map(|cache| cache.statistics()) {
+        text += &format!(
+            ",bytes={},bytes_max={},hits={},misses={},evicted={},expired={}",
+            s.bytes_used, s.bytes_max, s.hits, s.misses, s.evicted, s.expired
+        );
+    }
+    text
 }
 
 fn number_of(name: &str, limits: &crate::Limits) -> Option<usize> {

@@ -1,25 +1,49 @@
 //! COMMAND, and HELP of every container: what the table says, told to clients.
 
-use tokaido_store::parse_integer;
-use tokaido_wire::resp::{ReplyWriter, Request, RequestBuf};
+use tokaido_wire::resp::Request;
 
 use super::{
     call::Call,
-    command::{Command, Flags, KeyPositions},
-    execute::Step,
+    command::{Command, KeyPositions, rows},
     failure::Failure,
     glob,
+    number::parse_integer,
+    reply::Reply,
     syntax::{self, Argument},
-    table::{self, COMMANDS},
+    table,
+};
+
+pub(super) const COMMANDS: &[Command] = rows! {
+"command" -1 Container(Some(all)), NO_KEY [] Server "2.8.13"
+    ""
+    "Describes every command.";
+"command|count" 2 Server(count), NO_KEY [] Server "2.8.13"
+    ""
+    "Gives the number of commands.";
+"command|docs" -2 Server(docs), NO_KEY [] Server "7.0.0"
+    "[command-name [command-name ...]]"
+    "Documents commands.";
+"command|getkeys" -3 Server(get_keys), NO_KEY [] Server "2.8.13"
+    "command [arg [arg ...]]"
+    "Gives the keys that a command with these arguments would use.";
+"command|help" 2 Server(help), NO_KEY [] Server "5.0.0"
+    ""
+    "Lists the subcommands.";
+"command|info" -2 Server(info), NO_KEY [] Server "2.8.13"
+    "[command-name [command-name ...]]"
+    "Describes commands.";
+"command|list" -2 Server(list), NO_KEY [] Server "7.0.0"
+    "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]"
+    "Gives the names of the commands.";
 };
 
 /// The commands without the subcommands, which are told with their container.
 fn commands() -> impl Iterator<Item = &'static Command> {
-    COMMANDS.iter().filter(|command| command.container().is_none())
+    table::COMMANDS.iter().filter(|command| command.container().is_none())
 }
 
 fn subcommands(container: &Command) -> Vec<&'static Command> {
-    COMMANDS.iter().filter(|command| command.container() == Some(container.name)).collect()
+    table::COMMANDS.iter().filter(|command| command.container() == Some(container.name)).collect()
 }
 
 /// A command by the name that COMMAND INFO takes: `get`, or `client|id`.
@@ -27,20 +51,20 @@ fn by_name(name: &[u8]) -> Option<&'static Command> {
     table::find(name, None)
 }
 
-pub(super) fn count(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn count(call: &mut Call<'_>) -> Result<(), Failure> {
     call.reply.integer(commands().count() as i64);
-    Ok(Step::Done)
+    Ok(())
 }
 
-pub(super) fn all(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn all(call: &mut Call<'_>) -> Result<(), Failure> {
     call.reply.array(commands().count());
     for command in commands() {
         describe(call.reply, command);
     }
-    Ok(Step::Done)
+    Ok(())
 }
 
-pub(super) fn info(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn info(call: &mut Call<'_>) -> Result<(), Failure> {
     if call.len() == 2 {
         return all(call);
     }
@@ -51,11 +75,11 @@ pub(super) fn info(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
             None => call.reply.null_array(),
         }
     }
-    Ok(Step::Done)
+    Ok(())
 }
 
 /// The ten fields of COMMAND INFO.
-fn describe(reply: &mut ReplyWriter<'_>, command: &Command) {
+fn describe(reply: &mut dyn Reply, command: &Command) {
     reply.array(10);
     reply.bulk(command.name.as_bytes());
     reply.integer(i64::from(command.arity));
@@ -84,10 +108,10 @@ fn describe(reply: &mut ReplyWriter<'_>, command: &Command) {
 }
 
 /// The key specification, from which clients with several servers find the right one.
-fn describe_keys(reply: &mut ReplyWriter<'_>, command: &Command) {
+fn describe_keys(reply: &mut dyn Reply, command: &Command) {
     let KeyPositions { first, last, step } = command.keys;
-    let is_counted = command.flags.has(Flags::MOVABLE_KEYS);
-    if first == 0 && !is_counted {
+    let counted = command.key_count_place();
+    if first == 0 && counted.is_none() {
         reply.set(0);
         return;
     }
@@ -96,8 +120,8 @@ fn describe_keys(reply: &mut ReplyWriter<'_>, command: &Command) {
     reply.bulk(b"flags");
     reply.set(1);
     reply.simple(if command.flag_names().any(|flag| flag == "readonly") { "RO" } else { "RW" });
-    let (index, kind, fields) = if is_counted {
-        (2, "keynum", [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)])
+    let (index, kind, fields) = if let Some(place) = counted {
+        (place as i8, "keynum", [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)])
     } else {
         // Redis counts the last key from the first here.
         let last = if last < 0 { last } else { last - first };
@@ -109,7 +133,7 @@ fn describe_keys(reply: &mut ReplyWriter<'_>, command: &Command) {
     describe_step(reply, kind, &fields);
 }
 
-fn describe_step(reply: &mut ReplyWriter<'_>, kind: &str, fields: &[(&str, i8)]) {
+fn describe_step(reply: &mut dyn Reply, kind: &str, fields: &[(&str, i8)]) {
     reply.map(2);
     reply.bulk(b"type");
     reply.bulk(kind.as_bytes());
@@ -121,7 +145,7 @@ fn describe_step(reply: &mut ReplyWriter<'_>, kind: &str, fields: &[(&str, i8)])
     }
 }
 
-pub(super) fn docs(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn docs(call: &mut Call<'_>) -> Result<(), Failure> {
     let wanted: Vec<&Command> = if call.len() == 2 {
         commands().collect()
     } else {
@@ -131,10 +155,10 @@ pub(super) fn docs(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
     for command in wanted {
         document(call.reply, command);
     }
-    Ok(Step::Done)
+    Ok(())
 }
 
-fn document(reply: &mut ReplyWriter<'_>, command: &Command) {
+fn document(reply: &mut dyn Reply, command: &Command) {
     let subcommands = subcommands(command);
     let arguments = syntax::parse(command.syntax);
     reply.bulk(command.name.as_bytes());
@@ -158,7 +182,7 @@ fn document(reply: &mut ReplyWriter<'_>, command: &Command) {
     }
 }
 
-fn document_arguments(reply: &mut ReplyWriter<'_>, arguments: &[Argument]) {
+fn document_arguments(reply: &mut dyn Reply, arguments: &[Argument]) {
     reply.array(arguments.len());
     for argument in arguments {
         let Argument { name, kind, token, is_optional, is_repeated, parts } = argument;
@@ -192,16 +216,19 @@ fn document_arguments(reply: &mut ReplyWriter<'_>, arguments: &[Argument]) {
     }
 }
 
-pub(super) fn list(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn list(call: &mut Call<'_>) -> Result<(), Failure> {
     let wanted: Vec<&Command> = match call.len() {
         2 => commands().collect(),
         5 if call.is_word(2, "FILTERBY") => {
             let argument = call.arg(4).to_ascii_lowercase();
             let category = [b"@", &argument[..]].concat();
             if call.is_word(3, "PATTERN") {
-                COMMANDS.iter().filter(|c| glob::matches(&argument, c.name.as_bytes())).collect()
+                table::COMMANDS
+                    .iter()
+                    .filter(|c| glob::matches(&argument, c.name.as_bytes()))
+                    .collect()
             } else if call.is_word(3, "ACLCAT") {
-                COMMANDS
+                table::COMMANDS
                     .iter()
                     .filter(|c| c.categories().any(|x| x.as_bytes() == category))
                     .collect()
@@ -217,13 +244,12 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
     for command in wanted {
         call.reply.bulk(command.name.as_bytes());
     }
-    Ok(Step::Done)
+    Ok(())
 }
 
-pub(super) fn get_keys(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn get_keys(call: &mut Call<'_>) -> Result<(), Failure> {
     let arguments: Vec<&[u8]> = call.request.arguments_from(2).collect();
-    let inner = RequestBuf::from_arguments(&arguments);
-    let request = inner.as_request();
+    let request = Request::from_arguments(&arguments);
     let command = table::resolve(request)
         .ok()
         .flatten()
@@ -236,15 +262,19 @@ pub(super) fn get_keys(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
     for place in places {
         call.reply.bulk(request.get(place).unwrap_or_default());
     }
-    Ok(Step::Done)
+    Ok(())
 }
 
 fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<usize>, Failure> {
-    if command.flags.has(Flags::MOVABLE_KEYS) {
-        let count = request.get(2).and_then(parse_integer);
+    if let Some(place) = command.key_count_place() {
+        let count = request.get(place).and_then(parse_integer);
         let count = count.and_then(|count| usize::try_from(count).ok());
+        let first = place + 1;
         return match count {
-            Some(count) if count <= request.len() - 3 => Ok((3..3 + count).collect()),
+            Some(count) if count <= request.len() - first => {
+                let others = command.keys.places(request.len());
+                Ok(others.chain(first..first + count).collect())
+            }
             _ => Err(Failure::other("Invalid arguments specified for command")),
         };
     }
@@ -254,7 +284,7 @@ fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<usize>, Fai
     Ok(command.keys.places(request.len()).collect())
 }
 
-pub(super) fn help(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+pub(super) fn help(call: &mut Call<'_>) -> Result<(), Failure> {
     let Some(container) = by_name(call.arg(0)) else { return Err(Failure::Syntax) };
     let name = container.name.to_uppercase();
     let mut lines =
@@ -268,5 +298,5 @@ pub(super) fn help(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
     for line in &lines {
         call.reply.simple(line);
     }
-    Ok(Step::Done)
+    Ok(())
 }

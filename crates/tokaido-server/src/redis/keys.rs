@@ -1,100 +1,163 @@
 //! Keys, whatever stands under them: DEL, EXISTS, RENAME, COPY, MOVE, TYPE and what is near them.
 
-use tokaido_store::{DatabaseId, NewRecord, ReadTransaction, WriteTransaction, parse_integer};
+use tokaido_store::{
+    CollectionId, DatabaseId, Kind, ReadTransaction, Record, ScanRange, Scanner, WriteTransaction,
+};
 
-use super::{call::Call, failure::Failure};
+use super::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+    introspection,
+    number::parse_integer,
+};
 
-/// A record that outlives the next call of the transaction.
-struct Kept {
-    value: Vec<u8>,
-    flags: u32,
-    expires_at_ms: Option<u64>,
+pub(super) const COMMANDS: &[Command] = rows! {
+"copy" -3 Write(copy), TWO_KEYS [DENYOOM SPANS] Generic "6.2.0"
+    "source destination [DB destination-db] [REPLACE]"
+    "Copies a record, with its expiry, to another key.";
+"del" -2 Write(del), KEYS [] Generic "1.0.0"
+    "key [key ...]"
+    "Deletes records; gives how many there were.";
+"exists" -2 Read(exists), KEYS [FAST] Generic "1.0.0"
+    "key [key ...]"
+    "Tells how many of the keys have a record.";
+"memory" -2 Container(None), NO_KEY [] Server "4.0.0"
+    ""
+    "Commands about space.";
+"memory|help" 2 Server(introspection::help), NO_KEY [] Server "4.0.0"
+    ""
+    "Lists the subcommands.";
+"memory|usage" -3 Read(memory_usage), SUBKEY [] Server "4.0.0"
+    "key [SAMPLES count]"
+    "Gives the bytes of a key, its value and its header.";
+"move" 3 Write(move_key), KEY [FAST SPANS] Generic "1.0.0"
+    "key db"
+    "Moves a record to another database.";
+"object" -2 Container(None), NO_KEY [] Generic "2.2.3"
+    ""
+    "Commands about the form of a value.";
+"object|encoding" 3 Read(object_encoding), SUBKEY [] Generic "2.2.3"
+    "key"
+    "Gives the form in which Redis would keep the value.";
+"object|help" 2 Server(introspection::help), NO_KEY [] Generic "6.2.0"
+    ""
+    "Lists the subcommands.";
+"rename" 3 Write(rename), TWO_KEYS [] Generic "1.0.0"
+    "key newkey"
+    "Gives a record another key, in place of what is there.";
+"renamenx" 3 Write(renamenx), TWO_KEYS [FAST] Generic "1.0.0"
+    "key newkey"
+    "Gives a record another key, unless that one is taken.";
+"touch" -2 Read(exists), KEYS [FAST] Generic "3.2.1"
+    "key [key ...]"
+    "Tells how many of the keys have a record.";
+"type" 2 Read(type_of), KEY [FAST] Generic "1.0.0"
+    "key"
+    "Gives the type of a value, or none without one.";
+"unlink" -2 Write(del), KEYS [FAST] Generic "4.0.0"
+    "key [key ...]"
+    "Deletes records, as DEL does.";
+};
+
+/// Copies a record with its expiry and its elements, in place of what is under the other key.
+fn copy_record(
+    tx: &mut dyn WriteTransaction,
+    (source, from): (DatabaseId, &[u8]),
+    (target, to): (DatabaseId, &[u8]),
+) -> Result<(), Failure> {
+    let Some(record) = tx.get(source, from)? else { return Ok(()) };
+    let value = record.value.to_vec();
+    let mut copy = record.with_value(&value);
+    if let Some(collection) = copy.collection {
+        copy.collection = Some(copy_elements(tx, source, collection, target)?);
+    }
+    tx.put(target, to, copy)?;
+    Ok(())
 }
 
-impl Kept {
-    fn get(
-        tx: &mut dyn WriteTransaction,
-        database: DatabaseId,
-        key: &[u8],
-    ) -> Result<Option<Self>, Failure> {
-        let found = tx.get(database, key)?;
-        Ok(found.map(|record| Self {
-            value: record.value.to_vec(),
-            flags: record.flags,
-            expires_at_ms: record.expires_at_ms,
-        }))
+/// Copies the elements of a collection into a new one of the target.
+fn copy_elements(
+    tx: &mut dyn WriteTransaction,
+    source: DatabaseId,
+    collection: CollectionId,
+    target: DatabaseId,
+) -> Result<CollectionId, Failure> {
+    let copy = tx.new_collection()?;
+    let range = ScanRange::prefix(&collection.prefix());
+    let mut elements = Scanner::new(source.elements(), range, usize::MAX);
+    while let Some(element) = elements.next(tx)? {
+        let place = [&copy.prefix(), &element.key[CollectionId::LEN..]].concat();
+        let value = element.record.value.to_vec();
+        let element = element.record.with_value(&value);
+        tx.put(target.elements(), &place, element)?;
     }
-
-    fn as_record(&self) -> NewRecord<'_> {
-        let Self { ref value, flags, expires_at_ms } = *self;
-        NewRecord { value, flags, expires_at_ms }
-    }
+    Ok(copy)
 }
 
-pub(super) fn del(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+fn del(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     let mut deleted = 0;
     for key in call.request.arguments() {
-        deleted += i64::from(tx.delete(call.database(), key)?);
+        deleted += i64::from(tx.delete(call.database, key)?);
     }
     call.reply.integer(deleted);
     Ok(())
 }
 
-pub(super) fn exists(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+fn exists(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let mut found = 0;
     for key in call.request.arguments() {
-        found += i64::from(tx.get(call.database(), key)?.is_some());
+        found += i64::from(tx.get(call.database, key)?.is_some());
     }
     call.reply.integer(found);
     Ok(())
 }
 
-pub(super) fn type_of(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn ReadTransaction,
-) -> Result<(), Failure> {
-    let found = tx.get(call.database(), call.arg(1))?;
-    call.reply.simple(if found.is_some() { "string" } else { "none" });
+fn type_of(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let found = tx.get(call.database, call.arg(1))?;
+    call.reply.simple(found.map_or("none", |record| type_name(record.kind)));
     Ok(())
 }
 
-pub(super) fn rename(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+/// What TYPE, and SCAN with TYPE, call a kind of value.
+pub(super) fn type_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bytes => "string",
+        Kind::Hash => "hash",
+        Kind::List => "list",
+        Kind::Set => "set",
+        Kind::SortedSet => "zset",
+        Kind::Stream => "stream",
+    }
+}
+
+fn rename(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     rename_if(call, tx, false)?;
     call.reply.ok();
     Ok(())
 }
 
-pub(super) fn renamenx(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+fn renamenx(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     let renamed = rename_if(call, tx, true)?;
     call.reply.integer(i64::from(renamed));
     Ok(())
 }
 
 fn rename_if(
-    call: &Call<'_, '_>,
+    call: &Call<'_>,
     tx: &mut dyn WriteTransaction,
     only_if_free: bool,
 ) -> Result<bool, Failure> {
-    let (database, from, to) = (call.database(), call.arg(1), call.arg(2));
-    let record = Kept::get(tx, database, from)?.ok_or(Failure::NoSuchKey)?;
+    let (database, from, to) = (call.database, call.arg(1), call.arg(2));
+    tx.get(database, from)?.ok_or(Failure::NoSuchKey)?;
     if only_if_free && tx.get(database, to)?.is_some() {
         return Ok(false);
     }
-    if from != to {
-        tx.put(database, to, record.as_record())?;
-        tx.delete(database, from)?;
-    }
-    Ok(true)
+    Ok(tx.rename(database, from, to)?)
 }
 
-pub(super) fn copy(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
-    let mut target = call.database();
+fn copy(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let mut target = call.database;
     let mut replaces = false;
     let mut at = 3;
     while at < call.len() {
@@ -102,67 +165,63 @@ pub(super) fn copy(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Re
             replaces = true;
             at += 1;
         } else if call.is_word(at, "DB") && at + 1 < call.len() {
-            target = call.database_at(at + 1)?;
+            target = call.open_database_at(tx, at + 1)?;
             at += 2;
         } else {
             return Err(Failure::Syntax);
         }
     }
     let (from, to) = (call.arg(1), call.arg(2));
-    if target == call.database() && from == to {
+    if target == call.database && from == to {
         return Err(Failure::SameObject);
     }
-    let copied = match Kept::get(tx, call.database(), from)? {
-        Some(record) if replaces || tx.get(target, to)?.is_none() => {
-            tx.put(target, to, record.as_record())?;
-            true
-        }
-        _ => false,
-    };
-    call.reply.integer(i64::from(copied));
+    let may_copy =
+        tx.get(call.database, from)?.is_some() && (replaces || tx.get(target, to)?.is_none());
+    if may_copy {
+        copy_record(tx, (call.database, from), (target, to))?;
+    }
+    call.reply.integer(i64::from(may_copy));
     Ok(())
 }
 
-pub(super) fn move_key(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
-    let (source, key, target) = (call.database(), call.arg(1), call.database_at(2)?);
+fn move_key(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (source, key, target) = (call.database, call.arg(1), call.open_database_at(tx, 2)?);
     if source == target {
         return Err(Failure::SameObject);
     }
-    let moved = match Kept::get(tx, source, key)? {
-        Some(record) if tx.get(target, key)?.is_none() => {
-            tx.put(target, key, record.as_record())?;
-            tx.delete(source, key)?
-        }
-        _ => false,
-    };
-    call.reply.integer(i64::from(moved));
+    let may_move = tx.get(source, key)?.is_some() && tx.get(target, key)?.is_none();
+    if may_move {
+        copy_record(tx, (source, key), (target, key))?;
+        tx.delete(source, key)?;
+    }
+    call.reply.integer(i64::from(may_move));
     Ok(())
 }
 
-pub(super) fn object_encoding(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn ReadTransaction,
-) -> Result<(), Failure> {
-    /// Longest string that Redis keeps in one piece with its header, in bytes.
+fn object_encoding(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let found = tx.get(call.database, call.arg(2))?;
+    call.reply.bulk_or_null(found.map(encoding));
+    Ok(())
+}
+
+/// What Redis would call the form that the value has: in one piece, or with elements of its own.
+fn encoding(record: Record<'_>) -> &'static [u8] {
+    /// Maximum length of a string that Redis keeps in one piece with its header, in bytes.
     const EMBEDDED_LEN_MAX: usize = 44;
-    let found = tx.get(call.database(), call.arg(2))?;
-    let encoding = found.map(|record| match record.value {
-        value if parse_integer(value).is_some() => &b"int"[..],
-        value if value.len() <= EMBEDDED_LEN_MAX => b"embstr",
-        _ => b"raw",
-    });
-    call.reply.bulk_or_null(encoding);
-    Ok(())
+    match (record.kind, record.collection) {
+        (Kind::Bytes, _) if parse_integer(record.value).is_some() => b"int",
+        (Kind::Bytes, _) if record.value.len() <= EMBEDDED_LEN_MAX => b"embstr",
+        (Kind::Bytes, _) => b"raw",
+        (Kind::Stream, _) => b"stream",
+        (_, None) => b"listpack",
+        (Kind::Hash | Kind::Set, Some(_)) => b"hashtable",
+        (Kind::List, Some(_)) => b"quicklist",
+        (Kind::SortedSet, Some(_)) => b"skiplist",
+    }
 }
 
-pub(super) fn memory_usage(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn ReadTransaction,
-) -> Result<(), Failure> {
-    /// A tag, four bytes of flags, eight of expiry, up to seven of version.
+fn memory_usage(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    /// Length of a header: a tag, four bytes of flags, eight of expiry, up to seven of version.
     const HEADER_LEN: usize = 20;
     let key = call.arg(2);
     match call.len() {
@@ -172,7 +231,7 @@ pub(super) fn memory_usage(
         }
         _ => return Err(Failure::Syntax),
     }
-    match tx.get(call.database(), key)? {
+    match tx.get(call.database, key)? {
         Some(record) => call.reply.integer((key.len() + record.value.len() + HEADER_LEN) as i64),
         None => call.reply.null(),
     }

@@ -5,35 +5,61 @@ use std::{
     ops::Bound,
 };
 
-use tokaido_store::{DatabaseId, Direction, Engine, ReadTransaction, WriteTransaction};
+use tokaido_store::{
+    DatabaseId, Direction, ReadTransaction, WriteTransaction, check_database_name,
+};
 
-use super::{call::Call, failure::Failure};
+use super::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+    introspection,
+};
+use crate::selected;
 
-pub(super) fn dbsize(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
-    let statistics = tx.statistics(call.database())?;
+pub(super) const COMMANDS: &[Command] = rows! {
+"dbsize" 1 Read(dbsize), NO_KEY [FAST] Server "1.0.0"
+    ""
+    "Gives the number of records in the database, with those that expired and were not removed yet.";
+"flushall" -1 Write(flushall), NO_KEY [DANGEROUS SPANS] Server "1.0.0"
+    "[ASYNC | SYNC]"
+    "Deletes every record of every database, the named ones included.";
+"flushdb" -1 Write(flushdb), NO_KEY [DANGEROUS] Server "1.0.0"
+    "[ASYNC | SYNC]"
+    "Deletes every record of the database.";
+"randomkey" 1 Read(randomkey), NO_KEY [] Generic "1.0.0"
+    ""
+    "Gives some key of the database; not each is equally likely.";
+"tokaido" -2 Container(None), NO_KEY [] Server "7.2.0"
+    ""
+    "Commands that Redis does not have.";
+"tokaido|drop" 3 Write(drop_database), NO_KEY [DANGEROUS SPANS] Server "7.2.0"
+    "database"
+    "Deletes a database with all of its records, and gives its name back.";
+"tokaido|help" 2 Server(introspection::help), NO_KEY [] Server "7.2.0"
+    ""
+    "Lists the subcommands.";
+};
+
+fn dbsize(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let statistics = tx.statistics(call.database)?;
     call.reply.integer(statistics.records as i64);
     Ok(())
 }
 
-pub(super) fn flushdb(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+fn flushdb(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     check_flush(call)?;
-    tx.clear(call.database())?;
+    tx.clear(call.database)?;
     call.reply.ok();
     Ok(())
 }
 
-pub(super) fn flushall(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+fn flushall(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     check_flush(call)?;
     let store = call.shared.store();
     for (database, _) in store.databases() {
         // A constant database stays as it is, or no other could be emptied beside it.
-        if !matches!(store.engine(database), Engine::Cdb) {
+        if store.capabilities(database).is_writable {
             tx.clear(database)?;
         }
     }
@@ -41,8 +67,18 @@ pub(super) fn flushall(
     Ok(())
 }
 
+/// Gives 1, or 0 if there was no such database.
+fn drop_database(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let name = call.database_name_at(2)?;
+    check_database_name(&name)?;
+    let database = selected::find_in(&name, tx);
+    let was_there = tx.drop_database(database)?;
+    call.reply.integer(i64::from(was_there));
+    Ok(())
+}
+
 /// Clearing takes constant time either way.
-fn check_flush(call: &Call<'_, '_>) -> Result<(), Failure> {
+fn check_flush(call: &Call<'_>) -> Result<(), Failure> {
     match call.len() {
         1 => Ok(()),
         2 if call.is_word(1, "ASYNC") || call.is_word(1, "SYNC") => Ok(()),
@@ -50,12 +86,9 @@ fn check_flush(call: &Call<'_, '_>) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn randomkey(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn ReadTransaction,
-) -> Result<(), Failure> {
-    let database = call.database();
-    if !call.engine().is_ordered() {
+fn randomkey(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let database = call.database;
+    if !call.capabilities().is_ordered {
         return random_of_page(call, tx);
     }
     let first = end(tx, database, Direction::Forward)?;
@@ -71,11 +104,11 @@ pub(super) fn randomkey(
 }
 
 /// Some key of the first page of a database without an order.
-fn random_of_page(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+fn random_of_page(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     const PAGE_RECORDS: usize = 100;
     let (mut keys, mut cursor) = (Vec::new(), 0);
     while keys.is_empty() {
-        let next = tx.page(call.database(), cursor, PAGE_RECORDS, &mut |entry| {
+        let next = tx.page(call.database, cursor, PAGE_RECORDS, &mut |entry| {
             keys.push(entry.key.to_vec());
         })?;
         let Some(next) = next else { break };

@@ -1,8 +1,6 @@
 //! Expiry as commands write it: `EX 10`, `PX 10000`, `EXAT 1700000000`, `PXAT 1700000000000`.
 
-use tokaido_store::parse_integer;
-
-use super::{call::Call, failure::Failure};
+use super::{call::Call, failure::Failure, number::parse_integer};
 
 /// What a number means as an expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +16,7 @@ impl Unit {
     pub(super) const AT_MILLISECONDS: Self = Self { is_seconds: false, is_absolute: true };
 
     /// The option that the argument at `index` is, if it is one of the four.
-    pub(super) fn option(call: &Call<'_, '_>, index: usize) -> Option<Self> {
+    pub(super) fn option(call: &Call<'_>, index: usize) -> Option<Self> {
         [
             ("EX", Self::SECONDS),
             ("PX", Self::MILLISECONDS),

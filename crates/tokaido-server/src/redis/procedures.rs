@@ -2,17 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use tokaido_script::{CallError, Mode, Procedure, ProcedureId, Transaction, Value, Vm};
-use tokaido_store::parse_integer;
-use tokaido_wire::resp::{ReplyWriter, Version};
+use tokaido_script::{Mode, Procedure, ProcedureId, Transaction, Value};
+use tokaido_wire::resp::Version;
 
 use super::{
     call::Call,
-    execute::{self, Context, Step, Target},
+    command::{Command, rows},
+    execute::{self, Step},
     failure::Failure,
-    glob,
+    glob, introspection,
+    number::parse_integer,
+    reply::Reply,
+    script::ScriptCommands,
+    session::Session,
 };
-use crate::Counters;
+use crate::{
+    Procedures, metrics,
+    placement::Place,
+    protocol::{Context, Target},
+};
+
+pub(super) const COMMANDS: &[Command] = rows! {
+"fcall" -3 Procedure(fcall), NO_KEY [MOVABLE_KEYS] Scripting "7.0.0"
+    "procedure numkeys [key [key ...]] [arg [arg ...]]"
+    "Calls a procedure with the keys and the arguments.";
+"fcall_ro" -3 Procedure(fcall_ro), NO_KEY [MOVABLE_KEYS] Scripting "7.0.0"
+    "procedure numkeys [key [key ...]] [arg [arg ...]]"
+    "Calls a procedure that only reads.";
+"function" -2 Container(None), NO_KEY [] Scripting "7.0.0"
+    ""
+    "Commands about procedures.";
+"function|help" 2 Server(introspection::help), NO_KEY [] Scripting "7.0.0"
+    ""
+    "Lists the subcommands.";
+"function|list" -2 Server(list), NO_KEY [] Scripting "7.0.0"
+    "[LIBRARYNAME library-name-pattern]"
+    "Lists the installed procedures, a file of them as a library.";
+};
 
 /// A procedure and what it is called with.
 pub(crate) struct Invocation {
@@ -22,18 +48,18 @@ pub(crate) struct Invocation {
 }
 
 /// `hits.count /index`: every argument after the name is one of the procedure's.
-pub(super) fn bare(call: &Call<'_, '_>, vm: &Vm) -> Result<Invocation, Failure> {
-    prepare(call, vm, call.arg(0), 1)
+pub(super) fn bare(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Failure> {
+    prepare(call, procedures, call.arg(0), 1)
 }
 
-pub(super) fn fcall(call: &Call<'_, '_>, vm: &Vm) -> Result<Invocation, Failure> {
-    let invocation = prepare(call, vm, call.arg(1), 3)?;
+fn fcall(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Failure> {
+    let invocation = prepare(call, procedures, call.arg(1), 3)?;
     check_key_count(call)?;
     Ok(invocation)
 }
 
-pub(super) fn fcall_ro(call: &Call<'_, '_>, vm: &Vm) -> Result<Invocation, Failure> {
-    let invocation = fcall(call, vm)?;
+fn fcall_ro(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Failure> {
+    let invocation = fcall(call, procedures)?;
     match invocation.mode {
         Mode::Read => Ok(invocation),
         Mode::Write => {
@@ -44,7 +70,7 @@ pub(super) fn fcall_ro(call: &Call<'_, '_>, vm: &Vm) -> Result<Invocation, Failu
 
 /// The keys come first, and the procedure gets keys and arguments alike, so their number is only
 /// checked.
-fn check_key_count(call: &Call<'_, '_>) -> Result<(), Failure> {
+fn check_key_count(call: &Call<'_>) -> Result<(), Failure> {
     let count =
         parse_integer(call.arg(2)).ok_or_else(|| Failure::other("Bad number of keys provided"))?;
     match usize::try_from(count) {
@@ -57,14 +83,16 @@ fn check_key_count(call: &Call<'_, '_>) -> Result<(), Failure> {
 }
 
 fn prepare(
-    call: &Call<'_, '_>,
-    vm: &Vm,
+    call: &Call<'_>,
+    procedures: &Procedures<'_>,
     name: &[u8],
     first_argument: usize,
 ) -> Result<Invocation, Failure> {
-    let id = vm.find(name).ok_or_else(|| Failure::other("Function not found"))?;
-    let known = call.shared.procedures.get(id);
-    let procedure = known.ok_or_else(|| Failure::other("Function not found"))?;
+    let id = procedures.find(name).ok_or_else(|| {
+        let why = call.shared.program.loading().why_missing(name);
+        Failure::other(why.unwrap_or_else(|| "Function not found".to_owned()))
+    })?;
+    let procedure = procedures.get(id);
     if let Some(route) = &procedure.route {
         return Err(Failure::other(format!(
             "{} answers {} {} over HTTP and cannot be called by name",
@@ -78,26 +106,24 @@ fn prepare(
 
 /// Runs a procedure in a transaction of its own: where it may, on the snapshot.
 pub(super) fn run(
-    call: &mut Call<'_, '_>,
+    call: &mut Call<'_>,
+    session: &Session,
     context: &mut Context<'_>,
     invocation: &Invocation,
 ) -> Result<Step, Failure> {
-    let is_short = call.shared.procedures.runs_inline(invocation.id);
-    if invocation.mode == Mode::Read && !is_short && !context.may_take_long {
+    let place = Place::of_procedure(call.shared, context.procedures.program(), invocation.id);
+    if place == Place::Pool && !context.may_take_long {
         return Ok(Step::NeedsPool);
     }
-    let vm = &mut *context.vm;
+    let procedures = &mut context.procedures;
     match (invocation.mode, &mut context.target) {
-        (Mode::Read, Target::Snapshot(snapshot)) => {
-            call_in(call, vm, Transaction::Read(*snapshot), invocation)?;
-        }
-        (Mode::Read, Target::Writer(writer)) => {
-            execute::read(*writer, |tx| call_in(call, vm, Transaction::Read(tx), invocation))?;
-        }
+        (Mode::Read, target) => execute::read(call, session, target, |call, session, tx| {
+            call_in(call, session, procedures, Transaction::Read(tx), invocation)
+        })?,
         (Mode::Write, Target::Snapshot(_)) => return Ok(Step::NeedsWriter),
         (Mode::Write, Target::Writer(writer)) => {
             execute::write(call, *writer, |call, tx| {
-                call_in(call, vm, Transaction::Write(tx), invocation)
+                call_in(call, session, procedures, Transaction::Write(tx), invocation)
             })?;
         }
     }
@@ -106,44 +132,27 @@ pub(super) fn run(
 
 /// Runs a procedure in a transaction that is open, and writes its result.
 pub(super) fn call_in(
-    call: &mut Call<'_, '_>,
-    vm: &mut Vm,
+    call: &mut Call<'_>,
+    session: &Session,
+    procedures: &mut Procedures<'_>,
     transaction: Transaction<'_>,
     invocation: &Invocation,
 ) -> Result<(), Failure> {
-    Counters::add(&call.shared.counters.procedure_calls);
-    let result = call
-        .shared
-        .procedures
-        .timed(invocation.id, || vm.call(invocation.id, transaction, &invocation.arguments));
-    match result {
-        Ok(value) => {
-            write_value(call.reply, &value);
-            Ok(())
-        }
-        Err(error) => {
-            log(&error);
-            Err(error.into())
-        }
-    }
-}
-
-/// The client gets one line; whoever runs the server can see the rest.
-fn log(error: &CallError) {
-    match error {
-        CallError::Raised { message, traceback } => {
-            tracing::debug!(message, traceback, "a procedure raised an error");
-        }
-        other => tracing::warn!(%other, "a procedure was stopped"),
-    }
+    metrics::add(&session.client().done.procedure_calls, 1);
+    let mut commands =
+        ScriptCommands::new(call.shared, session.principal, session.selected().clone());
+    let scope = commands.in_transaction(transaction);
+    let value = procedures.call(invocation.id, scope, &invocation.arguments)?;
+    write_value(call.reply, session.version(), &value);
+    Ok(())
 }
 
 /// What a value becomes in a reply. Version 2 of the protocol has no booleans: true is 1 and false
 /// is null, as in Redis's scripts.
-fn write_value(reply: &mut ReplyWriter<'_>, value: &Value) {
+fn write_value(reply: &mut dyn Reply, version: Version, value: &Value) {
     match value {
         Value::Nil => reply.null(),
-        Value::Boolean(false) if reply.version() == Version::Resp2 => reply.null(),
+        Value::Boolean(false) if version == Version::Resp2 => reply.null(),
         Value::Boolean(value) => reply.boolean(*value),
         Value::Integer(value) => reply.integer(*value),
         Value::Number(value) => reply.double(*value),
@@ -151,21 +160,21 @@ fn write_value(reply: &mut ReplyWriter<'_>, value: &Value) {
         Value::Array(values) => {
             reply.array(values.len());
             for value in values {
-                write_value(reply, value);
+                write_value(reply, version, value);
             }
         }
         Value::Map(pairs) => {
             reply.map(pairs.len());
             for (key, value) in pairs {
-                write_value(reply, key);
-                write_value(reply, value);
+                write_value(reply, version, key);
+                write_value(reply, version, value);
             }
         }
     }
 }
 
 /// A file of procedures is shown as a library, each procedure as a function.
-pub(super) fn list(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn list(call: &mut Call<'_>) -> Result<(), Failure> {
     let pattern = match call.len() {
         2 => &b"*"[..],
         4 if call.is_word(2, "LIBRARYNAME") => call.arg(3),
@@ -175,7 +184,8 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
         }
     };
     let mut libraries: BTreeMap<&str, Vec<&Procedure>> = BTreeMap::new();
-    let named = call.shared.procedures.list().iter().filter(|procedure| procedure.route.is_none());
+    let program = call.shared.program.get();
+    let named = program.procedures().iter().filter(|procedure| procedure.route.is_none());
     for procedure in named {
         let library = procedure.name.rsplit_once('.').map_or("", |(library, _)| library);
         if glob::matches(pattern, library.as_bytes()) {
@@ -196,10 +206,10 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
             write_function(reply, procedure);
         }
     }
-    Ok(Step::Done)
+    Ok(())
 }
 
-fn write_function(reply: &mut ReplyWriter<'_>, procedure: &Procedure) {
+fn write_function(reply: &mut dyn Reply, procedure: &Procedure) {
     reply.map(3);
     reply.bulk(b"name");
     reply.bulk(procedure.name.as_bytes());

@@ -10,62 +10,78 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use tokaido_store::{DatabaseId, ReadTransaction, ScanRange, Scanner, parse_integer};
+use tokaido_store::{DatabaseId, Entry, ReadTransaction, ScanRange, Scanner};
 
-use super::{call::Call, failure::Failure, glob};
+use super::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+    glob,
+    keys::type_name,
+    number::parse_integer,
+};
+
+pub(super) const COMMANDS: &[Command] = rows! {
+"keys" 2 Read(keys), NO_KEY [DANGEROUS LONG] Generic "1.0.0"
+    "pattern"
+    "Gives the keys that match a pattern.";
+"scan" -2 Read(scan), NO_KEY [] Generic "2.8.0"
+    "cursor [MATCH pattern] [COUNT count] [TYPE type]"
+    "Gives some keys, in order, and the cursor to go on with.";
+};
 
 /// How many keys a SCAN visits if it does not say.
-const COUNT_DEFAULT: usize = 10;
+pub(super) const COUNT_DEFAULT: usize = 10;
 
 /// Where scans stopped, each under a number.
 #[derive(Debug)]
 pub(crate) struct Cursors {
-    places: Mutex<Places>,
+    stopped: Mutex<Stopped>,
     /// Beyond so many the oldest are forgotten.
-    places_max: usize,
+    cursors_max: usize,
 }
 
 #[derive(Debug)]
-struct Places {
+struct Stopped {
     next: u64,
-    stopped: BTreeMap<u64, Place>,
+    scans: BTreeMap<u64, StoppedScan>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct StoppedScan {
     database: DatabaseId,
     last_key: Vec<u8>,
     /// The cursor that led here. It is kept until this one is used, so that a client whose
-    /// connection broke can ask again; so a scan takes two places, however long it is.
+    /// connection broke can ask again; so a scan takes two cursors, however long it is.
     from: u64,
 }
 
 impl Cursors {
     /// Cursors of a server that started at `started_at_ms` differ from those of its earlier lives,
     /// and fit into the 53 bits that every client can read.
-    pub(crate) fn new(started_at_ms: u64, places_max: usize) -> Self {
+    pub(crate) fn new(started_at_ms: u64, cursors_max: usize) -> Self {
         let next = ((started_at_ms / 1000) << 20 & ((1 << 52) - 1)) + 1;
-        Self { places: Mutex::new(Places { next, stopped: BTreeMap::new() }), places_max }
+        Self { stopped: Mutex::new(Stopped { next, scans: BTreeMap::new() }), cursors_max }
     }
 
     /// Remembers where a scan stopped that had come from cursor `from`.
     fn stop(&self, database: DatabaseId, last_key: Vec<u8>, from: u64) -> u64 {
-        let places = &mut *self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        if places.stopped.len() >= self.places_max {
-            places.stopped.pop_first();
+        let stopped = &mut *self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        if stopped.scans.len() >= self.cursors_max {
+            stopped.scans.pop_first();
         }
-        let cursor = places.next;
-        places.next += 1;
-        places.stopped.insert(cursor, Place { database, last_key, from });
+        let cursor = stopped.next;
+        stopped.next += 1;
+        stopped.scans.insert(cursor, StoppedScan { database, last_key, from });
         cursor
     }
 
     /// The last key that was seen before `cursor`.
     fn resume(&self, database: DatabaseId, cursor: u64) -> Option<Vec<u8>> {
-        let places = &mut *self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = places.stopped.get(&cursor).filter(|place| place.database == database)?;
-        let (key, from) = (place.last_key.clone(), place.from);
-        places.stopped.remove(&from);
+        let stopped = &mut *self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let scan = stopped.scans.get(&cursor).filter(|scan| scan.database == database)?;
+        let (key, from) = (scan.last_key.clone(), scan.from);
+        stopped.scans.remove(&from);
         Some(key)
     }
 }
@@ -81,15 +97,15 @@ fn range_of(pattern: &[u8]) -> ScanRange {
     ScanRange::prefix(&prefix)
 }
 
-pub(super) fn keys(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+fn keys(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let pattern = call.arg(1);
     let results_max = call.shared.limits().keys_results_max;
-    if !call.engine().is_ordered() {
+    if !call.capabilities().is_ordered {
         let found = unordered_keys(call, tx, pattern)?;
         write_keys(call, &found);
         return Ok(());
     }
-    let mut scanner = Scanner::new(call.database(), range_of(pattern), usize::MAX);
+    let mut scanner = Scanner::new(call.database, range_of(pattern), usize::MAX);
     let mut found = Vec::new();
     scanner.visit(tx, |entry| {
         if glob::matches(pattern, entry.key) {
@@ -111,7 +127,7 @@ fn too_many_keys(results_max: usize) -> Failure {
     Failure::other(format!("more than {results_max} keys match; go through them with SCAN"))
 }
 
-fn write_keys(call: &mut Call<'_, '_>, keys: &[Vec<u8>]) {
+fn write_keys(call: &mut Call<'_>, keys: &[Vec<u8>]) {
     call.reply.array(keys.len());
     for key in keys {
         call.reply.bulk(key);
@@ -120,11 +136,11 @@ fn write_keys(call: &mut Call<'_, '_>, keys: &[Vec<u8>]) {
 
 /// The keys of a database without an order that match, each once, sorted.
 fn unordered_keys(
-    call: &Call<'_, '_>,
+    call: &Call<'_>,
     tx: &mut dyn ReadTransaction,
     pattern: &[u8],
 ) -> Result<Vec<Vec<u8>>, Failure> {
-    let (database, limits) = (call.database(), call.shared.limits());
+    let (database, limits) = (call.database, call.shared.limits());
     let mut found = Vec::new();
     let mut cursor = Some(0);
     while let Some(from) = cursor {
@@ -146,14 +162,14 @@ fn unordered_keys(
 struct Options<'c> {
     pattern: &'c [u8],
     count: usize,
-    /// Whether the type asked for is the only one there is.
-    is_string: bool,
+    /// The type asked for.
+    type_name: Option<&'c [u8]>,
 }
 
 impl<'c> Options<'c> {
-    fn read(call: &Call<'c, '_>) -> Result<Self, Failure> {
+    fn read(call: &Call<'c>) -> Result<Self, Failure> {
         let count = COUNT_DEFAULT.min(call.shared.limits().scan_count_max);
-        let mut options = Self { pattern: b"*", count, is_string: true };
+        let mut options = Self { pattern: b"*", count, type_name: None };
         if !call.len().is_multiple_of(2) {
             return Err(Failure::Syntax);
         }
@@ -167,25 +183,31 @@ impl<'c> Options<'c> {
                 }
                 options.count = count.min(call.shared.limits().scan_count_max);
             } else if call.is_word(at, "TYPE") {
-                options.is_string = call.is_word(at + 1, "string");
+                options.type_name = Some(call.arg(at + 1));
             } else {
                 return Err(Failure::Syntax);
             }
         }
         Ok(options)
     }
+
+    fn admits(&self, entry: &Entry<'_>) -> bool {
+        let type_of =
+            |name: &[u8]| name.eq_ignore_ascii_case(type_name(entry.record.kind).as_bytes());
+        self.type_name.is_none_or(type_of) && glob::matches(self.pattern, entry.key)
+    }
 }
 
-pub(super) fn scan(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+fn scan(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let cursor = parse_integer(call.arg(1))
         .and_then(|cursor| u64::try_from(cursor).ok())
         .ok_or_else(|| Failure::other("invalid cursor"))?;
     let options = Options::read(call)?;
-    let database = call.database();
-    if !call.engine().is_ordered() {
+    let database = call.database;
+    if !call.capabilities().is_ordered {
         let mut found = Vec::new();
         let next = tx.page(database, cursor, options.count, &mut |entry| {
-            if options.is_string && glob::matches(options.pattern, entry.key) {
+            if options.admits(&entry) {
                 found.push(entry.key.to_vec());
             }
         })?;
@@ -207,7 +229,7 @@ pub(super) fn scan(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Res
         if visited == options.count {
             last_key = entry.key.to_vec();
         }
-        if options.is_string && glob::matches(options.pattern, entry.key) {
+        if options.admits(&entry) {
             found.push(entry.key.to_vec());
         }
         ControlFlow::Continue(())
@@ -218,7 +240,7 @@ pub(super) fn scan(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Res
     Ok(())
 }
 
-fn write_scan(call: &mut Call<'_, '_>, next: u64, found: &[Vec<u8>]) {
+fn write_scan(call: &mut Call<'_>, next: u64, found: &[Vec<u8>]) {
     call.reply.array(2);
     call.reply.bulk(next.to_string().as_bytes());
     write_keys(call, found);

@@ -2,10 +2,45 @@
 
 use tokaido_store::ReadTransaction;
 
-use super::{call::Call, execute::Step, failure::Failure, glob, info as sections};
-use crate::shared::{TOKAIDO_VERSION, wall_clock_us};
+use super::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+    glob, info as sections, introspection,
+};
+use crate::{
+    SocketAddress,
+    shared::{TOKAIDO_VERSION, wall_clock_us},
+};
 
-pub(super) fn info(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+pub(super) const COMMANDS: &[Command] = rows! {
+"config" -2 Container(None), NO_KEY [] Server "2.0.0"
+    ""
+    "Commands about settings.";
+"config|get" -3 Server(config_get), NO_KEY [ADMIN DANGEROUS] Server "2.0.0"
+    "parameter [parameter ...]"
+    "Gives the settings whose names match the patterns.";
+"config|help" 2 Server(introspection::help), NO_KEY [] Server "5.0.0"
+    ""
+    "Lists the subcommands.";
+"info" -1 Read(info), NO_KEY [DANGEROUS SPANS] Server "1.0.0"
+    "[section [section ...]]"
+    "Tells about the server.";
+"lolwut" -1 Server(lolwut), NO_KEY [FAST] Server "5.0.0"
+    "[VERSION version]"
+    "Draws a station on the road.";
+"role" 1 Server(role), NO_KEY [FAST ADMIN DANGEROUS] Server "2.8.12"
+    ""
+    "Tells the role in replication, which is master.";
+"time" 1 Server(time), NO_KEY [FAST] Server "2.6.0"
+    ""
+    "Gives the server's time in seconds, and the microseconds beside them.";
+"wait" 3 Server(wait), NO_KEY [] Generic "3.0.0"
+    "numreplicas timeout"
+    "Gives 0: there are no replicas to wait for.";
+};
+
+fn info(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let wanted: Vec<&[u8]> = call.request.arguments().collect();
     let text = sections::render(call.shared, tx, &wanted)?;
     call.reply.verbatim("txt", &text);
@@ -13,8 +48,9 @@ pub(super) fn info(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Res
 }
 
 /// What can be true of a Redis setting here. Clients ask for these to find out what they may do.
-fn settings(call: &Call<'_, '_>) -> Vec<(&'static str, String)> {
+fn settings(call: &Call<'_>) -> Vec<(&'static str, String)> {
     let limits = call.shared.limits();
+    let unix_socket = call.shared.addresses().iter().find_map(SocketAddress::unix);
     vec![
         ("appendonly", "yes".to_owned()),
         ("databases", limits.numbered_databases_max.to_string()),
@@ -22,14 +58,15 @@ fn settings(call: &Call<'_, '_>) -> Vec<(&'static str, String)> {
         ("maxmemory", "0".to_owned()),
         ("maxmemory-policy", "noeviction".to_owned()),
         ("notify-keyspace-events", String::new()),
-        ("port", call.shared.port().to_string()),
+        ("port", sections::tcp_port(call.shared).to_string()),
         ("proto-max-bulk-len", limits.value_bytes_max.to_string()),
         ("save", String::new()),
         ("timeout", limits.idle_ms.div_ceil(1000).to_string()),
+        ("unixsocket", unix_socket.map(|path| path.display().to_string()).unwrap_or_default()),
     ]
 }
 
-pub(super) fn config_get(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn config_get(call: &mut Call<'_>) -> Result<(), Failure> {
     let patterns: Vec<Vec<u8>> =
         call.request.arguments_from(2).map(<[u8]>::to_ascii_lowercase).collect();
     let mut settings = settings(call);
@@ -39,41 +76,41 @@ pub(super) fn config_get(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
         call.reply.bulk(name.as_bytes());
         call.reply.bulk(value.as_bytes());
     }
-    Ok(Step::Done)
+    Ok(())
 }
 
-pub(super) fn time(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn time(call: &mut Call<'_>) -> Result<(), Failure> {
     let now_us = wall_clock_us();
     call.reply.array(2);
     call.reply.bulk((now_us / 1_000_000).to_string().as_bytes());
     call.reply.bulk((now_us % 1_000_000).to_string().as_bytes());
-    Ok(Step::Done)
+    Ok(())
 }
 
 /// A master with no replication offset and no replicas.
-pub(super) fn role(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn role(call: &mut Call<'_>) -> Result<(), Failure> {
     call.reply.array(3);
     call.reply.bulk(b"master");
     call.reply.integer(0);
     call.reply.array(0);
-    Ok(Step::Done)
+    Ok(())
 }
 
 /// No replica will ever confirm anything, so there is nothing to wait for.
-pub(super) fn wait(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn wait(call: &mut Call<'_>) -> Result<(), Failure> {
     call.integer(1)?;
     if call.integer(2).map_err(|_| Failure::other("timeout is not an integer or out of range"))? < 0
     {
         return Err(Failure::other("timeout is negative"));
     }
     call.reply.integer(0);
-    Ok(Step::Done)
+    Ok(())
 }
 
-pub(super) fn lolwut(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
+fn lolwut(call: &mut Call<'_>) -> Result<(), Failure> {
     let picture = format!("{STATION}\nTokaido ver. {TOKAIDO_VERSION}\n");
     call.reply.verbatim("txt", &picture);
-    Ok(Step::Done)
+    Ok(())
 }
 
 /// Hara, the thirteenth station, where the road passes nearest to the mountain.

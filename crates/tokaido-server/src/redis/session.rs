@@ -9,7 +9,7 @@ use super::{
     clients::{Client, Entry},
     transactions::{Queue, Watched},
 };
-use crate::{Counters, Shared};
+use crate::{Shared, access::Principal, selected::Selected};
 
 /// Which replies are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub(crate) enum ReplyMode {
 /// What the server remembers of one connection. It is `Send`, for it travels with a batch of
 /// requests to the writer and back.
 pub struct Session {
-    database: DatabaseId,
+    selected: Selected,
     version: Version,
-    pub(crate) authenticated: bool,
+    pub(crate) principal: Principal,
     pub(crate) reply_mode: ReplyMode,
     /// What MULTI has queued; `None` outside of one.
     pub(crate) queue: Option<Queue>,
@@ -40,19 +40,17 @@ impl Session {
     /// The session of a new connection from `peer` to `local`, both as `address:port`.
     #[must_use]
     pub fn new(shared: &Arc<Shared>, peer: &str, local: &str) -> Self {
-        Counters::add(&shared.counters.connections_open);
-        Counters::add(&shared.counters.connections_total);
         let mut session = Self {
-            database: shared.main(),
+            selected: Selected::main(shared),
             version: Version::Resp2,
-            authenticated: !shared.needs_password(),
+            principal: shared.policy().newcomer(),
             reply_mode: ReplyMode::On,
             queue: None,
             watched: Vec::new(),
             entry: shared.clients.enter(peer, local),
             shared: Arc::clone(shared),
         };
-        session.select(shared.main());
+        session.select(Selected::main(shared));
         session
     }
 
@@ -68,19 +66,28 @@ impl Session {
         self.version
     }
 
-    /// The selected database.
+    /// The selected database, as of when the request began.
     #[must_use]
     pub fn database(&self) -> DatabaseId {
-        self.database
+        self.selected.id()
+    }
+
+    pub(crate) fn selected(&self) -> &Selected {
+        &self.selected
+    }
+
+    /// A request begins: the selected database may have come or gone since the last one.
+    pub(crate) fn look_for_database(&mut self) {
+        self.selected.look(&**self.shared.store());
     }
 
     pub(crate) fn client(&self) -> &Client {
         &self.entry.client
     }
 
-    pub(crate) fn select(&mut self, database: DatabaseId) {
-        self.database = database;
-        self.client().database.store(database.index() as u16, Ordering::Relaxed);
+    pub(crate) fn select(&mut self, selected: Selected) {
+        self.client().change_names(|names| names.database = Arc::clone(selected.name()));
+        self.selected = selected;
     }
 
     pub(crate) fn speak(&mut self, version: Version) {
@@ -97,19 +104,13 @@ impl Session {
     /// Back to how it was when the connection was opened.
     pub(crate) fn reset(&mut self) {
         let shared = Arc::clone(&self.shared);
-        self.select(shared.main());
+        self.select(Selected::main(&shared));
         self.speak(Version::Resp2);
-        self.authenticated = !shared.needs_password();
+        self.principal = shared.policy().newcomer();
         self.reply_mode = ReplyMode::On;
         self.take_queue();
         self.watched.clear();
         self.client().change_names(|names| names.connection.clear());
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        Counters::take(&self.shared.counters.connections_open);
     }
 }
 

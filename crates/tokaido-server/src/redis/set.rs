@@ -1,8 +1,28 @@
 //! SET with all its options, its older forms, and GETEX.
 
-use tokaido_store::{NewRecord, WriteTransaction};
+use tokaido_store::{Kind, NewRecord, WriteTransaction};
 
-use super::{call::Call, failure::Failure, options::Unit};
+use super::{
+    call::{Call, only_of},
+    command::{Command, rows},
+    failure::Failure,
+    options::Unit,
+};
+
+pub(super) const COMMANDS: &[Command] = rows! {
+"getex" -2 Write(getex), KEY [FAST] String "6.2.0"
+    "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]"
+    "Gives the value of a key, and sets or takes away its expiry.";
+"psetex" 4 Write(psetex), KEY [DENYOOM] String "2.6.0"
+    "key milliseconds value"
+    "Sets a value that expires after a number of milliseconds.";
+"set" -3 Write(set), KEY [DENYOOM] String "1.0.0"
+    "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]"
+    "Sets a value.";
+"setex" 4 Write(setex), KEY [DENYOOM] String "2.0.0"
+    "key seconds value"
+    "Sets a value that expires after a number of seconds.";
+};
 
 /// What becomes of the expiry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +49,7 @@ impl<'c> Expiry<'c> {
     }
 
     /// Reads `EX 10` and the like at `at`; gives how many arguments that took.
-    fn read(&mut self, call: &Call<'c, '_>, at: usize) -> Result<usize, Failure> {
+    fn read(&mut self, call: &Call<'c>, at: usize) -> Result<usize, Failure> {
         match (Unit::option(call, at), call.request.get(at + 1)) {
             (Some(unit), Some(number)) => self.say(Self::Time(unit, number)).map(|()| 2),
             _ => Err(Failure::Syntax),
@@ -47,7 +67,7 @@ struct Options<'c> {
 }
 
 impl<'c> Options<'c> {
-    fn read(call: &Call<'c, '_>) -> Result<Self, Failure> {
+    fn read(call: &Call<'c>) -> Result<Self, Failure> {
         let mut options = Self::default();
         let mut at = 3;
         while at < call.len() {
@@ -71,8 +91,8 @@ impl<'c> Options<'c> {
     }
 }
 
-pub(super) fn set(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
-    let (database, key, value) = (call.database(), call.arg(1), call.arg(2));
+fn set(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (database, key, value) = (call.database, call.arg(1), call.arg(2));
     if call.len() == 3 {
         tx.put(database, key, NewRecord::of(value))?;
         call.reply.ok();
@@ -85,6 +105,7 @@ pub(super) fn set(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Res
     };
     let old = tx.get(database, key)?;
     if options.gives_old {
+        only_of(Kind::Bytes, old)?;
         call.reply.bulk_or_null(old.map(|record| record.value));
     }
     let is_allowed = match old {
@@ -101,38 +122,35 @@ pub(super) fn set(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Res
         Expiry::Word => old.and_then(|record| record.expires_at_ms),
         _ => timed_ms,
     };
-    tx.put(database, key, NewRecord { value, flags: 0, expires_at_ms })?;
+    tx.put(database, key, NewRecord::of(value).expiring(expires_at_ms))?;
     if !options.gives_old {
         call.reply.ok();
     }
     Ok(())
 }
 
-pub(super) fn setex(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+fn setex(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     set_expiring(call, tx, Unit::SECONDS, "setex")
 }
 
-pub(super) fn psetex(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+fn psetex(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     set_expiring(call, tx, Unit::MILLISECONDS, "psetex")
 }
 
 fn set_expiring(
-    call: &mut Call<'_, '_>,
+    call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
     unit: Unit,
     command: &'static str,
 ) -> Result<(), Failure> {
     let at_ms = unit.expiry_ms(call.arg(2), tx.now_ms(), command)?;
-    tx.put(call.database(), call.arg(1), NewRecord::of(call.arg(3)).expiring(Some(at_ms)))?;
+    tx.put(call.database, call.arg(1), NewRecord::of(call.arg(3)).expiring(Some(at_ms)))?;
     call.reply.ok();
     Ok(())
 }
 
-pub(super) fn getex(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
-    let (database, key, now_ms) = (call.database(), call.arg(1), tx.now_ms());
+fn getex(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (database, key, now_ms) = (call.database, call.arg(1), tx.now_ms());
     let mut expiry = Expiry::default();
     let mut at = 2;
     while at < call.len() {
@@ -147,13 +165,14 @@ pub(super) fn getex(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> R
         Expiry::Time(unit, number) => Some(unit.expiry_ms(number, now_ms, "getex")?),
         _ => None,
     };
-    let found = tx.get(database, key)?;
+    let found = call.string(tx, key)?;
     call.reply.bulk_or_null(found.map(|record| record.value));
     let Some(record) = found else { return Ok(()) };
     if expiry == Expiry::Unsaid || record.expires_at_ms == timed_ms {
         return Ok(());
     }
-    let (value, flags) = (record.value.to_vec(), record.flags);
-    tx.put(database, key, NewRecord { value: &value, flags, expires_at_ms: timed_ms })?;
+    let value = record.value.to_vec();
+    let new = record.with_value(&value).expiring(timed_ms);
+    tx.put(database, key, new)?;
     Ok(())
 }

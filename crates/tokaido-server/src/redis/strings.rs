@@ -1,38 +1,81 @@
 //! Values: GET, MGET, MSET, APPEND, GETRANGE, SETRANGE and what is near them.
 
 use tokaido_store::{
-    NewRecord, ReadTransaction, WriteOperations, WriteTransaction, limits::VALUE_LEN_MAX,
+    Kind, NewRecord, ReadTransaction, WriteOperations, WriteTransaction, limits::VALUE_LEN_MAX,
 };
 
-use super::{call::Call, failure::Failure};
+use super::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+};
 
-pub(super) fn get(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
-    let record = tx.get(call.database(), call.arg(1))?;
+pub(super) const COMMANDS: &[Command] = rows! {
+"append" 3 Write(append), KEY [FAST DENYOOM] String "2.0.0"
+    "key value"
+    "Appends to the value of a key, which comes into being if it is not there.";
+"get" 2 Read(get), KEY [FAST] String "1.0.0"
+    "key"
+    "Gives the value of a key.";
+"getdel" 2 Write(getdel), KEY [FAST] String "6.2.0"
+    "key"
+    "Gives the value of a key, and deletes it.";
+"getrange" 4 Read(getrange), KEY [] String "2.4.0"
+    "key start end"
+    "Gives a part of a value; negative places count from its end.";
+"getset" 3 Write(getset), KEY [FAST DENYOOM] String "1.0.0"
+    "key value"
+    "Sets a value, and gives the one before it.";
+"mget" -2 Read(mget), KEYS [FAST] String "1.0.0"
+    "key [key ...]"
+    "Gives the values of several keys.";
+"mset" -3 Write(mset), PAIRS [DENYOOM] String "1.0.1"
+    "key value [key value ...]"
+    "Sets several values.";
+"msetnx" -3 Write(msetnx), PAIRS [DENYOOM] String "1.0.1"
+    "key value [key value ...]"
+    "Sets several values, unless one of the keys has one.";
+"setnx" 3 Write(setnx), KEY [FAST DENYOOM] String "1.0.0"
+    "key value"
+    "Sets a value, unless there is one.";
+"setrange" 4 Write(setrange), KEY [DENYOOM] String "2.2.0"
+    "key offset value"
+    "Overwrites a part of a value, which is filled with zero bytes up to there.";
+"strlen" 2 Read(strlen), KEY [FAST] String "2.2.0"
+    "key"
+    "Gives the length of a value in bytes.";
+"substr" 4 Read(getrange), KEY [] String "1.0.0"
+    "key start end"
+    "The old name of GETRANGE.";
+};
+
+fn get(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let record = call.string(tx, call.arg(1))?;
     call.reply.bulk_or_null(record.map(|record| record.value));
     Ok(())
 }
 
-pub(super) fn mget(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
-    let database = call.database();
+fn mget(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let database = call.database;
     let keys: Vec<&[u8]> = call.request.arguments().collect();
     call.reply.array(keys.len());
     let reply = &mut *call.reply;
-    tx.get_many(database, &keys, &mut |_, record| reply.bulk_or_null(record.map(|r| r.value)))?;
+    tx.get_many(database, &keys, &mut |_, record| {
+        let string = record.filter(|record| record.kind == Kind::Bytes);
+        reply.bulk_or_null(string.map(|record| record.value));
+    })?;
     Ok(())
 }
 
-pub(super) fn strlen(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
-    let record = tx.get(call.database(), call.arg(1))?;
+fn strlen(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let record = call.string(tx, call.arg(1))?;
     call.reply.integer(record.map_or(0, |record| record.value.len() as i64));
     Ok(())
 }
 
-pub(super) fn getrange(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn ReadTransaction,
-) -> Result<(), Failure> {
+fn getrange(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let (start, end) = (call.integer(2)?, call.integer(3)?);
-    let record = tx.get(call.database(), call.arg(1))?;
+    let record = call.string(tx, call.arg(1))?;
     call.reply.bulk(range(record.map_or(&[], |record| record.value), start, end));
     Ok(())
 }
@@ -48,22 +91,16 @@ fn range(value: &[u8], start: i64, end: i64) -> &[u8] {
     if start > end { &[] } else { &value[start as usize..=end as usize] }
 }
 
-pub(super) fn getset(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
-    let (database, key) = (call.database(), call.arg(1));
-    call.reply.bulk_or_null(tx.get(database, key)?.map(|record| record.value));
+fn getset(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (database, key) = (call.database, call.arg(1));
+    call.reply.bulk_or_null(call.string(tx, key)?.map(|record| record.value));
     tx.put(database, key, NewRecord::of(call.arg(2)))?;
     Ok(())
 }
 
-pub(super) fn getdel(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
-    let (database, key) = (call.database(), call.arg(1));
-    let found = tx.get(database, key)?;
+fn getdel(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (database, key) = (call.database, call.arg(1));
+    let found = call.string(tx, key)?;
     call.reply.bulk_or_null(found.map(|record| record.value));
     if found.is_some() {
         tx.delete(database, key)?;
@@ -71,8 +108,8 @@ pub(super) fn getdel(
     Ok(())
 }
 
-pub(super) fn setnx(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
-    let (database, key) = (call.database(), call.arg(1));
+fn setnx(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (database, key) = (call.database, call.arg(1));
     let is_absent = tx.get(database, key)?.is_none();
     if is_absent {
         tx.put(database, key, NewRecord::of(call.arg(2)))?;
@@ -81,21 +118,18 @@ pub(super) fn setnx(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> R
     Ok(())
 }
 
-pub(super) fn mset(call: &mut Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+fn mset(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     check_pairs(call, "mset")?;
     put_pairs(call, tx)?;
     call.reply.ok();
     Ok(())
 }
 
-pub(super) fn msetnx(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
+fn msetnx(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     check_pairs(call, "msetnx")?;
     call.needs_transaction("use SET with NX for each of the keys")?;
     for key in call.request.arguments().step_by(2) {
-        if tx.get(call.database(), key)?.is_some() {
+        if tx.get(call.database, key)?.is_some() {
             call.reply.integer(0);
             return Ok(());
         }
@@ -105,35 +139,29 @@ pub(super) fn msetnx(
     Ok(())
 }
 
-fn check_pairs(call: &Call<'_, '_>, command: &str) -> Result<(), Failure> {
+fn check_pairs(call: &Call<'_>, command: &str) -> Result<(), Failure> {
     if call.len() % 2 == 1 { Ok(()) } else { Err(call.wrong_arity(command)) }
 }
 
-fn put_pairs(call: &Call<'_, '_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+fn put_pairs(call: &Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     for at in (1..call.len()).step_by(2) {
-        tx.put(call.database(), call.arg(at), NewRecord::of(call.arg(at + 1)))?;
+        tx.put(call.database, call.arg(at), NewRecord::of(call.arg(at + 1)))?;
     }
     Ok(())
 }
 
-pub(super) fn append(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
-    let len = tx.append(call.database(), call.arg(1), call.arg(2))?;
+fn append(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let len = tx.append(call.database, call.arg(1), call.arg(2))?;
     call.reply.integer(len as i64);
     Ok(())
 }
 
-pub(super) fn setrange(
-    call: &mut Call<'_, '_>,
-    tx: &mut dyn WriteTransaction,
-) -> Result<(), Failure> {
-    let (database, key, part) = (call.database(), call.arg(1), call.arg(3));
+fn setrange(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (database, key, part) = (call.database, call.arg(1), call.arg(3));
     let Ok(offset) = usize::try_from(call.integer(2)?) else {
         return Err(Failure::other("offset is out of range"));
     };
-    let found = tx.get(database, key)?;
+    let found = call.string(tx, key)?;
     if part.is_empty() {
         call.reply.integer(found.map_or(0, |record| record.value.len() as i64));
         return Ok(());
@@ -146,7 +174,7 @@ pub(super) fn setrange(
         found.map_or((Vec::new(), 0, None), |r| (r.value.to_vec(), r.flags, r.expires_at_ms));
     value.resize(value.len().max(end), 0);
     value[offset..end].copy_from_slice(part);
-    tx.put(database, key, NewRecord { value: &value, flags, expires_at_ms })?;
+    tx.put(database, key, NewRecord { flags, expires_at_ms, ..NewRecord::of(&value) })?;
     call.reply.integer(value.len() as i64);
     Ok(())
 }

@@ -1,20 +1,39 @@
 //! MULTI, EXEC, DISCARD, WATCH: several commands as one transaction.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
-use tokaido_script::{Transaction, Vm};
-use tokaido_store::{CommitNumber, DatabaseId, ReadTransaction, WriteTransaction, Writer};
+use tokaido_script::Transaction;
+use tokaido_store::{CommitNumber, ReadTransaction, WriteTransaction, Writer};
 use tokaido_wire::resp::{Request, RequestBuf};
 
 use super::{
     call::Call,
     command::Handler,
+    command::{Command, rows},
     execute::{self, Step, Wanted},
     failure::Failure,
     procedures,
     session::Session,
 };
-use crate::Limits;
+use crate::{Limits, Procedures, selected};
+
+pub(super) const COMMANDS: &[Command] = rows! {
+"discard" 1 Connection(discard), NO_KEY [FAST UNQUEUED] Transactions "2.0.0"
+    ""
+    "Forgets the commands queued since MULTI.";
+"exec" 1 Exec, NO_KEY [UNQUEUED] Transactions "1.2.0"
+    ""
+    "Runs the commands queued since MULTI as one transaction. If one fails, nothing of it remains.";
+"multi" 1 Connection(multi), NO_KEY [FAST UNQUEUED] Transactions "1.2.0"
+    ""
+    "Begins to queue commands for EXEC.";
+"unwatch" 1 Connection(unwatch), NO_KEY [FAST] Transactions "2.2.0"
+    ""
+    "Forgets what WATCH has noted.";
+"watch" -2 Watch, KEYS [FAST UNQUEUED] Transactions "2.2.0"
+    "key [key ...]"
+    "Lets the next EXEC do nothing if one of the keys has changed by then.";
+};
 
 /// What MULTI has queued.
 #[derive(Default)]
@@ -34,54 +53,59 @@ impl Queue {
 
 /// A record as it was when WATCH was called for its key.
 pub(crate) struct Watched {
-    database: DatabaseId,
+    database: Arc<str>,
     key: Vec<u8>,
     /// `None`: there was none.
     version: Option<CommitNumber>,
 }
 
-pub(super) fn multi(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
-    if call.session.queue.is_some() {
+fn multi(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    if session.queue.is_some() {
         return Err(Failure::other("MULTI calls can not be nested"));
     }
-    call.session.queue = Some(Queue::default());
-    call.session.client().queued.store(0, Ordering::Relaxed);
+    session.queue = Some(Queue::default());
+    session.client().queued.store(0, Ordering::Relaxed);
     call.reply.ok();
     Ok(Step::Done)
 }
 
-pub(super) fn discard(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
-    if call.session.take_queue().is_none() {
+fn discard(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    if session.take_queue().is_none() {
         return Err(Failure::other("DISCARD without MULTI"));
     }
-    call.session.watched.clear();
+    session.watched.clear();
     call.reply.ok();
     Ok(Step::Done)
 }
 
-pub(super) fn watch(call: &mut Call<'_, '_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
-    if call.session.queue.is_some() {
+pub(super) fn watch(
+    call: &mut Call<'_>,
+    session: &mut Session,
+    tx: &mut dyn ReadTransaction,
+) -> Result<(), Failure> {
+    if session.queue.is_some() {
         return Err(Failure::other("WATCH inside MULTI is not allowed"));
     }
     call.needs_transaction("a watched record could change while EXEC runs; use SET with NX or XX")?;
-    let database = call.database();
+    let (id, database) = (call.database, session.selected().name().clone());
     let watched_max = call.shared.limits().watched_keys_max;
-    if call.session.watched.len() + call.len() - 1 > watched_max {
+    if session.watched.len() + call.len() - 1 > watched_max {
         return Err(Failure::other(format!("a session watches at most {watched_max} keys")));
     }
     for key in call.request.arguments() {
         let is_known = |w: &Watched| w.database == database && w.key == key;
-        if !call.session.watched.iter().any(is_known) {
-            let version = tx.get(database, key)?.map(|record| record.version);
-            call.session.watched.push(Watched { database, key: key.to_vec(), version });
+        if !session.watched.iter().any(is_known) {
+            let version = tx.get(id, key)?.map(|record| record.version);
+            let database = database.clone();
+            session.watched.push(Watched { database, key: key.to_vec(), version });
         }
     }
     call.reply.ok();
     Ok(())
 }
 
-pub(super) fn unwatch(call: &mut Call<'_, '_>) -> Result<Step, Failure> {
-    call.session.watched.clear();
+fn unwatch(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    session.watched.clear();
     call.reply.ok();
     Ok(Step::Done)
 }
@@ -112,42 +136,57 @@ pub(super) fn enqueue(
 /// Runs what is queued. Unlike in Redis a command that fails takes the whole transaction with it:
 /// all or nothing is what a transaction is here.
 pub(super) fn exec(
-    call: &mut Call<'_, '_>,
-    vm: &mut Vm,
+    call: &mut Call<'_>,
+    session: &mut Session,
+    procedures: &mut Procedures<'_>,
     writer: &mut dyn Writer,
 ) -> Result<(), Failure> {
-    let watched = std::mem::take(&mut call.session.watched);
-    let Some(queue) = call.session.take_queue() else {
-        call.session.watched = watched;
+    let watched = std::mem::take(&mut session.watched);
+    let Some(queue) = session.take_queue() else {
+        session.watched = watched;
         return Err(Failure::other("EXEC without MULTI"));
     };
     if queue.is_spoilt {
         return Err(Failure::Discarded);
     }
-    let database = call.session.database();
+    let selected = session.selected().clone();
     let result = execute::write(call, writer, |call, tx| {
-        call.session.select(database);
+        session.select(selected.clone());
         if !is_unchanged(&watched, tx)? {
             call.reply.null_array();
             return Ok(());
         }
         call.reply.array(queue.commands.len());
         for (wanted, request) in &queue.commands {
-            run_queued(call, vm, tx, *wanted, request.as_request()).map_err(|source| {
+            let database = match wanted {
+                Wanted::Command(command) => {
+                    execute::selected_for(command, session.selected(), tx, call.shared)?
+                }
+                Wanted::Procedure => session.selected().find_in(tx),
+            };
+            let call = &mut Call {
+                shared: call.shared,
+                database,
+                request: request.as_request(),
+                reply: &mut *call.reply,
+                may_take_long: true,
+            };
+            run_queued(call, session, procedures, tx, *wanted).map_err(|source| {
                 Failure::Aborted { command: wanted.name(), source: Box::new(source) }
             })?;
         }
         Ok(())
     });
     if result.is_err() {
-        call.session.select(database);
+        session.select(selected);
     }
     result
 }
 
 fn is_unchanged(watched: &[Watched], tx: &mut dyn WriteTransaction) -> Result<bool, Failure> {
     for Watched { database, key, version } in watched {
-        if tx.get(*database, key)?.map(|record| record.version) != *version {
+        let database = selected::find_in(database, tx);
+        if tx.get(database, key)?.map(|record| record.version) != *version {
             return Ok(false);
         }
     }
@@ -155,33 +194,19 @@ fn is_unchanged(watched: &[Watched], tx: &mut dyn WriteTransaction) -> Result<bo
 }
 
 fn run_queued(
-    call: &mut Call<'_, '_>,
-    vm: &mut Vm,
+    call: &mut Call<'_>,
+    session: &mut Session,
+    procedures: &mut Procedures<'_>,
     tx: &mut dyn WriteTransaction,
     wanted: Wanted,
-    request: Request<'_>,
 ) -> Result<(), Failure> {
-    let call = &mut Call {
-        session: &mut *call.session,
-        shared: call.shared,
-        request,
-        reply: &mut *call.reply,
-    };
     let invocation = match wanted {
-        Wanted::Procedure => procedures::bare(call, vm)?,
+        Wanted::Procedure => procedures::bare(call, procedures)?,
         Wanted::Command(command) => match command.handler {
-            Handler::Container(Some(run)) | Handler::Connection(run) => {
-                return run(call).map(drop);
-            }
-            Handler::Read(run) => return run(call, tx),
-            Handler::Write(run) if execute::is_mounted(command, call) => {
-                return execute::write_mounted(call, run);
-            }
-            Handler::Write(run) => return run(call, tx),
-            Handler::Procedure(prepare) => prepare(call, vm)?,
-            // These are not queued.
-            Handler::Container(None) | Handler::Exec => return Err(Failure::Syntax),
+            Handler::Connection(run) => return run(call, session).map(drop),
+            Handler::Procedure(prepare) => prepare(call, procedures)?,
+            _ => return execute::run_within(command, call, Transaction::Write(tx)),
         },
     };
-    procedures::call_in(call, vm, Transaction::Write(tx), &invocation)
+    procedures::call_in(call, session, procedures, Transaction::Write(tx), &invocation)
 }

@@ -2,8 +2,10 @@
 
 use std::sync::{Mutex, PoisonError, mpsc};
 
-use tokaido_script::{Sources, Vm};
-use tokaido_store::{Clock, NewRecord, Store, transact, tree};
+use tokaido_script::Sources;
+use tokaido_store::{
+    Clock, CommitNumber, NewRecord, Store, WriteError, WriteTransaction, transact, tree,
+};
 
 use super::*;
 
@@ -66,8 +68,8 @@ impl Writer for FailingWriter {
             None => self.inner().flush(),
         }
     }
-    fn remove_expired(&mut self, limit: usize) -> Result<usize, WriteError> {
-        self.inner().remove_expired(limit)
+    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
+        self.inner().reclaim(limit)
     }
 }
 
@@ -145,12 +147,11 @@ impl Bed {
     fn run(self) -> (Vec<String>, Vec<String>, Self) {
         let (handle, queue) = WriterHandle::new(100);
         let store = self.store.clone();
-        let (vm, _) =
-            Vm::new(&store, &Sources::default(), tokaido_script::Limits::default()).expect("a VM");
+        let program = LocalProgram::of(&store, Sources::default());
         let inner = FailingWriter { store, inner: None, failures: self.failures.clone() };
-        let context = WriterContext { writer: GroupWriter::new(Box::new(inner)), vm };
+        let context = WriterContext { writer: GroupWriter::new(Box::new(inner)), program };
         drop(self.handle);
-        run(&self.queue, context, &self.metrics, &self.limits);
+        run(&self.queue, context, &self.metrics, &self.limits, true);
         let answers = self.answers.1.try_iter().collect();
         let bed = Self { handle, queue, ..self };
         (answers, bed.keys(), bed)
@@ -175,6 +176,32 @@ fn jobs_that_wait_share_one_flush() {
     assert_eq!(answers, ["durable"; 3]);
     assert_eq!(keys, ["a", "b", "c"]);
     assert_eq!(*lock(&bed.failures.flushes), 1);
+}
+
+#[test]
+fn a_job_that_takes_long_holds_up_its_own_writer_only() {
+    let mut bed = Bed::new();
+    let (go_on, told) = mpsc::channel();
+    bed.submit(move |_| told.recv().map_err(|_| "nobody came".to_owned()));
+    // If it waits for another writer this one never comes, and the first job says so.
+    bed.submit(move |_| go_on.send(()).map_err(|e| e.to_string()));
+    bed.limits.group_jobs_max = 1;
+    bed.handle = WriterHandle::new(1).0;
+    std::thread::scope(|scope| {
+        for removes_expired in [true, false] {
+            let queue = bed.queue.clone();
+            let (store, failures) = (bed.store.clone(), bed.failures.clone());
+            let (metrics, limits) = (&bed.metrics, &bed.limits);
+            scope.spawn(move || {
+                let program = LocalProgram::of(&store, Sources::default());
+                let inner = FailingWriter { store, inner: None, failures };
+                let context = WriterContext { writer: GroupWriter::new(Box::new(inner)), program };
+                run(&queue, context, metrics, limits, removes_expired);
+            });
+        }
+    });
+    let answers: Vec<_> = bed.answers.1.try_iter().collect();
+    assert_eq!(answers, ["durable"; 2]);
 }
 
 #[test]
@@ -269,7 +296,7 @@ fn a_panic_is_rolled_back_and_answered() {
     bed.put("b");
     let (answers, keys, _) = bed.run();
     assert_eq!((answers[0].as_str(), answers[2].as_str()), ("durable", "durable"));
-    assert!(answers[1].contains("an error in the server itself"), "{answers:?}");
+    assert!(answers[1].contains("an error in the program itself"), "{answers:?}");
     assert_eq!(keys, ["a", "b"]);
 }
 
@@ -302,7 +329,7 @@ fn expired_records_are_removed_when_it_is_time() {
     let main = bed.store.database("main").expect("a name");
     let mut writer = GroupWriter::new(bed.store.writer().expect("a writer"));
     for i in 0..=REMOVALS_MAX {
-        let record = NewRecord { value: b"v", flags: 0, expires_at_ms: Some(i.min(1000)) };
+        let record = NewRecord::of(b"v").expiring(Some(i.min(1000)));
         transact(&mut writer, |tx| tx.put(main, &i.to_be_bytes(), record)).expect("a write");
     }
     writer.end_group().expect("a flush");
@@ -310,7 +337,8 @@ fn expired_records_are_removed_when_it_is_time() {
         let mut snapshot = bed.store.snapshot().expect("a snapshot");
         snapshot.statistics(main).expect("statistics").records
     };
-    let mut expiry = Expiry::new(&Limits { expiry_batch_max: REMOVALS_MAX as usize, ..bed.limits });
+    let limits = Limits { expiry_batch_max: REMOVALS_MAX as usize, ..bed.limits };
+    let mut expiry = Expiry::new(&limits, true);
     expiry.remove_if_due(&mut writer);
     assert_eq!(left(), REMOVALS_MAX + 1);
     expiry.due = Instant::now();

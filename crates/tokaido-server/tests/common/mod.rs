@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
+pub mod log;
+
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
@@ -52,7 +54,7 @@ impl TestServer {
         })
     }
 
-    fn start_in(directory: TempDir, change: impl FnOnce(&mut Config)) -> Self {
+    pub fn start_in(directory: TempDir, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = config(directory.path());
         change(&mut config);
         let server = Server::start(config).expect("the server starts");
@@ -64,7 +66,7 @@ impl TestServer {
     }
 
     pub fn address(&self) -> SocketAddr {
-        self.server.addresses()[0]
+        tcp_address(&self.server)
     }
 
     pub fn connect(&self) -> Client {
@@ -90,6 +92,11 @@ impl TestServer {
         client.send_http(request_line, headers, body.as_ref());
         client.response()
     }
+}
+
+/// The first address that a server listens on.
+pub fn tcp_address(server: &Server) -> SocketAddr {
+    server.addresses()[0].tcp().expect("a TCP address")
 }
 
 /// A socket.
@@ -177,7 +184,7 @@ impl Client {
         } else {
             format!("content-length: {}\r\n", body.len())
         };
-        let head = format!("{request_line} HTTP/1.1\r\nhost: test\r\n{length}{headers}\r\n");
+        let head = format!("{request_line} HTTP/1.1\r\nhost: localhost\r\n{length}{headers}\r\n");
         self.send([head.as_bytes(), body].concat());
     }
 

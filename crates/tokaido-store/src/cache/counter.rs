@@ -1,6 +1,6 @@
 //! Counters: values that are decimal numbers, changed in place.
 
-use crate::{IncrementError, NewRecord, parse_integer};
+use crate::{IncrementError, NewRecord, counter};
 
 use super::{Cache, write::put_value};
 
@@ -43,7 +43,7 @@ impl Cache {
         })?
     }
 
-    /// Adds to a signed counter as Redis does; an absent one counts as zero and is made, without
+    /// Adds to a signed counter, as [`WriteOperations::increment`](crate::WriteOperations::increment); an absent one counts as zero and is made, without
     /// flags and expiry. Gives the new number.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Cache {
             let old = match found {
                 None => 0,
                 Some(found) => {
-                    parse_integer(shard.view(found).value()).ok_or(IncrementError::NotANumber)?
+                    counter::parse(shard.view(found).value()).ok_or(IncrementError::NotANumber)?
                 }
             };
             let new = old.checked_add(by).ok_or(IncrementError::Overflow)?;

@@ -1,6 +1,4 @@
-//! What the cache refuses.
-
-use crate::{IncrementError, ReadError, WriteError};
+//! What a cache cannot be made of.
 
 use super::options::SHARD_BYTES_MIN;
 
@@ -30,52 +28,4 @@ pub enum OptionsError {
         /// The number of shards.
         shards: usize,
     },
-}
-
-/// The cache refused an operation. Nothing has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CacheError {
-    /// The key has no bytes, or too many.
-    #[error("a key has 1 to {max} bytes, this one has {len}")]
-    KeyLength {
-        /// The length of the key that was given.
-        len: usize,
-        /// The length that it may have.
-        max: usize,
-    },
-    /// The value is longer than a value may be, in whatever engine.
-    #[error("a value has at most {max} bytes, this one has {len}; split it over several keys")]
-    ValueLength {
-        /// The length of the value that was given.
-        len: usize,
-        /// The length that it may have.
-        max: usize,
-    },
-    /// The record is longer than this cache takes.
-    #[error(
-        "this cache takes records of at most {max} bytes, this one has {len}; raise its `bytes_max`, lower its `shards`, or split the value over several keys"
-    )]
-    RecordTooLarge {
-        /// The bytes the record would take, with its header.
-        len: usize,
-        /// The bytes a record may take: half of a shard.
-        max: usize,
-    },
-}
-
-impl From<CacheError> for WriteError {
-    fn from(error: CacheError) -> Self {
-        match error {
-            CacheError::KeyLength { len, max } => ReadError::KeyLength { len, max }.into(),
-            CacheError::ValueLength { len, max } => Self::ValueLength { len, max },
-            CacheError::RecordTooLarge { len, max } => Self::RecordTooLarge { len, max },
-        }
-    }
-}
-
-impl From<CacheError> for IncrementError {
-    fn from(error: CacheError) -> Self {
-        Self::Write(error.into())
-    }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use foldhash::quality::RandomState;
 
-use crate::{Clock, Record, limits};
+use crate::{Clock, Kind, Marks, NewRecord, ReadError, Record, WriteError, limits};
 
 use super::{
-    CacheError, Options, OptionsError, Statistics, record,
+    Options, OptionsError, Statistics, record,
     segment::Location,
     shard::{Key, Now, Shard, hash_of},
     sync::{Mutex, lock},
@@ -20,7 +20,7 @@ use super::{
 /// runs the caller's code under a lock.
 pub struct Cache {
     shards: Box<[Padded]>,
-    hasher: RandomState,
+    pub(super) hasher: RandomState,
     clock: Arc<dyn Clock>,
     bytes_max: usize,
     pub(super) record_len_max: usize,
@@ -45,22 +45,24 @@ pub struct Metadata {
     /// Changes with every write of the value, and is never used twice in one cache: memcached's
     /// cas.
     pub version: u64,
+    /// What is noted beside the value; [`Marks::FETCHED`] if it was read before.
+    pub marks: Marks,
 }
 
 impl Metadata {
     /// The record whose value was read with this.
     #[must_use]
     pub fn with<'v>(&self, value: &'v [u8]) -> Record<'v> {
-        let Self { flags, expires_at_ms, version, .. } = *self;
-        Record { value, flags, expires_at_ms, version }
+        let Self { flags, expires_at_ms, version, marks, .. } = *self;
+        Record { flags, expires_at_ms, marks, ..Record::of(value, version) }
     }
 }
 
 impl From<Record<'_>> for Metadata {
     #[inline]
     fn from(record: Record<'_>) -> Self {
-        let Record { value, flags, expires_at_ms, version } = record;
-        Self { value_len: value.len(), flags, expires_at_ms, version }
+        let Record { value, flags, expires_at_ms, version, marks, .. } = record;
+        Self { value_len: value.len(), flags, expires_at_ms, version, marks }
     }
 }
 
@@ -89,9 +91,9 @@ impl Cache {
     /// Copies the value of a key into `value`, in place of what was there.
     ///
     /// # Errors
-    /// [`CacheError::KeyLength`].
+    /// [`ReadError::KeyLength`].
     #[inline]
-    pub fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Metadata>, CacheError> {
+    pub fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Metadata>, ReadError> {
         self.read(key, |record| copy(record, value))
     }
 
@@ -99,13 +101,13 @@ impl Cache {
     /// on its own, through `buffer`, and no lock is held while `visit` runs.
     ///
     /// # Errors
-    /// [`CacheError::KeyLength`]; keys before the failing one have been visited.
+    /// [`ReadError::KeyLength`]; keys before the failing one have been visited.
     pub fn get_many(
         &self,
         keys: &[&[u8]],
         buffer: &mut Vec<u8>,
         mut visit: impl FnMut(usize, Option<Record<'_>>),
-    ) -> Result<(), CacheError> {
+    ) -> Result<(), ReadError> {
         for (i, key) in keys.iter().enumerate() {
             let found = self.get(key, buffer)?;
             visit(i, found.map(|metadata| metadata.with(buffer)));
@@ -116,13 +118,13 @@ impl Cache {
     /// As [`get`](Self::get), and gives the record a new expiry. The version stays.
     ///
     /// # Errors
-    /// [`CacheError::KeyLength`].
+    /// [`ReadError::KeyLength`].
     pub fn get_and_touch(
         &self,
         key: &[u8],
         expires_at_ms: Option<u64>,
         value: &mut Vec<u8>,
-    ) -> Result<Option<Metadata>, CacheError> {
+    ) -> Result<Option<Metadata>, ReadError> {
         self.at(key, |shard, key, now| {
             let found = shard.find(key, now);
             if let Some(location) = found {
@@ -135,10 +137,28 @@ impl Cache {
     /// What is known of a record, without its value and without counting as a use of it.
     ///
     /// # Errors
-    /// [`CacheError::KeyLength`].
-    pub fn metadata(&self, key: &[u8]) -> Result<Option<Metadata>, CacheError> {
+    /// [`ReadError::KeyLength`].
+    pub fn metadata(&self, key: &[u8]) -> Result<Option<Metadata>, ReadError> {
         self.at(key, |shard, key, now| {
             shard.find(key, now).map(|found| shard.view(found).record().into())
+        })
+    }
+
+    /// As [`get`](Self::get), for a command that reads a value in order to change it: it does not count
+    /// as [`Marks::FETCHED`].
+    pub(super) fn look_up(
+        &self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Metadata>, ReadError> {
+        self.at(key, |shard, key, now| {
+            let Some(found) = shard.find(key, now) else {
+                shard.counters.misses += 1;
+                return None;
+            };
+            shard.counters.hits += 1;
+            shard.visit(found);
+            Some(copy(shard.view(found).record(), value))
         })
     }
 
@@ -158,7 +178,7 @@ impl Cache {
         &self,
         key: &[u8],
         read: impl FnOnce(Record<'_>) -> R,
-    ) -> Result<Option<R>, CacheError> {
+    ) -> Result<Option<R>, ReadError> {
         self.at(key, |shard, key, now| {
             let found = shard.find(key, now);
             hit(shard, found, read)
@@ -171,9 +191,9 @@ impl Cache {
         &self,
         key: &[u8],
         operation: impl FnOnce(&mut Shard, Key<'_>, &mut Now<'_>) -> R,
-    ) -> Result<R, CacheError> {
+    ) -> Result<R, ReadError> {
         if key.is_empty() || key.len() > limits::KEY_LEN_MAX {
-            return Err(CacheError::KeyLength { len: key.len(), max: limits::KEY_LEN_MAX });
+            return Err(ReadError::KeyLength { len: key.len(), max: limits::KEY_LEN_MAX });
         }
         let key = Key { bytes: key, hash: hash_of(&self.hasher, key) };
         // The topmost byte of the hash, which nothing else is chosen by.
@@ -202,17 +222,25 @@ impl Cache {
         &*self.clock
     }
 
+    /// Refuses a record that cannot be kept here.
+    pub(super) fn check_record(&self, key: &[u8], new: &NewRecord<'_>) -> Result<(), WriteError> {
+        if new.kind != Kind::Bytes {
+            return Err(WriteError::BytesOnly);
+        }
+        self.check(key, new.value.len())
+    }
+
     /// Refuses what no record, or no record here, may be as long as.
-    pub(super) fn check(&self, key: &[u8], value_len: usize) -> Result<(), CacheError> {
+    pub(super) fn check(&self, key: &[u8], value_len: usize) -> Result<(), WriteError> {
         if key.len() > self.key_len_max {
-            return Err(CacheError::KeyLength { len: key.len(), max: self.key_len_max });
+            return Err(ReadError::KeyLength { len: key.len(), max: self.key_len_max }.into());
         }
         if value_len > self.value_len_max {
-            return Err(CacheError::ValueLength { len: value_len, max: self.value_len_max });
+            return Err(WriteError::ValueLength { len: value_len, max: self.value_len_max });
         }
         let len = record::footprint(key.len(), value_len);
         if len > self.record_len_max {
-            return Err(CacheError::RecordTooLarge { len, max: self.record_len_max });
+            return Err(WriteError::RecordTooLarge { len, max: self.record_len_max });
         }
         Ok(())
     }
@@ -230,8 +258,9 @@ fn hit<R>(
         return None;
     };
     shard.counters.hits += 1;
-    shard.visit(found);
-    Some(read(shard.view(found).record()))
+    let result = read(shard.view(found).record());
+    shard.fetch(found);
+    Some(result)
 }
 
 #[inline]

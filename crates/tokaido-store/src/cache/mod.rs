@@ -43,7 +43,7 @@ mod transaction;
 mod turn;
 mod write;
 
-pub use error::{CacheError, OptionsError};
+pub use error::OptionsError;
 pub use handle::{Cache, Metadata};
 pub use options::Options;
 pub use scan::{Cursor, Page};

@@ -6,11 +6,11 @@ use crate::{Clock, SystemClock, limits};
 
 use super::{OptionsError, record, segment};
 
-/// Most shards. Their number is a power of two.
+/// Maximum number of shards. Their number is a power of two.
 pub(super) const SHARDS_MAX: usize = 256;
-/// Least memory of a shard, in bytes: sixteen of the smallest segments.
+/// Minimum memory of a shard, in bytes: sixteen of the smallest segments.
 pub(super) const SHARD_BYTES_MIN: usize = 64 << 10;
-/// Most memory of a shard, in bytes: with the shortest records that have a segment of their own,
+/// Maximum memory of a shard, in bytes: with the shortest records that have a segment of their own,
 /// it has as many segments as locations can name.
 pub(super) const SHARD_BYTES_MAX: usize = 4 << 30;
 const _: () = assert!(SHARD_BYTES_MAX / segment::OWN_LEN_MIN <= segment::SEGMENTS_MAX);
@@ -30,14 +30,14 @@ const SEGMENT_LEN_MIN: usize = 4 << 10;
 /// How to make a cache.
 #[derive(Clone)]
 pub struct Options {
-    /// Most bytes the cache may take, for records, index and all.
+    /// Maximum number of bytes that the cache takes, for records, index and all.
     pub bytes_max: usize,
     /// How many parts, each with its own lock, the cache has: a power of two, at most 256; 0 lets
     /// the cache choose. A record may take half a shard.
     pub shards: usize,
-    /// Longest key that is written, in bytes; at most [`limits::KEY_LEN_MAX`].
+    /// Maximum length of a key that is written, in bytes; at most [`limits::KEY_LEN_MAX`].
     pub key_len_max: usize,
-    /// Longest value that is written, in bytes; at most [`limits::VALUE_LEN_MAX`].
+    /// Maximum length of a value that is written, in bytes; at most [`limits::VALUE_LEN_MAX`].
     pub value_len_max: usize,
     /// The clock that expiry goes by. It is read under a shard's lock, so it must not block.
     pub clock: Arc<dyn Clock>,
@@ -62,7 +62,7 @@ pub(super) struct Layout {
     pub(super) shards: usize,
     pub(super) shard_bytes: usize,
     pub(super) segment_len: usize,
-    /// Most bytes of a record with its header.
+    /// Maximum length of a record with its header, in bytes.
     pub(super) record_len_max: usize,
 }
 

@@ -8,16 +8,17 @@
 //!          bits 32-58  length of the value
 //! word 2   bits 0-47   expiry, in ms since the epoch; all ones: never
 //!          bits 48-60  length of the key
+//!          bits 61-63  marks, see `Marks`
 //! then     key, value, zero to seven bytes up to a multiple of eight
 //! ```
 
-use crate::{NewRecord, Record, limits};
+use crate::{Marks, NewRecord, Record, limits};
 
 /// Bytes of a header.
 pub(super) const HEADER_LEN: usize = 24;
 /// Records begin at multiples of this.
 pub(super) const ALIGNMENT: usize = 8;
-/// Most visits that are counted.
+/// Maximum number of visits that are counted.
 pub(super) const VISITS_MAX: u8 = 3;
 
 const VERSION_MASK: u64 = (1 << 56) - 1;
@@ -26,6 +27,8 @@ const DEAD: u64 = 1 << 58;
 const EXPIRY_NEVER: u64 = (1 << 48) - 1;
 const VALUE_LEN_SHIFT: u32 = 32;
 const KEY_LEN_SHIFT: u32 = 48;
+const KEY_LEN_MASK: u64 = (1 << 13) - 1;
+const MARKS_SHIFT: u32 = 61;
 
 const _: () = assert!(limits::VALUE_LEN_MAX < 1 << 27, "a value's length has 27 bits");
 const _: () = assert!(limits::KEY_LEN_MAX < 1 << 13, "a key's length has 13 bits");
@@ -71,7 +74,7 @@ impl<'s> View<'s> {
 
     #[inline]
     fn key_len(&self) -> usize {
-        (self.words[2] >> KEY_LEN_SHIFT) as usize
+        (self.words[2] >> KEY_LEN_SHIFT & KEY_LEN_MASK) as usize
     }
 
     #[inline]
@@ -102,10 +105,10 @@ impl<'s> View<'s> {
     #[inline]
     pub(super) fn record(&self) -> Record<'s> {
         Record {
-            value: self.value(),
             flags: self.words[1] as u32,
             expires_at_ms: self.expires_at_ms(),
-            version: self.words[0] & VERSION_MASK,
+            marks: Marks::from_bits((self.words[2] >> MARKS_SHIFT) as u8),
+            ..Record::of(self.value(), self.words[0] & VERSION_MASK)
         }
     }
 }
@@ -115,10 +118,30 @@ pub(super) fn write(bytes: &mut [u8], key: &[u8], new: &NewRecord<'_>, version: 
     let (header, body) = bytes.split_at_mut(HEADER_LEN);
     put_word(header, 0, version | u64::from(visits) << VISITS_SHIFT);
     put_word(header, 1, u64::from(new.flags) | (new.value.len() as u64) << VALUE_LEN_SHIFT);
-    put_word(header, 2, expiry_bits(new.expires_at_ms) | (key.len() as u64) << KEY_LEN_SHIFT);
+    let key_len = (key.len() as u64) << KEY_LEN_SHIFT;
+    put_word(header, 2, expiry_bits(new.expires_at_ms) | key_len | marks_bits(new.marks));
     let (key_place, rest) = body.split_at_mut(key.len());
     key_place.copy_from_slice(key);
     rest[..new.value.len()].copy_from_slice(new.value);
+}
+
+fn marks_bits(marks: Marks) -> u64 {
+    u64::from(marks.bits()) << MARKS_SHIFT
+}
+
+pub(super) fn set_marks(bytes: &mut [u8], marks: Marks) {
+    let kept = word(bytes, 2) & ((1 << MARKS_SHIFT) - 1);
+    put_word(bytes, 2, kept | marks_bits(marks));
+}
+
+/// Notes that the value was read.
+#[inline]
+pub(super) fn fetch(bytes: &mut [u8]) {
+    let old = word(bytes, 2);
+    let new = old | marks_bits(Marks::FETCHED);
+    if new != old {
+        put_word(bytes, 2, new);
+    }
 }
 
 /// Counts one more visit. Writes nothing once the count is full, so that the hottest records are
@@ -176,23 +199,28 @@ mod tests {
             expires_at_ms in proptest::option::of(0..EXPIRY_NEVER),
             version in 0..=VERSION_MASK,
             visits in 0..=VISITS_MAX,
+            marks in 0..8u8,
         ) {
-            let new = NewRecord { value: &value, flags, expires_at_ms };
+            let marks = Marks::from_bits(marks);
+            let new = NewRecord { flags, expires_at_ms, marks, ..NewRecord::of(&value) };
             let mut bytes = vec![0xaa; footprint(key.len(), value.len()) + 9];
             write(&mut bytes, &key, &new, version, visits);
             visit(&mut bytes);
             let view = View::new(&bytes);
             proptest::prop_assert_eq!(view.key(), &key[..]);
-            let record = Record { value: &value, flags, expires_at_ms, version };
+            let record = Record { flags, expires_at_ms, marks, ..Record::of(&value, version) };
             proptest::prop_assert_eq!(view.record(), record);
             proptest::prop_assert_eq!(view.visits(), (visits + 1).min(VISITS_MAX));
             proptest::prop_assert!(!view.is_dead());
             set_visits(&mut bytes, 1);
             set_expiry(&mut bytes, Some(7));
+            set_marks(&mut bytes, Marks::STALE);
+            fetch(&mut bytes);
             kill(&mut bytes);
             let view = View::new(&bytes);
             proptest::prop_assert!(view.is_dead() && view.visits() == 1);
-            let record = Record { value: &value, flags, expires_at_ms: Some(7), version };
+            let marks = Marks::STALE.and(Marks::FETCHED);
+            let record = Record { expires_at_ms: Some(7), marks, ..record };
             proptest::prop_assert_eq!(view.record(), record);
         }
     }

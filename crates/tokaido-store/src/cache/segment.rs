@@ -7,10 +7,10 @@
 
 use super::{memory::allocated, record};
 
-/// Longest segment that is shared by records, in bytes. Locations address no more.
+/// Maximum length of a segment that records share, in bytes. Locations address no more.
 pub(super) const LEN_MAX: usize = 64 << 10;
 const OFFSET_BITS: u32 = (LEN_MAX / record::ALIGNMENT).ilog2();
-/// Most segments of a shard.
+/// Maximum number of segments of a shard.
 pub(super) const SEGMENTS_MAX: usize = 1 << (u32::BITS - OFFSET_BITS);
 /// Part of a segment that a record in it may take.
 const SHARED_PART: usize = 8;

@@ -2,7 +2,7 @@
 
 use foldhash::quality::RandomState;
 
-use crate::{Clock, NewRecord};
+use crate::{Amendment, Clock, NewRecord};
 
 use super::{
     ghost::Ghost,
@@ -10,7 +10,7 @@ use super::{
     options::Layout,
     record::{self, View},
     segment::{Location, Queue, Segments},
-    statistics::Counters,
+    statistics::Statistics,
 };
 
 /// The first version follows from the time, so that a cache which is made after another one has
@@ -52,7 +52,8 @@ pub(super) struct Shard {
     pub(super) index: Index,
     pub(super) ghost: Ghost,
     pub(super) hasher: RandomState,
-    pub(super) counters: Counters,
+    /// What it has done; the rest is counted when somebody asks.
+    pub(super) counters: Statistics,
     pub(super) layout: Layout,
     /// When everything that is here by then goes.
     flush_at_ms: Option<u64>,
@@ -69,7 +70,7 @@ impl Shard {
             index: Index::default(),
             ghost: Ghost::default(),
             hasher,
-            counters: Counters::default(),
+            counters: Statistics::default(),
             layout,
             flush_at_ms: None,
             version: (born_s << VERSIONS_A_SECOND_LOG2) + number as u64,
@@ -129,6 +130,14 @@ impl Shard {
         record::visit(self.segments.at_mut(location));
     }
 
+    /// Counts a use of a record whose value was read.
+    #[inline]
+    pub(super) fn fetch(&mut self, location: Location) {
+        let bytes = self.segments.at_mut(location);
+        record::visit(bytes);
+        record::fetch(bytes);
+    }
+
     /// Takes a record out.
     pub(super) fn remove(&mut self, hash: u64, location: Location) {
         self.index.remove(hash, location);
@@ -176,6 +185,14 @@ impl Shard {
     /// Expiry is no change of the value, so the version stays, as memcached has it.
     pub(super) fn set_expiry(&mut self, location: Location, expires_at_ms: Option<u64>) {
         record::set_expiry(self.segments.at_mut(location), expires_at_ms);
+    }
+
+    /// Gives the version, which stays as well.
+    pub(super) fn amend(&mut self, location: Location, amendment: Amendment) -> u64 {
+        let bytes = self.segments.at_mut(location);
+        record::set_expiry(bytes, amendment.expires_at_ms);
+        record::set_marks(bytes, amendment.marks);
+        self.view(location).record().version
     }
 
     fn next_version(&mut self) -> u64 {

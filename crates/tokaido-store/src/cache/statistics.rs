@@ -1,17 +1,5 @@
 //! What the cache has done, and what it holds.
 
-/// What one shard has done since it was made.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
-    pub(super) hits: u64,
-    pub(super) misses: u64,
-    pub(super) sets: u64,
-    pub(super) deleted: u64,
-    pub(super) evicted: u64,
-    pub(super) expired: u64,
-    pub(super) flushed: u64,
-}
-
 /// What a cache has done since it was made, and what it holds. Each shard is asked in turn, so the
 /// sums are exact only while nobody writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,24 +1,26 @@
 //! A command that reads a record of a cache and then writes it, made atomic: it is run again if
 //! anybody wrote in between.
 
-use std::{cell::OnceCell, ops::Bound};
+use std::{cell::OnceCell, collections::HashMap, ops::Bound};
+
+use foldhash::quality::RandomState;
 
 use crate::{
-    CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, NewRecord, ReadError,
-    ReadTransaction, Record, WriteError, WriteTransaction,
+    Amendment, CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, NewRecord,
+    ReadError, ReadTransaction, Record, WriteError, WriteTransaction, transact::retry,
 };
 
-use super::{Cache, CacheError, CasOutcome, write::Stamp};
+use super::{Cache, CasOutcome, write::Stamp};
 
 /// How often a command may be too late before it asks other commands to wait.
-const PATIENCE: usize = 4;
+const PATIENCE: u32 = 4;
 
 /// How often a command runs that others come in between of each time, before it gives up. Only
 /// plain writes to the same key can still do that when the commands wait.
-const ATTEMPTS_MAX: usize = 1000;
+const ATTEMPTS_MAX: u32 = 1000;
 
-/// Reads that are remembered. No command reads more keys before it writes one of them.
-const SEEN_MAX: usize = 4;
+/// Maximum number of keys that one command reads: each of them is remembered.
+const READS_MAX: usize = 10_000;
 
 /// One command on a cache, under the traits of a transaction. See [`Cache::transact`].
 ///
@@ -29,8 +31,8 @@ pub struct CacheTransaction<'c> {
     database: DatabaseId,
     /// Read when it is first asked for, since that costs as much as a get.
     now_ms: OnceCell<u64>,
-    /// The keys that were read last, and what stood under them.
-    seen: Vec<(Vec<u8>, Option<Stamp>)>,
+    /// The keys that were read and not written since, and what stood under them.
+    seen: HashMap<Box<[u8]>, Option<Stamp>, RandomState>,
     /// The version of the last record that was put; 0 before the first.
     written: u64,
     has_lost: bool,
@@ -62,11 +64,11 @@ impl Cache {
     /// Runs `body` up to `attempts` times; gives the result of the first run that lost no race.
     fn attempt<T, E: From<WriteError>>(
         &self,
-        attempts: usize,
+        attempts: u32,
         database: DatabaseId,
         body: &mut impl FnMut(&mut CacheTransaction<'_>) -> Result<T, E>,
     ) -> Option<Result<T, E>> {
-        (0..attempts).find_map(|_| {
+        retry(attempts, || {
             let mut transaction = CacheTransaction::new(self, database);
             let result = body(&mut transaction);
             (!transaction.has_lost).then_some(result)
@@ -76,8 +78,9 @@ impl Cache {
 
 impl<'c> CacheTransaction<'c> {
     fn new(cache: &'c Cache, database: DatabaseId) -> Self {
-        let (seen, value) = (Vec::new(), Vec::new());
-        Self { cache, database, now_ms: OnceCell::new(), seen, written: 0, has_lost: false, value }
+        let (now_ms, value) = (OnceCell::new(), Vec::new());
+        let seen = HashMap::with_hasher(cache.hasher.clone());
+        Self { cache, database, now_ms, seen, written: 0, has_lost: false, value }
     }
 
     fn check(&self, database: DatabaseId) -> Result<(), ReadError> {
@@ -99,21 +102,16 @@ impl<'c> CacheTransaction<'c> {
         WriteError::Raced
     }
 
-    fn place(&self, key: &[u8]) -> Option<usize> {
-        self.seen.iter().position(|(seen, _)| seen == key)
-    }
-
     /// Notes what is under a key. Two reads that differ are a race that is lost already.
-    fn see(&mut self, key: &[u8], stamp: Option<Stamp>) {
-        match self.place(key) {
-            Some(place) => self.has_lost |= self.seen[place].1 != stamp,
-            None => {
-                if self.seen.len() == SEEN_MAX {
-                    self.seen.remove(0);
-                }
-                self.seen.push((key.to_vec(), stamp));
-            }
+    fn see(&mut self, key: &[u8], stamp: Option<Stamp>) -> Result<(), ReadError> {
+        if let Some(seen) = self.seen.get(key) {
+            self.has_lost |= *seen != stamp;
+        } else if self.seen.len() == READS_MAX {
+            return Err(ReadError::TooManyReads { max: READS_MAX });
+        } else {
+            self.seen.insert(key.into(), stamp);
         }
+        Ok(())
     }
 }
 
@@ -128,9 +126,9 @@ impl ReadTransaction for CacheTransaction<'_> {
         key: &[u8],
     ) -> Result<Option<Record<'t>>, ReadError> {
         self.check(database)?;
-        let found = self.cache.get(key, &mut self.value)?;
+        let found = self.cache.look_up(key, &mut self.value)?;
         let stamp = found.map(|metadata| Stamp::of(&metadata.with(&self.value)));
-        self.see(key, stamp);
+        self.see(key, stamp)?;
         Ok(found.map(|metadata| metadata.with(&self.value)))
     }
 
@@ -162,11 +160,10 @@ impl WriteTransaction for CacheTransaction<'_> {
         record: NewRecord<'_>,
     ) -> Result<(), WriteError> {
         self.check_write(database)?;
-        let Some(place) = self.place(key) else {
+        let Some(seen) = self.seen.remove(key) else {
             self.written = self.cache.set(key, record)?;
             return Ok(());
         };
-        let (_, seen) = self.seen.swap_remove(place);
         match self.cache.set_if_unchanged(key, seen, record)? {
             Some(version) => self.written = version,
             None => return Err(self.lost()),
@@ -174,10 +171,23 @@ impl WriteTransaction for CacheTransaction<'_> {
         Ok(())
     }
 
+    fn amend(
+        &mut self,
+        database: DatabaseId,
+        key: &[u8],
+        amendment: Amendment,
+    ) -> Result<Option<CommitNumber>, WriteError> {
+        self.check_write(database)?;
+        let Some(seen) = self.seen.remove(key) else { return self.cache.amend(key, amendment) };
+        match self.cache.amend_if_unchanged(key, seen, amendment)? {
+            Ok(version) => Ok(version),
+            Err(()) => Err(self.lost()),
+        }
+    }
+
     fn delete(&mut self, database: DatabaseId, key: &[u8]) -> Result<bool, WriteError> {
         self.check_write(database)?;
-        let Some(place) = self.place(key) else { return Ok(self.cache.delete(key)?) };
-        let (_, seen) = self.seen.swap_remove(place);
+        let Some(seen) = self.seen.remove(key) else { return self.cache.delete(key) };
         let Some(stamp) = seen else { return Ok(false) };
         match self.cache.delete_version(key, stamp.version)? {
             CasOutcome::Stored(_) => Ok(true),
@@ -198,22 +208,12 @@ impl From<super::Statistics> for DatabaseStatistics {
     }
 }
 
-impl From<CacheError> for ReadError {
-    fn from(error: CacheError) -> Self {
-        match error {
-            CacheError::KeyLength { len, max } => Self::KeyLength { len, max },
-            // A read has nothing else that can be refused.
-            _ => Self::Engine { message: error.to_string() },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{sync::mpsc, time::Duration};
 
     use super::*;
-    use crate::{IncrementError, WriteOperations, cache::Options};
+    use crate::{IncrementError, Marks, WriteOperations, cache::Options};
 
     fn cache() -> (Cache, DatabaseId) {
         let options = Options { bytes_max: 1 << 20, ..Options::default() };
@@ -277,6 +277,41 @@ mod tests {
     }
 
     #[test]
+    fn the_first_of_many_keys_that_were_read_is_put_only_while_it_is_unchanged() {
+        let (cache, id) = cache();
+        let keys: Vec<String> = (0..100).map(|n| n.to_string()).collect();
+        for key in &keys {
+            cache.set(key.as_bytes(), NewRecord::of(b"1")).unwrap();
+        }
+        let mut runs = 0;
+        let sum = cache.transact::<_, IncrementError>(id, |tx| {
+            runs += 1;
+            for key in &keys {
+                tx.get(id, key.as_bytes())?;
+            }
+            if runs == 1 {
+                cache.set(b"0", NewRecord::of(b"10")).unwrap();
+            }
+            tx.increment(id, b"0", 1)
+        });
+        assert_eq!((sum.unwrap(), runs), (11, 2));
+    }
+
+    #[test]
+    fn whoever_reads_more_keys_than_can_be_remembered_is_told() {
+        let (cache, id) = cache();
+        let result = cache.transact::<_, WriteError>(id, |tx| {
+            (0..=READS_MAX).try_for_each(|n| tx.get(id, &n.to_be_bytes()).map(drop))?;
+            tx.put(id, b"k", NewRecord::of(b"v"))
+        });
+        let max = READS_MAX;
+        assert!(
+            matches!(result, Err(WriteError::Read(ReadError::TooManyReads { max: m })) if m == max)
+        );
+        assert_eq!(value(&cache, b"k"), None);
+    }
+
+    #[test]
     fn whoever_is_overtaken_again_and_again_gets_a_turn() {
         /// Time enough for the rival, if nothing keeps it from writing.
         const RIVAL_MS: u64 = 100;
@@ -300,7 +335,7 @@ mod tests {
                 tx.increment(id, b"k", 1)
             })
         });
-        assert!(value.unwrap() > PATIENCE as i64);
+        assert!(value.unwrap() > i64::from(PATIENCE));
     }
 
     #[test]
@@ -313,6 +348,25 @@ mod tests {
         });
         assert!(matches!(result, Err(WriteError::Raced)), "{result:?}");
         assert_eq!(value(&cache, b"k").unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn of_two_that_claim_a_record_one_comes_first() {
+        let (cache, id) = cache();
+        let version = cache.set(b"k", NewRecord::of(b"1")).unwrap();
+        let claim = |tx: &mut CacheTransaction<'_>| {
+            let record = tx.get(id, b"k")?.unwrap();
+            let expires_at_ms = record.expires_at_ms;
+            if record.marks.has(Marks::CLAIMED) {
+                return Ok(None);
+            }
+            let theirs = Amendment { expires_at_ms, marks: Marks::CLAIMED };
+            cache.amend(b"k", theirs).unwrap();
+            tx.amend(id, b"k", Amendment { expires_at_ms, marks: Marks::CLAIMED })
+        };
+        assert_eq!(cache.transact::<_, WriteError>(id, claim).unwrap(), None);
+        let found = cache.metadata(b"k").unwrap().unwrap();
+        assert_eq!((found.version, found.marks), (version, Marks::CLAIMED));
     }
 
     #[test]

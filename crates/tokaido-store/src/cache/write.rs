@@ -1,9 +1,9 @@
 //! The writes: set and its conditional forms, append, delete, touch, flush.
 
-use crate::{Condition, NewRecord, Record};
+use crate::{Amendment, Condition, Marks, NewRecord, Record, WriteError};
 
 use super::{
-    Cache, CacheError,
+    Cache,
     segment::Location,
     shard::{Key, Now, Shard},
 };
@@ -24,11 +24,14 @@ pub enum CasOutcome {
 pub(super) struct Stamp {
     pub(super) version: u64,
     expires_at_ms: Option<u64>,
+    /// All but the one that every read makes.
+    marks: Marks,
 }
 
 impl Stamp {
     pub(super) fn of(record: &Record<'_>) -> Self {
-        Self { version: record.version, expires_at_ms: record.expires_at_ms }
+        let marks = record.marks.without(Marks::FETCHED);
+        Self { version: record.version, expires_at_ms: record.expires_at_ms, marks }
     }
 }
 
@@ -43,21 +46,21 @@ impl Cache {
     /// Puts a record, in place of what was there; gives its version.
     ///
     /// # Errors
-    /// [`CacheError`], for a key or a value of a length that the cache does not take. What was
+    /// [`WriteError`], for a key or a value of a length that the cache does not take. What was
     /// there stays.
-    pub fn set(&self, key: &[u8], record: NewRecord<'_>) -> Result<u64, CacheError> {
-        self.check(key, record.value.len())?;
-        self.at(key, |shard, key, now| {
+    pub fn set(&self, key: &[u8], record: NewRecord<'_>) -> Result<u64, WriteError> {
+        self.check_record(key, &record)?;
+        Ok(self.at(key, |shard, key, now| {
             let old = shard.find(key, now);
             shard.put(key, &record, old, now)
-        })
+        })?)
     }
 
     /// Puts a record if there is none; gives its version if it did.
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn add(&self, key: &[u8], record: NewRecord<'_>) -> Result<Option<u64>, CacheError> {
+    pub fn add(&self, key: &[u8], record: NewRecord<'_>) -> Result<Option<u64>, WriteError> {
         self.set_if(key, Condition::Absent, record)
     }
 
@@ -65,7 +68,7 @@ impl Cache {
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn replace(&self, key: &[u8], record: NewRecord<'_>) -> Result<Option<u64>, CacheError> {
+    pub fn replace(&self, key: &[u8], record: NewRecord<'_>) -> Result<Option<u64>, WriteError> {
         self.set_if(key, Condition::Present, record)
     }
 
@@ -78,35 +81,29 @@ impl Cache {
         key: &[u8],
         condition: Condition<'_>,
         record: NewRecord<'_>,
-    ) -> Result<Option<u64>, CacheError> {
-        self.check(key, record.value.len())?;
-        self.at(key, |shard, key, now| {
+    ) -> Result<Option<u64>, WriteError> {
+        self.check_record(key, &record)?;
+        Ok(self.at(key, |shard, key, now| {
             let old = shard.find(key, now);
             let found = old.map(|old| shard.view(old).record());
-            let holds = match condition {
-                Condition::Absent => found.is_none(),
-                Condition::Present => found.is_some(),
-                Condition::Version(version) => found.is_some_and(|r| r.version == version),
-                Condition::Value(value) => found.is_some_and(|r| r.value == value),
-            };
-            holds.then(|| shard.put(key, &record, old, now))
-        })
+            condition.holds(found.as_ref()).then(|| shard.put(key, &record, old, now))
+        })?)
     }
 
-    /// Puts a record if what is there is what was seen: no record, or one of that version and
-    /// expiry, which changes without the version. Gives the new version if it did.
+    /// Puts a record if what is there is what was seen: no record, or one of that version, expiry and
+    /// marks, which change without the version. Gives the new version if it did.
     pub(super) fn set_if_unchanged(
         &self,
         key: &[u8],
         seen: Option<Stamp>,
         record: NewRecord<'_>,
-    ) -> Result<Option<u64>, CacheError> {
-        self.check(key, record.value.len())?;
-        self.at(key, |shard, key, now| {
+    ) -> Result<Option<u64>, WriteError> {
+        self.check_record(key, &record)?;
+        Ok(self.at(key, |shard, key, now| {
             let old = shard.find(key, now);
             let found = old.map(|old| Stamp::of(&shard.view(old).record()));
             (found == seen).then(|| shard.put(key, &record, old, now))
-        })
+        })?)
     }
 
     /// Puts a record if the one that is there has `version`.
@@ -118,13 +115,13 @@ impl Cache {
         key: &[u8],
         version: u64,
         record: NewRecord<'_>,
-    ) -> Result<CasOutcome, CacheError> {
-        self.check(key, record.value.len())?;
-        self.at(key, |shard, key, now| match shard.find(key, now) {
+    ) -> Result<CasOutcome, WriteError> {
+        self.check_record(key, &record)?;
+        Ok(self.at(key, |shard, key, now| match shard.find(key, now) {
             None => CasOutcome::NotFound,
             Some(old) if shard.view(old).record().version != version => CasOutcome::Exists,
             old => CasOutcome::Stored(shard.put(key, &record, old, now)),
-        })
+        })?)
     }
 
     /// Writes `suffix` behind a value, if there is one; gives the new version. Flags and expiry
@@ -132,7 +129,7 @@ impl Cache {
     ///
     /// # Errors
     /// As [`set`](Self::set), for the value as it would become.
-    pub fn append(&self, key: &[u8], suffix: &[u8]) -> Result<Option<u64>, CacheError> {
+    pub fn append(&self, key: &[u8], suffix: &[u8]) -> Result<Option<u64>, WriteError> {
         self.extend(key, suffix, Side::Back)
     }
 
@@ -141,11 +138,11 @@ impl Cache {
     ///
     /// # Errors
     /// As [`set`](Self::set), for the value as it would become.
-    pub fn prepend(&self, key: &[u8], prefix: &[u8]) -> Result<Option<u64>, CacheError> {
+    pub fn prepend(&self, key: &[u8], prefix: &[u8]) -> Result<Option<u64>, WriteError> {
         self.extend(key, prefix, Side::Front)
     }
 
-    fn extend(&self, key: &[u8], bytes: &[u8], side: Side) -> Result<Option<u64>, CacheError> {
+    fn extend(&self, key: &[u8], bytes: &[u8], side: Side) -> Result<Option<u64>, WriteError> {
         self.at(key, |shard, key, now| {
             let Some(old) = shard.find(key, now) else { return Ok(None) };
             let record = shard.view(old).record();
@@ -161,16 +158,16 @@ impl Cache {
     /// Deletes a record; tells whether there was one.
     ///
     /// # Errors
-    /// [`CacheError::KeyLength`].
-    pub fn delete(&self, key: &[u8]) -> Result<bool, CacheError> {
+    /// [`ReadError::KeyLength`](crate::ReadError::KeyLength).
+    pub fn delete(&self, key: &[u8]) -> Result<bool, WriteError> {
         self.delete_if(key, |_| true).map(|outcome| outcome != CasOutcome::NotFound)
     }
 
     /// Deletes a record if it has `version`. A record that went is `Stored(version)`.
     ///
     /// # Errors
-    /// [`CacheError::KeyLength`].
-    pub fn delete_version(&self, key: &[u8], version: u64) -> Result<CasOutcome, CacheError> {
+    /// [`ReadError::KeyLength`](crate::ReadError::KeyLength).
+    pub fn delete_version(&self, key: &[u8], version: u64) -> Result<CasOutcome, WriteError> {
         self.delete_if(key, |found| found == version)
     }
 
@@ -178,8 +175,8 @@ impl Cache {
         &self,
         key: &[u8],
         is_meant: impl FnOnce(u64) -> bool,
-    ) -> Result<CasOutcome, CacheError> {
-        self.at(key, |shard, key, now| {
+    ) -> Result<CasOutcome, WriteError> {
+        Ok(self.at(key, |shard, key, now| {
             let Some(found) = shard.find(key, now) else { return CasOutcome::NotFound };
             let version = shard.view(found).record().version;
             if !is_meant(version) {
@@ -188,20 +185,47 @@ impl Cache {
             shard.remove(key.hash, found);
             shard.counters.deleted += 1;
             CasOutcome::Stored(version)
-        })
+        })?)
     }
 
     /// Gives a record a new expiry; tells whether there was one. The version stays.
     ///
     /// # Errors
-    /// [`CacheError::KeyLength`].
-    pub fn touch(&self, key: &[u8], expires_at_ms: Option<u64>) -> Result<bool, CacheError> {
-        self.at(key, |shard, key, now| {
+    /// [`ReadError::KeyLength`](crate::ReadError::KeyLength).
+    pub fn touch(&self, key: &[u8], expires_at_ms: Option<u64>) -> Result<bool, WriteError> {
+        Ok(self.at(key, |shard, key, now| {
             let Some(found) = shard.find(key, now) else { return false };
             shard.set_expiry(found, expires_at_ms);
             shard.visit(found);
             true
-        })
+        })?)
+    }
+
+    /// Gives a record a new expiry and other marks; gives its version, which stays.
+    ///
+    /// # Errors
+    /// [`ReadError::KeyLength`](crate::ReadError::KeyLength).
+    pub fn amend(&self, key: &[u8], amendment: Amendment) -> Result<Option<u64>, WriteError> {
+        Ok(self.at(key, |shard, key, now| {
+            let found = shard.find(key, now)?;
+            Some(shard.amend(found, amendment))
+        })?)
+    }
+
+    /// As [`amend`](Self::amend), if what is there is what was seen; `Err(())` if not.
+    pub(super) fn amend_if_unchanged(
+        &self,
+        key: &[u8],
+        seen: Option<Stamp>,
+        amendment: Amendment,
+    ) -> Result<Result<Option<u64>, ()>, WriteError> {
+        Ok(self.at(key, |shard, key, now| {
+            let found = shard.find(key, now);
+            if found.map(|found| Stamp::of(&shard.view(found).record())) != seen {
+                return Err(());
+            }
+            Ok(found.map(|found| shard.amend(found, amendment)))
+        })?)
     }
 
     /// Removes every record that is there when `delay_ms` have passed; at once if it is 0. A
@@ -241,7 +265,6 @@ pub(super) fn put_value(
     old: Location,
     now: &mut Now<'_>,
 ) -> u64 {
-    let record = shard.view(old).record();
-    let new = NewRecord { value, flags: record.flags, expires_at_ms: record.expires_at_ms };
+    let new = shard.view(old).record().with_value(value);
     shard.put(key, &new, Some(old), now)
 }

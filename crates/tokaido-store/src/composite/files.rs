@@ -5,16 +5,27 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, PoisonError, RwLock, Weak},
+    sync::{
+        Arc, PoisonError, RwLock,
+        mpsc::{self, RecvTimeoutError, Sender},
+    },
     time::Duration,
 };
 
 use crate::{
-    DatabaseStatistics, ReadError,
-    cdb::{Damaged, Identity, OpenError, Reader, View},
+    DatabaseStatistics, Entry, ReadError, Record,
+    cdb::{Damaged, Identity, OpenError, Reader},
 };
 
 use super::MountError;
+
+/// A page of a file ends after this many bytes, if not before, but never before its first record.
+const PAGE_BYTES_MAX: usize = 1 << 20;
+
+/// A cursor into a file: this many bits of position, and above them some of the file's version, by
+/// which a cursor into another file is told.
+const POSITION_BITS: u32 = 32;
+const TAG_MASK: u64 = (1 << 20) - 1;
 
 /// The files as they are served at one moment.
 pub(super) type Files = Vec<Arc<ServedFile>>;
@@ -43,13 +54,54 @@ impl ServedFile {
         Ok(Self { reader, statistics, version })
     }
 
-    #[inline]
-    pub(super) fn view(&self) -> View<'_> {
-        self.reader.view()
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Record<'_>>, ReadError> {
+        let found = self.reader.get(key).map_err(|damaged| self.damage(&damaged))?;
+        Ok(found.map(|value| self.record(value)))
+    }
+
+    pub(super) fn get_all(
+        &self,
+        key: &[u8],
+        visit: &mut dyn FnMut(Record<'_>),
+    ) -> Result<(), ReadError> {
+        for value in self.reader.get_all(key) {
+            visit(self.record(value.map_err(|damaged| self.damage(&damaged))?));
+        }
+        Ok(())
+    }
+
+    /// The records from a cursor on, in the order of the file, duplicates included.
+    pub(super) fn page(
+        &self,
+        cursor: u64,
+        records: usize,
+        visit: &mut dyn FnMut(Entry<'_>),
+    ) -> Result<Option<u64>, ReadError> {
+        let tag = (self.version ^ self.version >> TAG_MASK.count_ones()) & TAG_MASK;
+        if cursor != 0 && cursor >> POSITION_BITS != tag {
+            return Err(ReadError::CursorLost);
+        }
+        let position = cursor & ((1 << POSITION_BITS) - 1);
+        let position = usize::try_from(position).unwrap_or(usize::MAX);
+        let mut entries = self.reader.view().iter_from(position);
+        let mut bytes = 0;
+        for entry in entries.by_ref().take(records.max(1)) {
+            let entry = entry.map_err(|damaged| self.damage(&damaged))?;
+            bytes += entry.key.len() + entry.value.len();
+            visit(Entry { key: entry.key, record: self.record(entry.value) });
+            if bytes >= PAGE_BYTES_MAX {
+                break;
+            }
+        }
+        Ok(entries.position().map(|position| tag << POSITION_BITS | position as u64))
+    }
+
+    fn record<'f>(&self, value: &'f [u8]) -> Record<'f> {
+        Record::of(value, self.version)
     }
 
     /// What a reader is told of damage that the check could not see, or that came later.
-    pub(super) fn damage(&self, damaged: &Damaged) -> ReadError {
+    fn damage(&self, damaged: &Damaged) -> ReadError {
         ReadError::Damaged { what: format!("{}: {damaged}", self.reader.path().display()) }
     }
 }
@@ -58,15 +110,12 @@ impl ServedFile {
 pub(super) struct ServedFiles {
     /// `None` without any.
     shared: Option<Arc<Shared>>,
+    /// Dropped, it ends the thread.
+    _stop: Sender<()>,
 }
 
-/// What the readers and the thread share.
-struct Shared {
-    current: RwLock<Arc<Files>>,
-    look_interval: Duration,
-    is_stopping: Mutex<bool>,
-    stop: Condvar,
-}
+/// What the readers and the thread share: the list as it is now.
+struct Shared(RwLock<Arc<Files>>);
 
 impl ServedFiles {
     /// Opens files, given by the name of their database and their path, and begins to look after
@@ -75,25 +124,28 @@ impl ServedFiles {
         named: Vec<(String, PathBuf)>,
         look_interval: Duration,
     ) -> Result<Self, MountError> {
-        let Some((_, first)) = named.first().cloned() else { return Ok(Self { shared: None }) };
+        let (_stop, stop) = mpsc::channel();
+        let Some((_, first)) = named.first().cloned() else {
+            return Ok(Self { shared: None, _stop });
+        };
         let open = |(name, path): &(String, PathBuf)| {
             let opened = ServedFile::open(path).map(Arc::new);
             opened.map_err(|source| MountError::Cdb { name: name.clone(), source })
         };
         let files = named.iter().map(open).collect::<Result<Files, _>>()?;
-        let shared = Arc::new(Shared {
-            current: RwLock::new(Arc::new(files)),
-            look_interval,
-            is_stopping: Mutex::new(false),
-            stop: Condvar::new(),
-        });
-        let watched = Watch { refused: vec![None; named.len()], named };
-        let mine = Arc::downgrade(&shared);
+        let shared = Arc::new(Shared(RwLock::new(Arc::new(files))));
+        let mut watch =
+            Watch { refused: vec![None; named.len()], named, shared: Arc::clone(&shared) };
+        let run = move || {
+            while stop.recv_timeout(look_interval) == Err(RecvTimeoutError::Timeout) {
+                (0..watch.named.len()).for_each(|place| watch.look(place));
+            }
+        };
         std::thread::Builder::new()
             .name("tokaido-cdb".to_owned())
-            .spawn(move || watched.run(&mine))
+            .spawn(run)
             .map_err(|source| MountError::Thread { path: first, source })?;
-        Ok(Self { shared: Some(shared) })
+        Ok(Self { shared: Some(shared), _stop })
     }
 
     /// The files as they are now; `None` if there are none.
@@ -103,19 +155,10 @@ impl ServedFiles {
     }
 }
 
-impl Drop for ServedFiles {
-    fn drop(&mut self) {
-        if let Some(shared) = &self.shared {
-            *shared.is_stopping.lock().unwrap_or_else(PoisonError::into_inner) = true;
-            shared.stop.notify_all();
-        }
-    }
-}
-
 impl Shared {
     fn current(&self) -> Arc<Files> {
         // The list is exchanged in one assignment, so a panic cannot leave half of it.
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn replace(&self, place: usize, file: ServedFile) {
@@ -123,23 +166,16 @@ impl Shared {
         files[place] = Arc::new(file);
         // Dropping the old list may unmap a file, which must not happen under the lock.
         let old = {
-            let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+            let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *current, Arc::new(files))
         };
         drop(old);
-    }
-
-    /// Waits for the next look; tells whether there is to be one.
-    fn wait(&self) -> bool {
-        let is_stopping = self.is_stopping.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited =
-            self.stop.wait_timeout_while(is_stopping, self.look_interval, |stopping| !*stopping);
-        !*waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
 /// The thread that looks for replaced files.
 struct Watch {
+    shared: Arc<Shared>,
     named: Vec<(String, PathBuf)>,
     /// What stood at the path when it was last refused, so that it is refused, and logged, once.
     refused: Vec<Option<Refused>>,
@@ -154,17 +190,7 @@ enum Refused {
 }
 
 impl Watch {
-    fn run(mut self, shared: &Weak<Shared>) {
-        while let Some(shared) = shared.upgrade()
-            && shared.wait()
-        {
-            for place in 0..self.named.len() {
-                self.look(place, &shared);
-            }
-        }
-    }
-
-    fn look(&mut self, place: usize, shared: &Shared) {
+    fn look(&mut self, place: usize) {
         let (name, path) = &self.named[place];
         let file = path.display();
         let at_path = match Identity::at(path) {
@@ -176,7 +202,7 @@ impl Watch {
                 return;
             }
         };
-        if at_path == shared.current()[place].reader.identity() {
+        if at_path == self.shared.current()[place].reader.identity() {
             self.refused[place] = None;
             return;
         }
@@ -187,7 +213,7 @@ impl Watch {
             Ok(opened) => {
                 let records = opened.statistics.records;
                 self.refused[place] = None;
-                shared.replace(place, opened);
+                self.shared.replace(place, opened);
                 tracing::info!(database = %name, %file, records, "the file was replaced; the new one is served");
             }
             Err(error) => {

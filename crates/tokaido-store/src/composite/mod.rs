@@ -28,22 +28,20 @@
 //! ```
 //!
 //! Where to look: `store` for the whole; `mounts` for what is mounted; `files` for constant
-//! databases and their replacement; `view` for reading what is mounted; `read`, `snapshot` and
-//! `writer` join that with the inner store's.
+//! databases and their replacement; `transaction` for snapshots and writers, which ask `view` what is
+//! behind a database.
 
 mod error;
 mod files;
 mod mounts;
 mod options;
-mod read;
-mod snapshot;
 mod store;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod view;
-mod writer;
 
 pub use error::MountError;
 pub use mounts::{Mount, MountEngine};
 pub use options::{LOOK_INTERVAL_DEFAULT, Options, SWEEP_RECORDS_DEFAULT};
-pub use store::CompositeStore;
+pub use store::{CompositeStore, cache};

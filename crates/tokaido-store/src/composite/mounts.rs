@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use crate::{
-    DatabaseId, Engine,
+    DatabaseId,
     cache::{self, Cache},
     check_database_name, limits,
 };
@@ -96,17 +96,11 @@ impl Mounts {
         }
     }
 
-    /// What is mounted under an id; `None` if it is one of the inner store's.
+    /// What is mounted under an id; `None` if it is one of the inner store's, and for the elements
+    /// of what is mounted, which has none.
     #[inline]
     pub(super) fn get(&self, database: DatabaseId) -> Option<&Kind> {
-        self.mounted.get(database.mount()?).map(|mount| &mount.engine)
-    }
-
-    pub(super) fn engine(&self, database: DatabaseId) -> Engine<'_> {
-        match self.get(database) {
-            None => Engine::Transactional,
-            Some(Kind::Cache(cache)) => Engine::Cache(cache),
-            Some(Kind::Cdb(_)) => Engine::Cdb,
-        }
+        let slot = database.mount().filter(|_| !database.is_elements())?;
+        self.mounted.get(slot).map(|mount| &mount.engine)
     }
 }

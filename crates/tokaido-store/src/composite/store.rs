@@ -1,18 +1,21 @@
 //! A store with databases mounted beside its own.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use crate::{
-    DatabaseError, DatabaseId, Engine, ReadError, Snapshot, Store, Usage, WriteError, Writer,
+    Capabilities, DatabaseError, DatabaseId, Observer, ObserverGuard, ReadError, Snapshot, Store,
+    Usage, WriteError, WriteTransaction, Writer, cache::Cache,
 };
 
 use super::{
-    Mount, MountError, Options, mounts::Mounts, snapshot::CompositeSnapshot, view::MountView,
-    writer::CompositeWriter,
+    Mount, MountError, Options,
+    mounts::{Kind, Mounts},
+    transaction::{CompositeSnapshot, CompositeWriter},
+    view::MountView,
 };
 
 /// A store with caches and constant databases mounted beside its own databases. All have one space
-/// of names, and a transaction reaches all of them; what each promises is its [`Engine`]'s.
+/// of names, and a transaction reaches all of them; what each promises, its [`Capabilities`] tell.
 pub struct CompositeStore {
     inner: Box<dyn Store>,
     mounts: Arc<Mounts>,
@@ -47,6 +50,15 @@ impl CompositeStore {
         Ok(Self { inner, mounts })
     }
 
+    /// The cache that is mounted under an id, for what only a cache can do.
+    #[must_use]
+    pub fn cache(&self, database: DatabaseId) -> Option<&Arc<Cache>> {
+        match self.mounts.get(database)? {
+            Kind::Cache(cache) => Some(cache),
+            Kind::Cdb(_) => None,
+        }
+    }
+
     fn view(&self) -> MountView {
         MountView::new(Arc::clone(&self.mounts))
     }
@@ -64,6 +76,10 @@ impl Store for CompositeStore {
         self.mounts.find(name).or_else(|| self.inner.find_database(name))
     }
 
+    fn databases_dropped(&self) -> u64 {
+        self.inner.databases_dropped()
+    }
+
     fn databases(&self) -> Vec<(DatabaseId, String)> {
         let mut databases = self.inner.databases();
         databases.retain(|(_, name)| self.mounts.find(name).is_none());
@@ -71,12 +87,37 @@ impl Store for CompositeStore {
         databases
     }
 
-    fn engine(&self, database: DatabaseId) -> Engine<'_> {
-        self.mounts.engine(database)
+    fn capabilities(&self, database: DatabaseId) -> Capabilities {
+        match self.mounts.get(database) {
+            None => self.inner.capabilities(database),
+            Some(Kind::Cache(_)) => Capabilities::CACHE,
+            Some(Kind::Cdb(_)) => Capabilities::CDB,
+        }
+    }
+
+    fn run_in_place(
+        &self,
+        database: DatabaseId,
+        body: &mut dyn FnMut(&mut dyn WriteTransaction),
+    ) -> Result<(), WriteError> {
+        match self.mounts.get(database) {
+            None => self.inner.run_in_place(database, body),
+            Some(Kind::Cache(cache)) => cache.transact(database, |tx| {
+                body(tx);
+                Ok(())
+            }),
+            Some(Kind::Cdb(_)) => Err(WriteError::ReadOnly),
+        }
     }
 
     fn usage(&self) -> Usage {
         self.inner.usage()
+    }
+
+    /// Tells of the inner store's databases. A cache tells nothing: its records change, and are
+    /// evicted, without a transaction.
+    fn observe(&self, observer: Arc<dyn Observer>) -> Option<ObserverGuard> {
+        self.inner.observe(observer)
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
@@ -94,4 +135,11 @@ impl Store for CompositeStore {
         }
         Ok(Box::new(CompositeWriter::new(inner, self.view())))
     }
+}
+
+/// The cache behind a database of a store, if that is a [`CompositeStore`] and has one there.
+#[must_use]
+pub fn cache(store: &dyn Store, database: DatabaseId) -> Option<&Arc<Cache>> {
+    let store: &dyn Any = store;
+    store.downcast_ref::<CompositeStore>()?.cache(database)
 }

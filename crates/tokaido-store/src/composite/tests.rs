@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    Engine, NewRecord, ReadError, ReadTransaction, Store, WriteError, cache,
+    Capabilities, NewRecord, ReadError, ReadTransaction, Store, WriteError, cache,
     cdb::{self, Duplicates, Writer as CdbWriter},
     transact, tree,
 };
@@ -69,8 +69,9 @@ fn one_transaction_reaches_all_engines() {
     assert_eq!(value(snapshot, &store, "ports", "k"), None);
     let names: Vec<String> = store.databases().into_iter().map(|(_, name)| name).collect();
     assert_eq!(names, ["main", "hot", "ports"]);
-    assert!(matches!(store.engine(main), Engine::Transactional));
-    assert!(matches!(store.engine(hot), Engine::Cache(_)));
+    assert_eq!(store.capabilities(main), Capabilities::TREE);
+    assert_eq!(store.capabilities(hot), Capabilities::CACHE);
+    assert_eq!(store.capabilities(store.database("ports").unwrap()), Capabilities::CDB);
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn the_expired_leave_a_cache_with_the_trees() {
     .unwrap();
     let mut snapshot = store.snapshot().unwrap();
     assert_eq!(snapshot.statistics(hot).unwrap().records, 1);
-    writer.remove_expired(10).unwrap();
+    writer.reclaim(10).unwrap();
     writer.flush().unwrap();
     assert_eq!(snapshot.statistics(hot).unwrap().records, 0);
 }
@@ -286,13 +287,13 @@ fn a_sweep_looks_at_as_many_records_as_was_asked_for() {
         let options = Options { sweep_records_max, ..Options::default() };
         let mounts = vec![cache_mount("hot")];
         let store = CompositeStore::with(tree_in(&directory), mounts, options).unwrap();
-        let Engine::Cache(hot) = store.engine(store.database("hot").unwrap()) else { panic!() };
+        let hot = store.cache(store.database("hot").unwrap()).unwrap();
         for n in 0..2000u32 {
             // Long ago, so that all of them have expired.
-            let record = NewRecord { value: b"v", flags: 0, expires_at_ms: Some(1) };
+            let record = NewRecord::of(b"v").expiring(Some(1));
             hot.set(&n.to_be_bytes(), record).unwrap();
         }
-        store.writer().unwrap().remove_expired(1).unwrap();
+        store.writer().unwrap().reclaim(1).unwrap();
         hot.statistics().records
     };
     assert_eq!(left_by(1 << 20), 0);

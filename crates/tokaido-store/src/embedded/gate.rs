@@ -11,18 +11,18 @@ use super::lock;
 #[derive(Default)]
 pub(super) struct Gate {
     lock: Mutex<()>,
-    first_called: Condvar,
-    rest_called: Condvar,
+    first_told: Condvar,
+    rest_told: Condvar,
 }
 
 /// What a thread is told once its transaction was run, or its turn has come to lead.
 #[derive(Default)]
 pub(super) struct Ticket {
-    call: Mutex<Option<Call>>,
+    message: Mutex<Option<Message>>,
 }
 
 /// What a waiting thread is told.
-pub(super) enum Call {
+pub(super) enum Message {
     /// To lead; its job is still in the queue.
     Lead,
     /// That it is done, and the outcome of the flush.
@@ -31,31 +31,31 @@ pub(super) enum Call {
 
 impl Ticket {
     /// To be followed by waking the thread.
-    pub(super) fn call(&self, call: Call) {
-        *lock(&self.call) = Some(call);
+    pub(super) fn leave(&self, message: Message) {
+        *lock(&self.message) = Some(message);
     }
 }
 
 impl Gate {
-    pub(super) fn wait(&self, ticket: &Ticket, is_first: bool) -> Call {
-        let called = if is_first { &self.first_called } else { &self.rest_called };
+    pub(super) fn wait(&self, ticket: &Ticket, is_first: bool) -> Message {
+        let told = if is_first { &self.first_told } else { &self.rest_told };
         let mut held = lock(&self.lock);
         loop {
-            if let Some(call) = lock(&ticket.call).take() {
-                return call;
+            if let Some(message) = lock(&ticket.message).take() {
+                return message;
             }
-            held = called.wait(held).unwrap_or_else(PoisonError::into_inner);
+            held = told.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     pub(super) fn wake_first(&self) {
-        // Whoever has not seen its call yet waits when this has the lock.
+        // Whoever has not seen its message yet waits once this has the lock.
         drop(lock(&self.lock));
-        self.first_called.notify_one();
+        self.first_told.notify_one();
     }
 
     pub(super) fn wake_all(&self) {
         self.wake_first();
-        self.rest_called.notify_all();
+        self.rest_told.notify_all();
     }
 }

@@ -11,9 +11,9 @@ use crate::{
     WriteTransaction, tree,
 };
 
-use super::{database::Database, group::Group, lock, pending::Pending};
+use super::{database::Database, lock, pending::Pending, shared_writer::SharedWriter};
 
-/// Most snapshots that are kept for the next read while none is under way.
+/// Maximum number of snapshots that are kept for the next read while none is under way.
 const SPARE_SNAPSHOTS_MAX: usize = 16;
 
 /// Opens the durable store in `directory`, and makes it if it is not there. Every write is on disk
@@ -50,7 +50,7 @@ pub struct Embedded {
 struct Shared {
     /// Before `store`: what the store gave out is dropped first.
     spare_snapshots: Mutex<Vec<Box<dyn Snapshot>>>,
-    group: Arc<Group>,
+    writer: Arc<SharedWriter>,
     /// The thread that commits what is submitted, once something was.
     committer: Mutex<Option<JoinHandle<()>>>,
     store: Arc<dyn Store>,
@@ -60,7 +60,7 @@ impl Drop for Shared {
     /// Everything that was submitted is run before.
     fn drop(&mut self) {
         let Some(committer) = lock(&self.committer).take() else { return };
-        self.group.stop();
+        self.writer.stop();
         // A body may have had the last handle: then this is the committer itself.
         if committer.thread().id() != thread::current().id() && committer.join().is_err() {
             tracing::error!("the thread that commits has panicked");
@@ -73,8 +73,8 @@ impl Embedded {
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
         let spare_snapshots = Mutex::new(Vec::new());
-        let (group, committer) = (Arc::default(), Mutex::new(None));
-        Self { shared: Arc::new(Shared { spare_snapshots, group, committer, store }) }
+        let (writer, committer) = (Arc::default(), Mutex::new(None));
+        Self { shared: Arc::new(Shared { spare_snapshots, writer, committer, store }) }
     }
 
     /// The database of that name. It comes into being with the first write to it; until then it
@@ -100,7 +100,7 @@ impl Embedded {
         &self,
         body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send,
     ) -> Result<T, TransactError<E>> {
-        self.shared.group.transact(&*self.shared.store, body)
+        self.shared.writer.transact(&*self.shared.store, body)
     }
 
     /// Hands in `body`, to be run as one transaction, and returns at once: for a program that has
@@ -129,8 +129,8 @@ impl Embedded {
         &self,
         body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send + 'static,
     ) -> Pending<T, E> {
-        let (pending, task) = Pending::new(&self.shared.group, body);
-        let submitted = self.start_committer().and_then(|()| self.shared.group.submit(task));
+        let (pending, task) = Pending::new(&self.shared.writer, body);
+        let submitted = self.start_committer().and_then(|()| self.shared.writer.submit(task));
         if let Err(error) = submitted {
             pending.refuse(error);
         }
@@ -140,9 +140,9 @@ impl Embedded {
     fn start_committer(&self) -> Result<(), WriteError> {
         let mut committer = lock(&self.shared.committer);
         if committer.is_none() {
-            let (group, store) = (Arc::clone(&self.shared.group), Arc::clone(self.store()));
+            let (writer, store) = (Arc::clone(&self.shared.writer), Arc::clone(self.store()));
             let thread = thread::Builder::new().name("tokaido-committer".to_owned());
-            let started = thread.spawn(move || group.serve(&*store));
+            let started = thread.spawn(move || writer.serve(&*store));
             *committer = Some(started.map_err(|error| WriteError::Engine {
                 message: format!("no thread could be started for commits ({error}); try again"),
             })?);
@@ -158,14 +158,14 @@ impl Embedded {
         self.shared.store.snapshot()
     }
 
-    /// Removes up to `limit` records that have expired, and tells how many it was. They are not
-    /// seen in any case; this gives their space back, so a program that lets records expire calls
-    /// it now and then.
+    /// Removes up to `limit` records that have expired, or are elements of collections that have
+    /// gone, and tells how many it was. They are not seen in any case; this gives their space back,
+    /// so a program that lets records expire, or has collections, calls it now and then.
     ///
     /// # Errors
     /// As [`transact`](Self::transact).
-    pub fn remove_expired(&self, limit: usize) -> Result<usize, TransactError<WriteError>> {
-        self.shared.group.remove_expired(&*self.shared.store, limit)
+    pub fn reclaim(&self, limit: usize) -> Result<usize, TransactError<WriteError>> {
+        self.shared.writer.reclaim(&*self.shared.store, limit)
     }
 
     /// The store itself, for what takes a [`Store`].

@@ -7,12 +7,14 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use crate::{CommitError, TransactError, WriteError, WriteTransaction, Writer};
+use crate::{
+    CommitError, GroupWriter, TransactError, WriteError, WriteTransaction, transact_unflushed,
+};
 
 use super::{
-    group::Group,
-    job::{self, Fate, Ran, Run},
+    job::{self, Ran},
     lock,
+    shared_writer::SharedWriter,
 };
 
 /// A transaction on its way to the disk; see [`Embedded::submit`](super::Embedded::submit).
@@ -22,18 +24,18 @@ use super::{
 #[must_use = "only its outcome tells whether the transaction took place"]
 pub struct Pending<T, E> {
     slot: Arc<Slot<T, E>>,
-    group: Arc<Group>,
+    writer: Arc<SharedWriter>,
 }
 
 /// What the leader and the one who waits share.
 struct Slot<T, E> {
     state: Mutex<State<T, E>>,
-    settled: Condvar,
+    told: Condvar,
 }
 
 struct State<T, E> {
-    ran: Option<Run<T, E>>,
-    outcome: Option<Result<(), CommitError>>,
+    ran: Option<Ran<T, E>>,
+    flushed: Option<Result<(), CommitError>>,
     /// Of the task that awaits it.
     waker: Option<Waker>,
     /// A thread waits for it. To wake nobody is a call to the system all the same.
@@ -42,11 +44,11 @@ struct State<T, E> {
 
 /// A submitted transaction, for the leader.
 pub(super) trait Task: Send {
-    fn run(&mut self, writer: Result<&mut dyn Writer, WriteError>) -> Fate;
+    fn run(&mut self, writer: &mut GroupWriter);
 
     /// Tells whoever waits; gives the task that is to be woken. Called once, after `run` or in its
     /// place.
-    fn settle(&self, outcome: Result<(), CommitError>) -> Option<Waker>;
+    fn tell(&self, flushed: Result<(), CommitError>) -> Option<Waker>;
 }
 
 struct Submitted<B, T, E> {
@@ -58,20 +60,20 @@ impl<B, T: Send, E: Send> Task for Submitted<B, T, E>
 where
     B: FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send,
 {
-    fn run(&mut self, writer: Result<&mut dyn Writer, WriteError>) -> Fate {
-        let (ran, fate) = job::run(writer, &mut |writer| job::transact(writer, &mut self.body));
+    fn run(&mut self, writer: &mut GroupWriter) {
+        let body = &mut self.body;
+        let ran = job::run(writer, &mut |writer| transact_unflushed(writer, &mut *body));
         lock(&self.slot.state).ran = Some(ran);
-        fate
     }
 
-    fn settle(&self, outcome: Result<(), CommitError>) -> Option<Waker> {
+    fn tell(&self, flushed: Result<(), CommitError>) -> Option<Waker> {
         let (waker, has_thread) = {
             let mut state = lock(&self.slot.state);
-            state.outcome = Some(outcome);
+            state.flushed = Some(flushed);
             (state.waker.take(), state.has_thread)
         };
         if has_thread {
-            self.slot.settled.notify_one();
+            self.slot.told.notify_one();
         }
         waker
     }
@@ -80,20 +82,20 @@ where
 impl<T: Send + 'static, E: Send + 'static> Pending<T, E> {
     /// A transaction, and what the group is to run for it.
     pub(super) fn new(
-        group: &Arc<Group>,
+        writer: &Arc<SharedWriter>,
         body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send + 'static,
     ) -> (Self, Box<dyn Task>) {
-        let state = Mutex::new(State { ran: None, outcome: None, waker: None, has_thread: false });
-        let slot = Arc::new(Slot { state, settled: Condvar::new() });
+        let state = Mutex::new(State { ran: None, flushed: None, waker: None, has_thread: false });
+        let slot = Arc::new(Slot { state, told: Condvar::new() });
         let task = Box::new(Submitted { body, slot: Arc::clone(&slot) });
-        (Self { slot, group: Arc::clone(group) }, task)
+        (Self { slot, writer: Arc::clone(writer) }, task)
     }
 
     /// One that was not accepted.
     pub(super) fn refuse(&self, error: WriteError) {
         let mut state = lock(&self.slot.state);
-        state.ran = Some(Ok(Ran::Gone(TransactError::Write(error))));
-        state.outcome = Some(Ok(()));
+        state.ran = Some(Ok(Err(TransactError::Write(error))));
+        state.flushed = Some(Ok(()));
     }
 }
 
@@ -106,14 +108,14 @@ impl<T, E> Pending<T, E> {
     pub fn wait(self) -> Result<T, TransactError<E>> {
         let mut state = lock(&self.slot.state);
         loop {
-            if let Some(outcome) = state.outcome.take() {
-                return job::settle(state.ran.take(), outcome);
+            if let Some(flushed) = state.flushed.take() {
+                return job::result(state.ran.take(), flushed);
             }
-            if self.group.is_led_by_this_thread() {
+            if self.writer.is_led_by_this_thread() {
                 return Err(TransactError::Write(WriteError::WriterBusy));
             }
             state.has_thread = true;
-            state = self.slot.settled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.slot.told.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -127,11 +129,11 @@ impl<T, E> Future for Pending<T, E> {
     /// With the panic of the body.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = lock(&self.slot.state);
-        if let Some(outcome) = state.outcome.take() {
+        if let Some(flushed) = state.flushed.take() {
             let ran = state.ran.take();
             // A panic of the body shall not poison the state.
             drop(state);
-            return Poll::Ready(job::settle(ran, outcome));
+            return Poll::Ready(job::result(ran, flushed));
         }
         match &mut state.waker {
             Some(waker) => waker.clone_from(context.waker()),

@@ -1,17 +1,16 @@
 //! The expiry index: a tree of its own, in the order of time.
 //!
 //! ```text
-//! key      time in ms u64 big-endian, database index u16 big-endian, the record's key
+//! key      time in ms u64 big-endian, number of a keyspace u16 big-endian, a record's key
 //! value    nothing
 //! ```
+//! The number of a collection alone, in place of the key of an element, stands for all of its
+//! elements: its record has gone, and they are to be removed.
+//!
 //! An entry may be stale: its record was overwritten by a put that did not look what it replaced,
 //! or cleared. So whoever follows one looks at the record's own expiry.
 
-use std::ops::{Bound, ControlFlow};
-
-use crate::{DatabaseId, Direction, ReadError, WriteError, limits};
-
-use super::{catalog::EXPIRY_TREE, transaction::TreeTransaction};
+use crate::{CollectionId, DatabaseId};
 
 /// Bytes before the record's key.
 pub(super) const ENTRY_HEAD_LEN: usize = 8 + 2;
@@ -20,7 +19,7 @@ pub(super) const ENTRY_HEAD_LEN: usize = 8 + 2;
 pub(super) fn key(at_ms: u64, database: DatabaseId, key: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(ENTRY_HEAD_LEN + key.len());
     out.extend_from_slice(&at_ms.to_be_bytes());
-    out.extend_from_slice(&(database.index() as u16).to_be_bytes());
+    out.extend_from_slice(&database.to_stored().to_be_bytes());
     out.extend_from_slice(key);
     out
 }
@@ -28,44 +27,15 @@ pub(super) fn key(at_ms: u64, database: DatabaseId, key: &[u8]) -> Vec<u8> {
 /// Time, database and key of an entry.
 pub(super) fn parse(entry: &[u8]) -> Option<(u64, DatabaseId, &[u8])> {
     let (at_ms, rest) = entry.split_first_chunk::<8>()?;
-    let (index, key) = rest.split_first_chunk::<2>()?;
-    let index = u16::from_be_bytes(*index) as usize;
-    if index >= limits::DATABASES_MAX || key.is_empty() {
-        return None;
-    }
-    Some((u64::from_be_bytes(*at_ms), DatabaseId::from_index(index), key))
+    let (number, key) = rest.split_first_chunk::<2>()?;
+    let database = DatabaseId::from_stored(u16::from_be_bytes(*number))?;
+    (!key.is_empty()).then_some((u64::from_be_bytes(*at_ms), database, key))
 }
 
-/// Follows up to `limit` due entries. Gives the number of records removed.
-pub(super) fn sweep(transaction: &mut TreeTransaction, limit: usize) -> Result<usize, WriteError> {
-    let mut removed = 0;
-    for entry in due(transaction, limit)? {
-        if let Some((_, database, key)) = parse(&entry) {
-            removed += usize::from(transaction.remove_if_expired(database, key)?);
-        }
-        transaction.remove_expiry_entry(&entry)?;
-        transaction.swept = entry;
-    }
-    Ok(removed)
-}
-
-/// Up to `limit` entries whose time has come, or that cannot be read, the first ones first.
-fn due(transaction: &TreeTransaction, limit: usize) -> Result<Vec<Vec<u8>>, ReadError> {
-    let mut due = Vec::new();
-    if limit == 0 {
-        return Ok(due);
-    }
-    // Entries that were removed remain as deletions until the next checkpoint, and must not be
-    // walked over again and again.
-    let from = Bound::Excluded(&transaction.swept[..]);
-    transaction.view.scan(EXPIRY_TREE, from, Direction::Forward, |(entry, _)| {
-        if parse(entry).is_some_and(|(at_ms, ..)| at_ms > transaction.now_ms) {
-            return Ok(ControlFlow::Break(()));
-        }
-        due.push(entry.to_vec());
-        Ok(if due.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-    })?;
-    Ok(due)
+/// The collection that an entry with this key stands for; `None` if it stands for a record.
+pub(super) fn collection(database: DatabaseId, key: &[u8]) -> Option<CollectionId> {
+    let number = key.try_into().ok().filter(|_| database.is_elements())?;
+    CollectionId::from_number(u64::from_be_bytes(number))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::{
     io,
     os::unix::{
         ffi::OsStrExt,
-        fs::{FileExt, MetadataExt, OpenOptionsExt},
+        fs::{MetadataExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
 };
@@ -29,20 +29,6 @@ pub(super) const FILE_MODE: u32 = 0o640;
 /// Makes a file that is not there yet.
 pub(super) fn create_new(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
-}
-
-/// Fills `bytes` from `offset` on, as far as the file goes.
-pub(super) fn fill(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match file.read_at(&mut bytes[filled..], offset + filled as u64) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }
 
 /// Makes creations, renamings and removals in a directory durable.

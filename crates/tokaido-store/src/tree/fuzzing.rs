@@ -16,7 +16,6 @@ use super::{
 pub use super::{
     base::fuzzing::check_base,
     log::fuzzing::{check_log, valid_sums},
-    seal::fuzzing::check_seal,
 };
 
 /// The file of an empty base, and the number of its store.
@@ -102,7 +101,7 @@ fn write(store: &TreeStore) {
     // All names may be taken, though hardly by chance.
     let main = store.database("main").expect("there is room");
     let mut writer = store.writer().expect("there is none yet");
-    writer.remove_expired(1000).expect("an index that can be read");
+    writer.reclaim(1000).expect("an index that can be read");
     let transaction = writer.begin().expect("nothing has failed");
     transaction.put(main, b"key", NewRecord::of(b"value")).expect("a small record");
     writer.commit().expect("a small transaction");

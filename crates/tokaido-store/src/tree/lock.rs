@@ -2,7 +2,7 @@
 //!
 //! | file | exclusive | shared |
 //! |---|---|---|
-//! | `tokaido.lock` | whoever opens the store to write | a check that wants it to stand still |
+//! | `tokaido.lock` | whoever opens the store | a check or a reader of its files, for which it must not change |
 //! | the directory itself | who replaces `data.mdb` | who reads it beside the process that writes |
 //!
 //! The system gives the locks back when a process ends, however it ends.
@@ -10,14 +10,15 @@
 use std::{
     fs::{self, File, Metadata, TryLockError},
     io,
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
-use super::{seal::SealFile, shared};
+use super::mutex;
 
-/// The file that the process which has the store keeps locked. It holds the seal.
+/// The file that the process which has the store keeps locked. It is empty, unless a program that
+/// wrote seals has closed the store.
 pub(super) const LOCK_FILE: &str = "tokaido.lock";
 
 /// The stores whose LMDB environment this process may have open. LMDB's own locks belong to the
@@ -27,7 +28,7 @@ static OPEN_HERE: Mutex<Vec<Arc<Identity>>> = Mutex::new(Vec::new());
 
 /// By what a store is known again: the file of its lock, or its directory.
 struct Identity {
-    lock: Arc<File>,
+    lock: File,
     directory: PathBuf,
 }
 
@@ -77,16 +78,16 @@ impl OpenHere {
     pub(super) fn take(directory: &Path) -> Result<Self, LockError> {
         let path = directory.join(LOCK_FILE);
         let file = match File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => create(&path)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => open_or_create(&path)?,
             file => file?,
         };
-        Self::take_by(directory, Arc::new(file))
+        Self::take_by(directory, file)
     }
 
     /// As [`take`](Self::take); `lock` is the file of the lock.
-    fn take_by(directory: &Path, lock: Arc<File>) -> Result<Self, LockError> {
+    fn take_by(directory: &Path, lock: File) -> Result<Self, LockError> {
         let identity = Arc::new(Identity { lock, directory: directory.to_owned() });
-        let mut open = shared::lock(&OPEN_HERE);
+        let mut open = mutex::lock(&OPEN_HERE);
         // Usually there is nobody else to be compared with, which would take calls to the system.
         for other in &*open {
             if identity.is_same(other)? {
@@ -100,34 +101,40 @@ impl OpenHere {
 
 impl Drop for OpenHere {
     fn drop(&mut self) {
-        shared::lock(&OPEN_HERE).retain(|other| !Arc::ptr_eq(other, &self.identity));
+        mutex::lock(&OPEN_HERE).retain(|other| !Arc::ptr_eq(other, &self.identity));
     }
 }
 
 /// The right to write to a store, until it is dropped.
 pub(super) struct StoreLock {
     _open: OpenHere,
-    /// In the file that is locked.
-    pub(super) seal: SealFile,
 }
 
 impl StoreLock {
     /// Takes the store of `directory`, which is there; makes the lock's file.
     pub(super) fn take(directory: &Path) -> Result<Self, LockError> {
-        let path = directory.join(LOCK_FILE);
-        let file = match File::options().read(true).write(true).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => create(&path)?,
-            file => file?,
-        };
+        let file = open_or_create(&directory.join(LOCK_FILE))?;
         file.try_lock()?;
-        let file = Arc::new(file);
-        let open = OpenHere::take_by(directory, Arc::clone(&file))?;
-        Ok(Self { _open: open, seal: SealFile::new(file)? })
+        remove_seal(&file)?;
+        Ok(Self { _open: OpenHere::take_by(directory, file)? })
     }
 }
 
+/// Removes the seal that an older program may have left in the file of the lock: its word that the
+/// log is empty, which it would still believe after this program has written there.
+fn remove_seal(file: &File) -> io::Result<()> {
+    if file.metadata()?.len() > 0 {
+        // The seal is broken durably before the file is emptied: whoever finds an empty file can rely
+        // on it, also after a power failure.
+        file.write_all_at(b"-", 0)?;
+        file.sync_data()?;
+        file.set_len(0)?;
+    }
+    Ok(())
+}
+
 /// Opens the file of a lock, and makes it if nobody was faster.
-fn create(path: &Path) -> io::Result<File> {
+fn open_or_create(path: &Path) -> io::Result<File> {
     File::options().create(true).read(true).write(true).truncate(false).open(path)
 }
 

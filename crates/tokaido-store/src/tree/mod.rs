@@ -6,47 +6,61 @@
 //! memtable, the frozen one, and the base.
 //!
 //! Where to look: docs/file-format.md for the files; `view` for reading the three as one; `writer`
-//! and `transaction` for the way of a write; `checkpoint` for the way into the base; `accounts` for
-//! how records are counted without looking each of them up.
+//! and `transaction` for the way of a write; `checkpoint` for the way into the base; `statistics` for
+//! how records are counted without looking each of them up; `shared` for what threads have in
+//! common: what is visible to snapshots, what is durable, and the signal to the checkpointer;
+//! `reader` for reading the files of a store that nobody has open.
+//!
+//! No two modules here need each other: `open` and `upkeep` stand above `store`, that above `writer`
+//! and `snapshot`, those above `transaction`, `shared`, `view`, and at the bottom `base`, `log` and
+//! `memtable`.
 
-mod accounts;
-mod backup;
 mod base;
 mod catalog;
-mod check;
 mod checkpoint;
-mod compact;
+mod collections;
+mod durable;
 mod expiry;
 mod files;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
+mod keyspaces;
+mod live;
 mod lock;
 mod log;
 mod memtable;
+mod mutex;
+mod names;
 mod open;
 mod options;
 mod prefetch;
-mod salvage;
-mod seal;
+mod published;
+mod reader;
 mod shared;
+mod signal;
 mod snapshot;
+mod statistics;
 mod store;
+mod sweep;
+mod tables;
 mod transaction;
+mod upkeep;
 mod usage;
 mod view;
+mod visible;
 mod writer;
+mod writer_state;
 
-pub use backup::{BackupError, BackupReport, RestoreError, backup, restore};
-pub use check::{
-    BaseReport, CheckError, CheckReport, DatabaseReport, FINDINGS_MAX, Finding, LogReport, check,
-};
-pub use compact::{CompactError, CompactReport, compact};
 pub use log::{DirectoryStorage, LogFile, LogStorage};
 pub use open::{exists, open};
 pub use options::{
-    CHECKPOINT_RETRY_DEFAULT, LOG_GROWTH_BYTES_DEFAULT, LOG_LEFT_BYTES_DEFAULT,
+    CHECKPOINT_RETRY_DEFAULT, DATABASES_DEFAULT, LOG_GROWTH_BYTES_DEFAULT, LOG_LEFT_BYTES_DEFAULT,
     MEMTABLE_BYTES_DEFAULT, Options, SIZE_MAX_DEFAULT, SNAPSHOTS_MAX_DEFAULT, SyncMode,
     SyncModeError, TRANSACTION_BYTES_DEFAULT, TRANSACTION_WRITES_DEFAULT,
 };
-pub use salvage::{SalvageError, SalvageReport, salvage};
+pub use reader::{DatabaseReader, Reader, ReaderError};
 pub use store::TreeStore;
+pub use upkeep::{
+    BackupReport, BaseReport, CheckError, CheckReport, CompactReport, DatabaseReport, FINDINGS_MAX,
+    Finding, LogReport, SalvageReport, UpkeepError, backup, check, compact, restore, salvage,
+};

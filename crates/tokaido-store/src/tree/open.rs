@@ -1,29 +1,33 @@
-//! Opening a store: the lock, the base, the log, the databases; or the seal in place of the log.
+//! Opening a store: the lock, the base, the log, the databases.
 
 use std::{
+    collections::BTreeSet,
     hash::BuildHasher,
     io,
     path::{self, Path},
     sync::Arc,
 };
 
-use crate::{OpenError, ReadError, WriteError, limits, record};
+use crate::{DatabaseId, OpenError, ReadError, WriteError, limits, record};
 
 use super::{
     DirectoryStorage, LogStorage, Options, SyncMode, TreeStore,
-    accounts::{Accounts, Changes},
-    base::{
-        Base, BaseContents, BaseOpenError, BaseOptions, BaseView, FORMAT_VERSION, format::NO_TREE,
-    },
-    catalog::{self, CatalogEntry, EXPIRY_TREE, FIRST_TREE, Names, TreeMap, read_catalog},
-    checkpoint, expiry, files,
+    base::{Base, BaseContents, BaseOpenError, BaseView, FORMAT_VERSION, format::NO_TREE},
+    catalog::{self, CATALOG_TREE, CatalogEntry, EXPIRY_TREE, FIRST_TREE, TreeMap, read_catalog},
+    checkpoint,
+    durable::Durable,
+    expiry, files,
     lock::{LOCK_FILE, LockError, StoreLock},
     log::{LogEnd, LogPlace, Operation, Recovered, RecoveryError, operations, recover},
     memtable::Memtable,
-    seal::Seal,
-    shared::{Parts, Shared, Tables},
+    names::Names,
+    shared::Shared,
+    signal::Signal,
+    statistics::{Changes, Statistics},
+    tables::Tables,
     view::View,
-    writer::Seat,
+    visible::Visible,
+    writer_state::WriterState,
 };
 
 /// Whether `directory` has a store, so that [`open`] would not make one.
@@ -36,9 +40,7 @@ pub fn exists(directory: &Path) -> bool {
 ///
 /// The time it takes does not depend on what the store holds, but on the log since the last
 /// checkpoint, which [`Options::memtable_bytes`] bounds. Closing the store, which is dropping it,
-/// leaves little of it. If it leaves nothing the store is sealed, and then neither is the log looked
-/// at nor LMDB opened until somebody needs it: to open such a store and get a record takes about ten
-/// calls to the system.
+/// leaves little of it.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -47,14 +49,11 @@ pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> 
     // Files are opened later, too, when the process may stand elsewhere.
     let absolute = path::absolute(directory).map_err(io)?;
     let opening = Opening { directory, path: &absolute, options };
-    let mut lock = opening.lock()?;
-    let found = match opening.find_sealed(&mut lock)? {
-        Some(found) => found,
-        None => opening.find(&lock)?,
-    };
+    let lock = opening.lock()?;
+    let found = opening.find()?;
     let shared = Arc::new(opening.share(found, lock)?);
     if let SyncMode::Interval(_) = shared.options.sync {
-        checkpoint::start_keeper(&shared).map_err(io)?;
+        checkpoint::start_checkpointer(&shared).map_err(io)?;
     }
     Ok(TreeStore::new(shared))
 }
@@ -74,8 +73,6 @@ struct Found {
     storage: Arc<dyn LogStorage>,
     recovered: Recovered,
     replay: Replay,
-    /// If it is known already.
-    databases: Option<Vec<CatalogEntry>>,
 }
 
 impl Opening<'_> {
@@ -119,10 +116,6 @@ impl Opening<'_> {
         })
     }
 
-    fn base_options(&self) -> BaseOptions {
-        BaseOptions { size_max: self.options.size_max, views_max: self.options.snapshots_max }
-    }
-
     fn storage(&self) -> Result<Arc<dyn LogStorage>, OpenError> {
         match &self.options.log {
             Some(storage) => Ok(Arc::clone(storage)),
@@ -130,82 +123,60 @@ impl Opening<'_> {
         }
     }
 
-    /// Finds what a seal tells of, if there is one and it is of the commit that the base is at. That
-    /// the log is as it says is looked at before something is written.
-    fn find_sealed(&self, lock: &mut StoreLock) -> Result<Option<Found>, OpenError> {
-        let Some(Seal { base: directory, segment, databases }) = lock.seal.take_found() else {
-            return Ok(None);
-        };
-        let base = Base::open_pages(self.path, self.base_options(), &directory);
-        let Some(base) = base else { return Ok(None) };
-        let storage: Arc<dyn LogStorage> = match (&self.options.log, segment) {
-            // Where there is a segment, there is the folder for it.
-            (None, Some(_)) => Arc::new(DirectoryStorage::existing(self.path)),
-            _ => self.storage()?,
-        };
-        let recovered = Recovered::of_empty_log(segment, directory.sequence);
-        let contents = BaseContents::from(&directory);
-        let replay = Replay::new(&contents);
-        let base = Arc::new(base);
-        Ok(Some(Found { base, contents, storage, recovered, replay, databases: Some(databases) }))
-    }
-
     /// Opens the base, and reads the log into a memtable.
-    fn find(&self, lock: &StoreLock) -> Result<Found, OpenError> {
-        // One that does not fit must not do so later.
-        lock.seal.break_open().map_err(|error| self.io(error))?;
+    fn find(&self) -> Result<Found, OpenError> {
         // A random number, as hash seeds are: it tells the files of stores apart.
         let new_store = || foldhash::quality::RandomState::default().hash_one(self.path);
-        let opened = Base::open(self.path, self.base_options(), new_store);
+        let Options { size_max, snapshots_max, .. } = self.options;
+        let opened = Base::open(self.path, size_max, snapshots_max, new_store);
         let (base, contents) = opened.map_err(|error| self.base_error(error))?;
         let storage = self.storage()?;
         let mut replay = Replay::new(&contents);
         let recovered = recover(&*storage, base.store(), contents.sequence, |sequence, bytes| {
             replay.transaction(sequence, bytes)
         });
-        let recovered = recovered.map_err(|error| match error {
+        let mut recovered = recovered.map_err(|error| match error {
             RecoveryError::Io(error) => self.io(error),
-            RecoveryError::Damaged(damage) => self.damaged(&damage),
+            damaged @ RecoveryError::Damaged { .. } => self.damaged(&damaged),
             RecoveryError::Version(found) => self.version(found),
         })?;
+        // Numbers go on behind the one that the base names, also where no segment is left, as in a backup:
+        // a reader takes what is older for needless.
+        recovered.next_segment = recovered.next_segment.max(contents.log_from);
         let base = Arc::new(base);
-        Ok(Found { base, contents, storage, recovered, replay, databases: None })
+        Ok(Found { base, contents, storage, recovered, replay })
     }
 
     /// Makes the store of what was found.
     fn share(self, found: Found, lock: StoreLock) -> Result<Shared, OpenError> {
-        let Found { base, contents, storage, recovered, replay, databases } = found;
-        let Replay { memtable, changes, next_tree } = replay;
+        let Found { base, contents, storage, recovered, replay } = found;
+        let Replay { memtable, changes, next_tree, catalog } = replay;
         let active = Arc::clone(memtable.table());
-        let tables = Arc::new(Tables { active: Arc::clone(&active), frozen: None });
-        let (log, durable) = self.settle(&base, &contents, &*storage, &recovered)?;
-        let entries = databases.map_or_else(|| self.catalog(&base, &tables), Ok)?;
+        let tables = Tables { active: Arc::clone(&active), frozen: None };
+        let (log, synced) = self.make_durable(&base, &contents, &*storage, &recovered)?;
+        let entries = self.catalog(&base, Arc::clone(&active), &catalog)?;
         let next_tree = entries.iter().map(|entry| entry.tree + 1).fold(next_tree, u32::max);
         let sequence = recovered.last_sequence;
-        let accounts = Accounts::new(contents, active, changes);
-        let (names, trees) = (Names::new(&entries), TreeMap::of(&entries));
-        let seat = Seat { memtable, log, sequence, next_tree, trees: Some(trees.clone()) };
+        let statistics = Statistics::new(contents, active, changes);
+        let trees = TreeMap::of(&entries);
+        let state = WriterState { memtable, log, sequence, next_tree, trees: trees.clone() };
         let directory = self.path.to_owned();
-        let options = self.options;
-        Ok(Shared::new(Parts {
+        Ok(Shared {
+            clock: Arc::clone(&self.options.clock),
+            options: self.options,
+            names: Names::new(&entries),
+            visible: Visible::new(Arc::clone(&base), tables, statistics, sequence, trees),
+            durable: Durable::new(directory, storage, base.store(), synced, state, lock),
+            signal: Signal::default(),
+            observers: Arc::default(),
             base,
-            options,
-            names,
-            trees,
-            storage,
-            tables,
-            accounts,
-            seat,
-            durable,
-            directory,
-            lock,
-        }))
+        })
     }
 
     /// Makes sure that what was found stays, since readers see it from now on, and later writes
     /// count on it. Where that is sure already it writes and syncs nothing. Gives the end of
     /// the log, and the last transaction that is known to be synced.
-    fn settle(
+    fn make_durable(
         &self,
         base: &Base,
         contents: &BaseContents,
@@ -218,8 +189,8 @@ impl Opening<'_> {
         if last == contents.sequence && recovered.bytes > 0 {
             // A checkpoint was interrupted before it removed the log. The power may bring back
             // what is removed now, so it has to be sound.
-            log.settle(place).map_err(|error| self.io(error.into()))?;
-            base.make_durable(last).map_err(|error| self.base_error(error))?;
+            log.make_durable(place).map_err(|error| self.io(error.into()))?;
+            base.make_durable(last).map_err(|error| self.base_error(error.into()))?;
             checkpoint::remove_segments(self.path, storage, recovered.next_segment);
             return Ok((log.without_segments(), last));
         }
@@ -227,19 +198,21 @@ impl Opening<'_> {
             // Nobody was promised more than the system keeps; a checkpoint makes it durable.
             return Ok((log, recovered.durable_sequence));
         }
-        log.settle_found(place, last).map_err(|error| self.io(error))?;
+        log.make_found_durable(place, last).map_err(|error| self.io(error))?;
         Ok((log, last))
     }
 
     fn catalog(
         &self,
         base: &Arc<Base>,
-        tables: &Arc<Tables>,
+        active: Arc<Memtable>,
+        written: &BTreeSet<DatabaseId>,
     ) -> Result<Vec<CatalogEntry>, OpenError> {
         let read = || {
-            let mut base = BaseView::new(Arc::clone(base));
+            let mut base = BaseView::new(Arc::clone(base))?;
             base.renew()?;
-            read_catalog(&View::new(Arc::clone(tables), base, u64::MAX))
+            let tables = Arc::new(Tables { active, frozen: None });
+            read_catalog(&View::new(tables, base, u64::MAX), written)
         };
         read().map_err(|error: ReadError| self.damaged(&error))
     }
@@ -250,12 +223,15 @@ struct Replay {
     memtable: super::memtable::MemtableWriter,
     changes: Changes,
     next_tree: u32,
+    /// The keyspaces whose entries of the catalog are among it.
+    catalog: BTreeSet<DatabaseId>,
 }
 
 impl Replay {
     fn new(contents: &BaseContents) -> Self {
         let next_tree = contents.trees.iter().map(|(tree, _)| tree + 1).fold(FIRST_TREE, u32::max);
-        Self { memtable: Memtable::create(0), changes: Changes::default(), next_tree }
+        let (memtable, catalog) = (Memtable::create(0), BTreeSet::new());
+        Self { memtable, changes: Changes::default(), next_tree, catalog }
     }
 
     fn transaction(&mut self, sequence: u64, bytes: &[u8]) -> Result<(), String> {
@@ -270,6 +246,9 @@ impl Replay {
         let Operation { tree, key, record } = *operation;
         check_operation(operation)?;
         self.next_tree = self.next_tree.max(tree + 1);
+        if tree == CATALOG_TREE {
+            self.catalog.extend(catalog::parse_key(key));
+        }
         let parts = record.map(|record| [&[][..], record]);
         self.changes.write(&mut self.memtable, tree, key, parts, sequence)?;
         Ok(())
@@ -297,7 +276,7 @@ pub(super) fn check_operation(operation: &Operation<'_>) -> Result<(), ReadError
 /// Whether a tree can have a key.
 pub(super) fn check_key(tree: u32, key: &[u8]) -> Result<(), ReadError> {
     let head_len = if tree == EXPIRY_TREE { expiry::ENTRY_HEAD_LEN } else { 0 };
-    let max = head_len + limits::KEY_LEN_MAX;
+    let max = head_len + limits::ELEMENT_HEAD_LEN_MAX + limits::KEY_LEN_MAX;
     match (1..=max).contains(&key.len()) {
         true => Ok(()),
         false => Err(ReadError::KeyLength { len: key.len(), max }),

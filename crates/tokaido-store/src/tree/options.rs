@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
-use crate::{Clock, ReadError, SystemClock, WriteError, limits};
+use crate::{Clock, DatabaseId, SystemClock, WriteError, limits};
 
 use super::LogStorage;
 
@@ -73,6 +73,8 @@ pub struct Options {
     pub size_max: usize,
     /// Most snapshots at one time. Each place costs 64 bytes of `lock.mdb`.
     pub snapshots_max: u32,
+    /// Most databases; at most [`limits::DATABASES_MAX`]. Those that are there already stay.
+    pub databases_max: usize,
     /// Most writes of one transaction; at most [`limits::TRANSACTION_WRITES_MAX`].
     pub transaction_writes_max: usize,
     /// Most bytes of keys and values that one transaction writes; at most
@@ -108,6 +110,9 @@ pub const SIZE_MAX_DEFAULT: usize = 1 << 40;
 /// The default of [`Options::snapshots_max`].
 pub const SNAPSHOTS_MAX_DEFAULT: u32 = 1024;
 
+/// The default of [`Options::databases_max`].
+pub const DATABASES_DEFAULT: usize = 4096;
+
 /// The default of [`Options::transaction_writes_max`].
 pub const TRANSACTION_WRITES_DEFAULT: usize = 1_000_000;
 
@@ -132,6 +137,7 @@ impl Default for Options {
             memtable_bytes: MEMTABLE_BYTES_DEFAULT,
             size_max: SIZE_MAX_DEFAULT,
             snapshots_max: SNAPSHOTS_MAX_DEFAULT,
+            databases_max: DATABASES_DEFAULT,
             transaction_writes_max: TRANSACTION_WRITES_DEFAULT,
             transaction_bytes_max: TRANSACTION_BYTES_DEFAULT,
             key_len_max: limits::KEY_LEN_MAX,
@@ -152,6 +158,11 @@ const _: () = assert!(
 );
 
 impl Options {
+    /// As many databases as was asked for, within what there are numbers for.
+    pub(super) fn databases_max(&self) -> usize {
+        self.databases_max.min(limits::DATABASES_MAX)
+    }
+
     /// What a transaction is held to: what was asked for, within what the files can hold.
     pub(super) fn bounds(&self) -> Bounds {
         Bounds {
@@ -175,11 +186,13 @@ pub(super) struct Bounds {
 impl Bounds {
     /// Refuses a record that must not be written.
     #[inline]
-    pub(super) fn check_record(&self, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
-        if !(1..=self.key_len_max).contains(&key.len()) {
-            let (len, max) = (key.len(), self.key_len_max);
-            return Err(ReadError::KeyLength { len, max }.into());
-        }
+    pub(super) fn check_record(
+        &self,
+        keyspace: DatabaseId,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(), WriteError> {
+        keyspace.check_key(key, self.key_len_max)?;
         if value.len() > self.value_len_max {
             return Err(WriteError::ValueLength { len: value.len(), max: self.value_len_max });
         }

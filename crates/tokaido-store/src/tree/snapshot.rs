@@ -7,14 +7,17 @@ use std::{
 
 use crate::{
     DatabaseId, DatabaseStatistics, Direction, Entry, ReadError, ReadTransaction, Record, Snapshot,
-    limits, record,
+    record,
 };
 
 use super::{
     base::BaseView,
     catalog::TreeMap,
-    shared::{Present, Shared, lock},
+    live,
+    mutex::lock,
+    shared::Shared,
     view::{self, View},
+    visible::Present,
 };
 
 pub(super) struct TreeSnapshot {
@@ -26,9 +29,9 @@ pub(super) struct TreeSnapshot {
     /// The version of the tables that the view has.
     tables_version: u64,
     now_ms: u64,
-    trees: TreeMap,
-    /// The commit that `trees` was read at.
-    trees_read_at: Option<u64>,
+    trees: Arc<TreeMap>,
+    /// The commit that has made `trees` what they are.
+    trees_changed: Option<u64>,
 }
 
 impl TreeSnapshot {
@@ -39,8 +42,8 @@ impl TreeSnapshot {
             shared,
             tables_version: 0,
             now_ms: 0,
-            trees: TreeMap::default(),
-            trees_read_at: None,
+            trees: Arc::default(),
+            trees_changed: None,
         };
         snapshot.hold()?;
         Ok(snapshot)
@@ -59,23 +62,32 @@ impl TreeSnapshot {
         self.now_ms = self.shared.clock.now_ms();
         let mut base = match self.spare.take() {
             Some(base) => base,
-            None => BaseView::new(Arc::clone(&self.shared.base)),
+            None => self.shared.visible.base_view()?,
         };
-        let Present { tables, tables_version, sequence } = self.shared.renew(&mut base)?;
-        self.tables_version = tables_version;
-        self.view = Some(View::new(tables, base, sequence));
-        self.read_trees()
+        loop {
+            let present = self.shared.visible.renew(&mut base)?;
+            if self.take_trees(present.sequence) {
+                let Present { tables, tables_version, sequence } = present;
+                self.tables_version = tables_version;
+                self.view = Some(View::new(tables, base, sequence));
+                return Ok(());
+            }
+        }
     }
 
-    fn read_trees(&mut self) -> Result<(), ReadError> {
-        let Some(view) = &self.view else { return Ok(()) };
-        let changed = self.shared.catalog_changed();
-        if self.trees_read_at.is_none_or(|read_at| read_at < changed) {
-            self.trees_read_at = None;
-            self.trees = self.shared.trees(view)?;
-            self.trees_read_at = Some(view.sequence());
+    /// Takes the trees as of the last commit; tells whether they are those of `sequence`, too. If not,
+    /// a later commit is being published, and is so in a moment.
+    fn take_trees(&mut self, sequence: u64) -> bool {
+        if self.trees_changed != Some(self.shared.visible.catalog_changed()) {
+            let (changed, trees) = self.shared.visible.trees();
+            self.trees_changed = Some(changed);
+            self.trees = trees;
         }
-        Ok(())
+        let are_of = self.trees_changed.is_some_and(|changed| changed <= sequence);
+        if !are_of {
+            std::thread::yield_now();
+        }
+        are_of
     }
 }
 
@@ -89,7 +101,7 @@ impl ReadTransaction for TreeSnapshot {
         database: DatabaseId,
         key: &[u8],
     ) -> Result<Option<Record<'t>>, ReadError> {
-        view::check_key(key)?;
+        view::check_key(database, key)?;
         self.hold()?;
         let Some(tree) = self.trees.get(database) else { return Ok(None) };
         let (now_ms, view) = (self.now_ms, self.hold()?);
@@ -103,10 +115,11 @@ impl ReadTransaction for TreeSnapshot {
         from: Bound<&[u8]>,
         direction: Direction,
     ) -> Result<Option<Entry<'t>>, ReadError> {
+        live::check_bound(database, from)?;
         self.hold()?;
         let Some(tree) = self.trees.get(database) else { return Ok(None) };
         let (now_ms, view) = (self.now_ms, self.hold()?);
-        seek_live(view, tree, from, direction, now_ms)
+        live::seek(view, tree, from, direction, now_ms)
     }
 
     fn scan(
@@ -116,90 +129,43 @@ impl ReadTransaction for TreeSnapshot {
         direction: Direction,
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
+        live::check_bound(database, from)?;
         self.hold()?;
         let Some(tree) = self.trees.get(database) else { return Ok(()) };
         let (now_ms, view) = (self.now_ms, self.hold()?);
-        scan_live(view, tree, from, direction, now_ms, visit)
+        live::scan(view, tree, from, direction, now_ms, visit)
     }
 
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
         // The sums are of the last commit, so the tree and the base must be those of now.
         loop {
-            let changed = self.shared.catalog_changed();
-            let view = self.shared.view(self.shared.published())?;
-            let Some(tree) = self.shared.trees(&view)?.get(database) else {
+            let (changed, trees) = self.shared.visible.trees();
+            let view = self.shared.visible.view(self.shared.visible.published())?;
+            let Some(tree) = trees.get(database) else {
                 return Ok(DatabaseStatistics::default());
             };
-            let sum = lock(&self.shared.accounts).total(tree, &view.base)?;
+            let sum = lock(&self.shared.visible.statistics).total(tree, &view.base)?;
             if let Some(sum) = sum
-                && changed == self.shared.catalog_changed()
+                && changed == self.shared.visible.catalog_changed()
             {
-                return Ok(sum.into());
+                return Ok(sum);
             }
             std::thread::yield_now();
         }
     }
 }
 
-/// The nearest entry that has not expired.
-pub(super) fn seek_live<'v>(
-    view: &'v View,
-    tree: u32,
-    from: Bound<&[u8]>,
-    direction: Direction,
-    now_ms: u64,
-) -> Result<Option<Entry<'v>>, ReadError> {
-    check_bound(from)?;
-    let mut found = None;
-    view.scan(tree, from, direction, |(key, stored)| {
-        let record = record::decode(stored)?;
-        if !record.is_live(now_ms) {
-            return Ok(ControlFlow::Continue(()));
-        }
-        found = Some(Entry { key, record });
-        Ok(ControlFlow::Break(()))
-    })?;
-    Ok(found)
-}
-
-/// Shows `visit` the entries that have not expired, until it breaks off.
-pub(super) fn scan_live(
-    view: &View,
-    tree: u32,
-    from: Bound<&[u8]>,
-    direction: Direction,
-    now_ms: u64,
-    visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
-) -> Result<(), ReadError> {
-    check_bound(from)?;
-    view.scan(tree, from, direction, |(key, stored)| {
-        let record = record::decode(stored)?;
-        Ok(match record.is_live(now_ms) {
-            true => visit(Entry { key, record }),
-            false => ControlFlow::Continue(()),
-        })
-    })
-}
-
-fn check_bound(bound: Bound<&[u8]>) -> Result<(), ReadError> {
-    match bound {
-        Bound::Included(key) | Bound::Excluded(key) if key.len() > limits::KEY_LEN_MAX => {
-            Err(ReadError::KeyLength { len: key.len(), max: limits::KEY_LEN_MAX })
-        }
-        _ => Ok(()),
-    }
-}
-
 impl Snapshot for TreeSnapshot {
     fn renew(&mut self) -> Result<(), ReadError> {
         // Between two checkpoints there is nothing new but the last commit.
-        if let Some(view) = &mut self.view
-            && view.base.is_held()
-            && let Some(sequence) = self.shared.published_in(self.tables_version)
+        if self.view.is_some()
+            && let Some(sequence) = self.shared.visible.published_in(self.tables_version)
+            && self.take_trees(sequence)
+            && let Some(view) = &mut self.view
         {
             view.move_to(sequence);
             self.now_ms = self.shared.clock.now_ms();
-            return self.read_trees();
+            return Ok(());
         }
         self.release();
         self.take_view()

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::{DatabaseError, DatabaseId, ReadError, Snapshot, Store, Usage, WriteError, Writer};
-
-use super::{
-    catalog::TreeMap, checkpoint, shared::Shared, snapshot::TreeSnapshot, usage, writer::TreeWriter,
+use crate::{
+    Capabilities, DatabaseError, DatabaseId, Observer, ObserverGuard, ReadError, Snapshot, Store,
+    Usage, WriteError, Writer,
 };
+
+use super::{checkpoint, shared::Shared, snapshot::TreeSnapshot, usage, writer::TreeWriter};
 
 /// The durable engine; see [`open`](super::open).
 pub struct TreeStore {
@@ -40,11 +41,11 @@ impl TreeStore {
     /// read all of it back each time.
     fn shorten_log(&self) {
         let mut left_max = self.shared.options.log_left_bytes_max;
-        if self.shared.published() == self.shared.found() {
+        if self.shared.visible.is_as_found() {
             left_max = left_max.min(LOG_READ_AGAIN_MAX);
         }
-        let is_short = self.shared.log_bytes() <= left_max;
-        if is_short && self.shared.tables().frozen.is_none() {
+        let is_short = self.shared.durable.log_bytes() <= left_max;
+        if is_short && self.shared.visible.tables().frozen.is_none() {
             return;
         }
         match self
@@ -61,22 +62,13 @@ impl TreeStore {
     }
 
     fn tree_writer(&self) -> Result<TreeWriter, WriteError> {
-        self.shared.check_poison()?;
-        self.shared.prepare_to_write()?;
-        let mut seat = self.shared.take_seat().ok_or(WriteError::WriterBusy)?;
-        let tables_version = self.shared.tables_version();
-        let trees = seat.trees.take();
-        let look = || {
-            let view = self.shared.view(u64::MAX)?;
-            Ok((trees.map_or_else(|| TreeMap::read(&view), Ok)?, view))
-        };
-        match look() {
-            Ok((trees, view)) => {
-                let shared = Arc::clone(&self.shared);
-                Ok(TreeWriter::new(shared, seat, tables_version, view, trees))
-            }
-            Err::<_, ReadError>(error) => {
-                self.shared.give_seat_back(seat);
+        self.shared.durable.check_poison()?;
+        let state = self.shared.durable.take_writer_state().ok_or(WriteError::WriterBusy)?;
+        let tables_version = self.shared.visible.tables_version();
+        match self.shared.visible.view(u64::MAX) {
+            Ok(view) => Ok(TreeWriter::new(Arc::clone(&self.shared), state, tables_version, view)),
+            Err(error) => {
+                self.shared.durable.give_writer_state_back(state);
                 Err(error.into())
             }
         }
@@ -85,19 +77,31 @@ impl TreeStore {
 
 impl Store for TreeStore {
     fn database(&self, name: &str) -> Result<DatabaseId, DatabaseError> {
-        self.shared.names.register(name)
+        self.shared.names.hold(name, self.shared.options.databases_max())
     }
 
     fn find_database(&self, name: &str) -> Option<DatabaseId> {
         self.shared.names.find(name)
     }
 
+    fn databases_dropped(&self) -> u64 {
+        self.shared.names.dropped()
+    }
+
     fn databases(&self) -> Vec<(DatabaseId, String)> {
         self.shared.names.all()
     }
 
+    fn capabilities(&self, _: DatabaseId) -> Capabilities {
+        Capabilities::TREE
+    }
+
     fn usage(&self) -> Usage {
         usage::usage(&self.shared)
+    }
+
+    fn observe(&self, observer: Arc<dyn Observer>) -> Option<ObserverGuard> {
+        Some(self.shared.observers.add(observer))
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
@@ -112,7 +116,7 @@ impl Store for TreeStore {
 impl Drop for TreeStore {
     fn drop(&mut self) {
         self.shorten_log();
-        checkpoint::stop_keeper(&self.shared);
-        self.shared.close_log();
+        checkpoint::stop_checkpointer(&self.shared);
+        self.shared.durable.close_log();
     }
 }

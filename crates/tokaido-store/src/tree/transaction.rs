@@ -7,20 +7,21 @@ use std::{
 };
 
 use crate::{
-    CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, NewRecord, ReadError,
-    ReadTransaction, Record, WriteError, WriteTransaction,
+    CollectionId, CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, Kind, NewRecord,
+    ReadError, ReadTransaction, Record, WriteError, WriteTransaction,
     record::{self, Header},
 };
 
 use super::{
-    accounts::{Below, Changes},
-    catalog::{self, CATALOG_TREE, EXPIRY_TREE, TreeMap},
-    expiry,
+    catalog::{EXPIRY_TREE, TreeMap},
+    expiry, live,
     log::{FrameBuilder, Operation},
     memtable::{MemtableWriter, Node},
+    mutex::lock,
     options::Bounds,
-    shared::{Shared, lock},
-    snapshot::{scan_live, seek_live},
+    published,
+    shared::Shared,
+    statistics::{Below, Changes},
     view::{self, View},
 };
 
@@ -44,11 +45,21 @@ pub(super) struct TreeTransaction {
     /// that the changes have.
     touched: Vec<NonNull<Node>>,
     changes: Changes,
-    is_catalog_changed: bool,
+    /// The trees as they were before the transaction, once it has changed them.
+    pub(super) trees_before: Option<TreeMap>,
+    /// The databases whose names it has claimed or that it has made, and those that it has dropped.
+    pub(super) claimed: Vec<DatabaseId>,
+    pub(super) dropped: Vec<DatabaseId>,
     pub(super) group: Group,
     /// The last entry of the expiry index that was removed: there is none before it.
     pub(super) swept: Vec<u8>,
-    bounds: Bounds,
+    /// The last element that was removed of a collection that has gone: there is none before it.
+    pub(super) reclaimed: Vec<u8>,
+    /// Whether the transaction removes what has expired.
+    pub(super) is_sweep: bool,
+    /// How many collections the transaction has made.
+    pub(super) collections: usize,
+    pub(super) bounds: Bounds,
     /// Writes and bytes so far, against the bounds.
     writes: usize,
     bytes: usize,
@@ -61,7 +72,12 @@ pub(super) struct Group {
     /// How many of the nodes that were touched are the group's.
     touched: usize,
     pub(super) changes: Changes,
-    pub(super) is_catalog_changed: bool,
+    /// The trees as they were before the group, once a transaction has changed them.
+    pub(super) trees_before: Option<TreeMap>,
+    pub(super) claimed: Vec<DatabaseId>,
+    pub(super) dropped: Vec<DatabaseId>,
+    /// The transactions that removed what had expired.
+    sweeps: Vec<CommitNumber>,
 }
 
 impl TreeTransaction {
@@ -83,9 +99,14 @@ impl TreeTransaction {
             number: 0,
             touched: Vec::new(),
             changes: Changes::default(),
-            is_catalog_changed: false,
+            trees_before: None,
+            claimed: Vec::new(),
+            dropped: Vec::new(),
             group: Group::default(),
             swept: Vec::new(),
+            reclaimed: Vec::new(),
+            is_sweep: false,
+            collections: 0,
             writes: 0,
             bytes: 0,
         }
@@ -94,67 +115,91 @@ impl TreeTransaction {
     pub(super) fn begin(&mut self, number: CommitNumber) {
         self.now_ms = self.shared.clock.now_ms();
         self.number = number;
+        self.is_sweep = false;
+        self.collections = 0;
         self.writes = 0;
         self.bytes = 0;
     }
 
     /// Ends the transaction and hands what it did to the group. Tells whether it did anything.
-    pub(super) fn keep(&mut self) -> Result<bool, ReadError> {
+    pub(super) fn commit(&mut self) -> bool {
         if self.operations().next().is_none() {
-            self.undo()?;
-            return Ok(false);
+            self.rollback();
+            return false;
         }
         let mut frame = std::mem::take(&mut self.group.frame);
         frame.reserve(self.bytes + self.writes * HEADS_LEN);
         frame.push(self.number, self.operations());
         self.group.frame = frame;
         self.group.touched = self.touched.len();
+        if self.is_sweep {
+            self.group.sweeps.push(self.number);
+        }
         self.group.changes.append(&mut self.changes);
-        self.group.is_catalog_changed |= std::mem::take(&mut self.is_catalog_changed);
-        Ok(true)
+        if let Some(before) = self.trees_before.take() {
+            self.group.trees_before.get_or_insert(before);
+        }
+        self.group.claimed.append(&mut self.claimed);
+        self.group.dropped.append(&mut self.dropped);
+        true
     }
 
     /// Ends the transaction and takes back what it wrote.
-    pub(super) fn undo(&mut self) -> Result<(), ReadError> {
+    pub(super) fn rollback(&mut self) {
         for node in self.touched.drain(self.group.touched..).chain(self.changes.nodes()) {
             // SAFETY: all nodes that were touched are of the memtable.
             unsafe { self.memtable.take_back(node, self.number) }
         }
         self.changes.discard();
         self.swept.clear();
-        if std::mem::take(&mut self.is_catalog_changed) {
-            self.trees = TreeMap::read(&self.view)?;
+        self.reclaimed.clear();
+        if let Some(before) = self.trees_before.take() {
+            self.trees = before;
         }
-        Ok(())
+        let claimed = std::mem::take(&mut self.claimed);
+        self.give_back(claimed);
+        self.dropped.clear();
     }
 
     /// Takes back all transactions of the group. None is open.
-    pub(super) fn undo_group(&mut self) -> Result<(), ReadError> {
+    pub(super) fn rollback_group(&mut self) {
         let first = self.group.frame.first_sequence();
         for node in self.touched.drain(..).chain(self.group.changes.nodes()) {
-            // SAFETY: as in `undo`.
+            // SAFETY: as in `rollback`.
             unsafe { self.memtable.take_back(node, first) }
         }
         self.group.changes.discard();
         self.swept.clear();
-        self.end_group();
-        if std::mem::take(&mut self.group.is_catalog_changed) {
-            self.trees = TreeMap::read(&self.view)?;
+        self.reclaimed.clear();
+        if let Some(before) = self.group.trees_before.take() {
+            self.trees = before;
         }
-        Ok(())
+        let claimed = std::mem::take(&mut self.group.claimed);
+        self.give_back(claimed);
+        self.group.dropped.clear();
+        self.end_group();
     }
 
     /// The group is on disk: lets snapshots see it.
     pub(super) fn publish(&mut self) {
-        let Group { frame, changes, is_catalog_changed, .. } = &mut self.group;
+        let Group { frame, changes, trees_before, .. } = &mut self.group;
         let sequence = frame.last_sequence();
-        lock(&self.shared.accounts).publish(changes);
-        self.shared.publish(sequence, std::mem::take(is_catalog_changed));
+        lock(&self.shared.visible.statistics).publish(changes);
+        let trees = trees_before.as_ref().map(|_| Arc::new(self.trees.clone()));
+        self.shared.visible.publish(sequence, trees);
+        self.publish_names();
+        if self.shared.observers.has_any() {
+            let Group { frame, trees_before, sweeps, .. } = &mut self.group;
+            let trees = trees_before.take().unwrap_or_else(|| self.trees.clone());
+            self.shared.observers.tell(&published::changes(frame, trees, sweeps));
+        }
         self.end_group();
     }
 
     fn end_group(&mut self) {
         self.group.frame.clear();
+        self.group.trees_before = None;
+        self.group.sweeps.clear();
         self.group.touched = 0;
         self.touched.clear();
         self.touched.shrink_to(TOUCHED_KEPT_MAX);
@@ -175,7 +220,7 @@ impl TreeTransaction {
 
     /// The stored record under `key`, expired or not.
     #[inline]
-    fn find(&mut self, tree: u32, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
+    pub(super) fn find(&mut self, tree: u32, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
         // SAFETY: nodes live as long as the memtable.
         let node = self.memtable.find(tree, key).map(|node| unsafe { node.as_ref() });
         match node.and_then(Node::latest) {
@@ -184,35 +229,14 @@ impl TreeTransaction {
         }
     }
 
-    fn account(&mut self, bytes: usize) -> Result<(), WriteError> {
+    pub(super) fn account(&mut self, bytes: usize) -> Result<(), WriteError> {
         self.writes += 1;
         self.bytes += bytes;
         self.bounds.check_sum(self.writes, self.bytes)
     }
 
-    /// The tree of a database, which gets one if it has none.
-    fn tree_or_create(&mut self, database: DatabaseId) -> Result<u32, WriteError> {
-        match self.trees.get(database) {
-            Some(tree) => Ok(tree),
-            None => self.give_tree(database),
-        }
-    }
-
-    /// Gives a database a new tree.
-    fn give_tree(&mut self, database: DatabaseId) -> Result<u32, WriteError> {
-        let (index, tree) = (database.index(), self.next_tree);
-        self.next_tree += 1;
-        let value = catalog::catalog_value(tree, &self.shared.names.name(index));
-        let header = Header::new(&NewRecord::of(&value), self.number);
-        let parts = [header.as_bytes(), &value];
-        self.write(CATALOG_TREE, &catalog::catalog_key(index), Some(parts))?;
-        self.is_catalog_changed = true;
-        self.trees.set(index, tree);
-        Ok(tree)
-    }
-
     /// Writes to the memtable. Gives the expiry of the version that the memtable had.
-    fn write(
+    pub(super) fn write(
         &mut self,
         tree: u32,
         key: &[u8],
@@ -223,8 +247,22 @@ impl TreeTransaction {
         Ok(noted.old_expiry)
     }
 
+    /// Puts a record in place of what is there.
+    #[inline]
+    pub(super) fn write_record(
+        &mut self,
+        database: DatabaseId,
+        tree: u32,
+        key: &[u8],
+        record: &NewRecord<'_>,
+    ) -> Result<(), WriteError> {
+        let header = Header::new(record, self.number);
+        let old_expiry = self.write(tree, key, Some([header.as_bytes(), record.value]))?;
+        self.move_expiry(database, key, old_expiry, record.expires_at_ms)
+    }
+
     /// Keeps the expiry index true to a record whose expiry changes, as far as that is known.
-    fn move_expiry(
+    pub(super) fn move_expiry(
         &mut self,
         database: DatabaseId,
         key: &[u8],
@@ -243,7 +281,7 @@ impl TreeTransaction {
             let entry = expiry::key(at_ms, database, key);
             self.write(EXPIRY_TREE, &entry, Some(parts))?;
             if entry <= self.swept {
-                self.swept.clear();
+                self.swept = at_ms.to_be_bytes().to_vec();
             }
         }
         Ok(())
@@ -263,17 +301,20 @@ impl TreeTransaction {
         let Some(tree) = self.trees.get(database) else { return Ok(false) };
         let now_ms = self.now_ms;
         let Some(stored) = self.find(tree, key)? else { return Ok(false) };
-        if record::decode(stored)?.is_live(now_ms) {
+        let record = record::decode(stored)?;
+        if record.is_live(now_ms) {
             return Ok(false);
         }
+        let collection = record.collection;
         self.write(tree, key, None)?;
+        collection.map_or(Ok(()), |collection| self.drop_collection(database, collection))?;
         Ok(true)
     }
 
     /// What is not committed yet, added to what is.
     fn total(&mut self, tree: u32) -> Result<DatabaseStatistics, ReadError> {
-        let committed = loop {
-            let total = lock(&self.shared.accounts).total(tree, &self.view.base)?;
+        let mut sum = loop {
+            let total = lock(&self.shared.visible.statistics).total(tree, &self.view.base)?;
             match total {
                 Some(total) => break total,
                 // A checkpoint has ended; the writer may follow it at any time.
@@ -282,14 +323,14 @@ impl TreeTransaction {
         };
         let frozen = self.view.tables.frozen.as_deref();
         let below = Below { frozen, base: &self.view.base };
-        let group = self.group.changes.total(tree, &below)?;
-        let own = self.changes.total(tree, &below)?;
-        Ok((committed + group + own).into())
+        sum.add(self.group.changes.total(tree, &below)?);
+        sum.add(self.changes.total(tree, &below)?);
+        Ok(sum)
     }
 
     /// Looks at the tables and the base as they are now.
     pub(super) fn follow_checkpoint(&mut self) -> Result<(), ReadError> {
-        self.view = self.shared.view(u64::MAX)?;
+        self.view = self.shared.visible.view(u64::MAX)?;
         Ok(())
     }
 }
@@ -304,7 +345,7 @@ impl ReadTransaction for TreeTransaction {
         database: DatabaseId,
         key: &[u8],
     ) -> Result<Option<Record<'t>>, ReadError> {
-        view::check_key(key)?;
+        view::check_key(database, key)?;
         let Some(tree) = self.trees.get(database) else { return Ok(None) };
         let now_ms = self.now_ms;
         let Some(stored) = self.find(tree, key)? else { return Ok(None) };
@@ -317,8 +358,9 @@ impl ReadTransaction for TreeTransaction {
         from: Bound<&[u8]>,
         direction: Direction,
     ) -> Result<Option<Entry<'t>>, ReadError> {
+        live::check_bound(database, from)?;
         let Some(tree) = self.trees.get(database) else { return Ok(None) };
-        seek_live(&self.view, tree, from, direction, self.now_ms)
+        live::seek(&self.view, tree, from, direction, self.now_ms)
     }
 
     fn scan(
@@ -328,8 +370,9 @@ impl ReadTransaction for TreeTransaction {
         direction: Direction,
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
+        live::check_bound(database, from)?;
         let Some(tree) = self.trees.get(database) else { return Ok(()) };
-        scan_live(&self.view, tree, from, direction, self.now_ms, visit)
+        live::scan(&self.view, tree, from, direction, self.now_ms, visit)
     }
 
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
@@ -351,24 +394,36 @@ impl WriteTransaction for TreeTransaction {
         key: &[u8],
         record: NewRecord<'_>,
     ) -> Result<(), WriteError> {
-        self.bounds.check_record(key, record.value)?;
+        self.bounds.check_record(database, key, record.value)?;
         self.account(key.len() + record.value.len())?;
         let tree = self.tree_or_create(database)?;
-        let header = Header::new(&record, self.number);
-        let old_expiry = self.write(tree, key, Some([header.as_bytes(), record.value]))?;
-        self.move_expiry(database, key, old_expiry, record.expires_at_ms)
+        // Where nothing has elements, nobody looks what a put replaces.
+        if record.kind != Kind::Bytes || self.trees.has_elements(database) {
+            self.replace_collection(database, tree, key, &record)?;
+        }
+        self.write_record(database, tree, key, &record)
     }
 
     fn delete(&mut self, database: DatabaseId, key: &[u8]) -> Result<bool, WriteError> {
-        view::check_key(key)?;
+        view::check_key(database, key)?;
         let Some(tree) = self.trees.get(database) else { return Ok(false) };
         let now_ms = self.now_ms;
         let Some(stored) = self.find(tree, key)? else { return Ok(false) };
-        let is_live = record::decode(stored)?.is_live(now_ms);
+        let record = record::decode(stored)?;
+        let (is_live, collection) = (record.is_live(now_ms), record.collection);
         self.account(key.len())?;
         let old_expiry = self.write(tree, key, None)?;
         self.move_expiry(database, key, old_expiry, None)?;
+        collection.map_or(Ok(()), |collection| self.drop_collection(database, collection))?;
         Ok(is_live)
+    }
+
+    fn rename(&mut self, database: DatabaseId, from: &[u8], to: &[u8]) -> Result<bool, WriteError> {
+        self.move_record(database, from, to)
+    }
+
+    fn new_collection(&mut self) -> Result<CollectionId, WriteError> {
+        self.number_collection()
     }
 
     fn clear(&mut self, database: DatabaseId) -> Result<(), WriteError> {
@@ -376,6 +431,18 @@ impl WriteTransaction for TreeTransaction {
             return Ok(());
         }
         self.account(0)?;
-        self.give_tree(database).map(|_| ())
+        self.take_tree(database.elements())?;
+        match database.is_elements() {
+            true => Ok(()),
+            false => self.give_tree(database).map(|_| ()),
+        }
+    }
+
+    fn open_database(&mut self, name: &str, max: usize) -> Result<DatabaseId, WriteError> {
+        self.claim_name(name, max)
+    }
+
+    fn drop_database(&mut self, database: DatabaseId) -> Result<bool, WriteError> {
+        self.drop_trees(database)
     }
 }

@@ -7,12 +7,12 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Direction, ReadError, limits};
+use crate::{DatabaseId, Direction, ReadError, limits};
 
 use super::{
-    base::{BaseView, LmdbScan},
+    base::{BaseScan, BaseView},
     memtable::{Memtable, Node, Seen},
-    shared::Tables,
+    tables::Tables,
 };
 
 /// A key and its stored record.
@@ -92,7 +92,7 @@ impl Hint {
 
 /// The rest of a scan of which only the base has more.
 fn scan_base<'v>(
-    scan: &mut LmdbScan<'v>,
+    scan: &mut BaseScan<'v>,
     mut next: Option<Stored<'v>>,
     mut visit: impl FnMut(Stored<'v>) -> Result<ControlFlow<()>, ReadError>,
 ) -> Result<(), ReadError> {
@@ -105,19 +105,10 @@ fn scan_base<'v>(
     Ok(())
 }
 
-fn beside(node: &Node, direction: Direction) -> Option<&Node> {
-    match direction {
-        Direction::Forward => node.next(),
-        Direction::Backward => node.back(),
-    }
-}
-
-/// Refuses a key that no record can have.
-pub(super) fn check_key(key: &[u8]) -> Result<(), ReadError> {
-    if key.is_empty() || key.len() > limits::KEY_LEN_MAX {
-        return Err(ReadError::KeyLength { len: key.len(), max: limits::KEY_LEN_MAX });
-    }
-    Ok(())
+/// Refuses a key that no record of the keyspace can have.
+#[inline]
+pub(super) fn check_key(keyspace: DatabaseId, key: &[u8]) -> Result<(), ReadError> {
+    keyspace.check_key(key, limits::KEY_LEN_MAX)
 }
 
 impl View {
@@ -138,10 +129,6 @@ impl View {
                 hint.get_mut().forget();
             }
         }
-    }
-
-    pub(super) fn sequence(&self) -> u64 {
-        self.sequence
     }
 
     /// The stored record under `key`, expired or not.
@@ -217,8 +204,8 @@ impl View {
                 if let Some(node) = *at
                     && node.key() == key
                 {
-                    *at = self.first_seen(beside(node, direction), tree, direction);
-                    if let Some(ahead) = at.and_then(|node| beside(node, direction)) {
+                    *at = self.first_seen(node.beside(direction), tree, direction);
+                    if let Some(ahead) = at.and_then(|node| node.beside(direction)) {
                         ahead.prefetch();
                     }
                 }
@@ -261,7 +248,7 @@ impl View {
             Answer::Behind(node) => {
                 // SAFETY: as above.
                 let node = unsafe { node.as_ref() };
-                self.first_seen(beside(node, direction), tree, direction)
+                self.first_seen(node.beside(direction), tree, direction)
             }
             Answer::Unknown => self.first_node(table, tree, from, direction),
         };
@@ -282,14 +269,7 @@ impl View {
         from: Bound<&[u8]>,
         direction: Direction,
     ) -> Option<&'v Node> {
-        let node = match (direction, from) {
-            (Direction::Forward, Bound::Unbounded) => table.after(tree, &[], true),
-            (Direction::Forward, Bound::Included(key)) => table.after(tree, key, true),
-            (Direction::Forward, Bound::Excluded(key)) => table.after(tree, key, false),
-            (Direction::Backward, Bound::Unbounded) => table.last(tree),
-            (Direction::Backward, Bound::Included(key)) => table.before(tree, key, true),
-            (Direction::Backward, Bound::Excluded(key)) => table.before(tree, key, false),
-        };
+        let node = table.seek(tree, from, direction);
         self.first_seen(node, tree, direction)
     }
 
@@ -304,7 +284,7 @@ impl View {
         while let Some(found) = node
             && found.see(self.sequence).is_none()
         {
-            node = beside(found, direction).filter(|next| next.tree() == tree);
+            node = found.beside(direction).filter(|next| next.tree() == tree);
         }
         node
     }

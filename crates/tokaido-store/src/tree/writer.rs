@@ -1,22 +1,20 @@
 //! The one writer: begins, commits and rolls back transactions of a group, and flushes the group.
 
-use std::{
-    io,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{io, sync::Arc};
 
-use crate::{CommitError, CommitNumber, ReadError, WriteError, WriteTransaction, Writer};
+use crate::{CommitError, CommitNumber, WriteError, WriteTransaction, Writer};
 
 use super::{
-    catalog::TreeMap,
-    checkpoint::{self, Job},
-    expiry,
-    log::{AppendError, LogEnd, SettleError},
-    memtable::{Memtable, MemtableWriter},
+    checkpoint,
+    log::{LogEnd, LogError},
+    memtable::Memtable,
     options::SyncMode,
-    shared::{Shared, Tables, lock},
+    shared::Shared,
+    signal::Job,
+    sweep,
     transaction::TreeTransaction,
     view::View,
+    writer_state::WriterState,
 };
 
 /// A memtable is made for at most one node for this many of the bytes that it may take. An index
@@ -25,25 +23,14 @@ use super::{
 /// write. The smallest nodes take about as much, so what was within the limit is not cut.
 const BYTES_PER_NODE_MIN: usize = 128;
 
-/// What the writer has, and leaves to the next one.
-pub(super) struct Seat {
-    pub(super) memtable: MemtableWriter,
-    pub(super) log: LogEnd,
-    /// The last transaction that was committed.
-    pub(super) sequence: CommitNumber,
-    pub(super) next_tree: u32,
-    /// The trees of the databases, if the writer before knew them.
-    pub(super) trees: Option<TreeMap>,
-}
-
 pub(super) struct TreeWriter {
     /// Before `shared`.
     transaction: Option<TreeTransaction>,
     is_open: bool,
     log: LogEnd,
-    /// The last transaction that was flushed, and the last that the group has kept.
+    /// The last transaction that was flushed, and the last that the group has committed.
     flushed: CommitNumber,
-    kept: CommitNumber,
+    committed: CommitNumber,
     /// The version of the tables that the transaction's view has.
     tables_version: u64,
     shared: Arc<Shared>,
@@ -57,12 +44,11 @@ impl TreeWriter {
     /// `tables_version` was read before the view was taken.
     pub(super) fn new(
         shared: Arc<Shared>,
-        seat: Seat,
+        state: WriterState,
         tables_version: u64,
         view: View,
-        trees: TreeMap,
     ) -> Self {
-        let Seat { memtable, log, sequence, next_tree, trees: _ } = seat;
+        let WriterState { memtable, log, sequence, next_tree, trees } = state;
         let transaction =
             TreeTransaction::new(Arc::clone(&shared), view, memtable, trees, next_tree);
         Self {
@@ -70,7 +56,7 @@ impl TreeWriter {
             is_open: false,
             log,
             flushed: sequence,
-            kept: sequence,
+            committed: sequence,
             tables_version,
             shared,
         }
@@ -82,10 +68,10 @@ impl TreeWriter {
 
     /// Between two groups: follows a checkpoint that has ended, and begins one if the memtable is
     /// full. Waits for the one under way, if there is one, since then both are full.
-    fn keep_house(&mut self) -> Result<(), WriteError> {
+    fn maybe_checkpoint(&mut self) -> Result<(), WriteError> {
         let limit = self.shared.options.memtable_bytes;
         loop {
-            let version = self.shared.tables_version();
+            let version = self.shared.visible.tables_version();
             if version != self.tables_version {
                 self.open_transaction().follow_checkpoint()?;
                 self.tables_version = version;
@@ -106,15 +92,15 @@ impl TreeWriter {
     fn wait_for_checkpoint(&self) -> Result<(), WriteError> {
         let waited = self.shared.signal.wait_for_checkpoint();
         // Its failure may be one after which nothing is written.
-        waited.or_else(|error| self.shared.check_poison().and(Err(error)))
+        waited.or_else(|error| self.shared.durable.check_poison().and(Err(error)))
     }
 
     /// Takes everything that was flushed into the base, if it takes at least `log_bytes_min` of
     /// the log, and waits until that, or a checkpoint that is under way, is done.
     pub(super) fn checkpoint(&mut self, log_bytes_min: u64) -> Result<(), WriteError> {
-        self.shared.check_poison()?;
+        self.shared.durable.check_poison()?;
         loop {
-            self.tables_version = self.shared.tables_version();
+            self.tables_version = self.shared.visible.tables_version();
             self.open_transaction().follow_checkpoint()?;
             let view = &self.open_transaction().view;
             if view.tables.frozen.is_some() {
@@ -130,7 +116,7 @@ impl TreeWriter {
     /// Begins a checkpoint: the memtable is frozen, and a new one takes its place, with a new
     /// segment of the log.
     fn freeze(&mut self) -> Result<(), WriteError> {
-        checkpoint::start_keeper(&self.shared).map_err(|error| WriteError::Engine {
+        checkpoint::start_checkpointer(&self.shared).map_err(|error| WriteError::Engine {
             message: format!("no thread could be started for a checkpoint ({error}); try again"),
         })?;
         let untried = |error: io::Error| WriteError::Engine {
@@ -140,12 +126,12 @@ impl TreeWriter {
             ),
         };
         // Frames of the next segment must not be durable before those of this one.
-        self.log.settle(self.shared.log_place()).map_err(|error| match error {
-            SettleError::Untried(error) => untried(error),
-            SettleError::Failed(error) => self.poison(&error),
+        self.log.make_durable(self.shared.durable.log_place()).map_err(|error| match error {
+            LogError::Unchanged(error) => untried(error),
+            LogError::Undetermined(error) => self.poison(&error),
         })?;
-        self.shared.durable.store(self.flushed, Ordering::SeqCst);
-        let keep_from = self.log.begin_segment(self.shared.log_place()).map_err(untried)?;
+        self.shared.durable.set_synced(self.flushed);
+        let keep_from = self.log.begin_segment(self.shared.durable.log_place()).map_err(untried)?;
         // The next one will hold about as much.
         let len = self.open_transaction().memtable.table().len();
         let len_max = self.shared.options.memtable_bytes / BYTES_PER_NODE_MIN;
@@ -156,42 +142,40 @@ impl TreeWriter {
         transaction.memtable = memtable;
         let frozen = Arc::clone(&transaction.view.tables.active);
         let trees = transaction.trees.clone();
-        lock(&shared.accounts).freeze(Arc::clone(&active));
-        lock(&shared.memtables).add(&active);
-        shared.set_tables(Tables { active, frozen: Some(Arc::clone(&frozen)) });
+        shared.visible.freeze(active, Arc::clone(&frozen));
         shared.signal.begin(Job { frozen, sequence: flushed, trees, keep_from });
-        self.tables_version = shared.tables_version();
+        self.tables_version = shared.visible.tables_version();
         self.open_transaction().follow_checkpoint()?;
         Ok(())
     }
 
     fn poison(&self, error: &io::Error) -> WriteError {
         let why = error.to_string();
-        self.shared.poison(&why);
+        self.shared.durable.poison(&why);
         WriteError::Poisoned { why }
     }
 
     /// Writes the group to the log, as durably as the store was opened for.
     fn log_group(&mut self) -> Result<(), CommitError> {
-        self.log.open(self.shared.log_place()).map_err(|error| self.failure(&error))?;
-        let durable = self.shared.durable.load(Ordering::SeqCst);
+        self.log.open(self.shared.durable.log_place()).map_err(|error| self.failure(&error))?;
+        let durable = self.shared.durable.synced();
         let transaction = self.transaction.as_mut().expect("it is given up only on drop");
         match self.log.append(&mut transaction.group.frame, durable) {
             Ok(()) => {}
-            Err(AppendError::TakenBack(error)) => return Err(self.failure(&error)),
-            Err(AppendError::Stuck(error)) => return Err(self.undetermined(&error)),
+            Err(LogError::Unchanged(error)) => return Err(self.failure(&error)),
+            Err(LogError::Undetermined(error)) => return Err(self.undetermined(&error)),
         }
         let synced = match self.shared.options.sync {
             SyncMode::Always => self.log.sync(),
             SyncMode::Interval(_) => {
-                *lock(&self.shared.unsynced) = Some(self.log.file());
+                self.shared.durable.sync_later(self.log.file());
                 return Ok(());
             }
             SyncMode::Os => return Ok(()),
         };
         // After a failed sync the system may have dropped the pages: asking again would lie.
         synced.map_err(|error| self.undetermined(&error))?;
-        self.shared.durable.store(self.kept, Ordering::SeqCst);
+        self.shared.durable.set_synced(self.committed);
         Ok(())
     }
 
@@ -199,7 +183,7 @@ impl TreeWriter {
         let is_full = matches!(
             error.kind(),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-        ) || self.shared.is_disk_full();
+        ) || self.shared.durable.is_disk_full();
         match is_full {
             true => CommitError::DiskFull,
             false => CommitError::Failed { message: error.to_string() },
@@ -208,33 +192,21 @@ impl TreeWriter {
 
     fn undetermined(&self, error: &io::Error) -> CommitError {
         let message = error.to_string();
-        self.shared.poison(&message);
+        self.shared.durable.poison(&message);
         CommitError::Undetermined { message }
-    }
-
-    /// Gives the whole group up, since one of its transactions could not be ended.
-    fn lose_group(&mut self, error: &ReadError) -> CommitError {
-        self.kept = self.flushed;
-        let transaction = self.open_transaction();
-        let undone = transaction.undo().and_then(|()| transaction.undo_group());
-        if let Err(error) = undone {
-            // The versions are gone; what could not be read is the catalog as it was before.
-            self.shared.poison(&error.to_string());
-        }
-        CommitError::Failed { message: error.to_string() }
     }
 }
 
 impl Writer for TreeWriter {
     fn begin(&mut self) -> Result<&mut dyn WriteTransaction, WriteError> {
         assert!(!self.is_open, "a transaction is open already");
-        self.shared.check_poison()?;
-        if self.kept == self.flushed {
+        self.shared.durable.check_poison()?;
+        if self.committed == self.flushed {
             self.shared.signal.check_open()?;
-            self.keep_house()?;
+            self.maybe_checkpoint()?;
         }
         self.is_open = true;
-        let number = self.kept + 1;
+        let number = self.committed + 1;
         let transaction = self.open_transaction();
         transaction.begin(number);
         Ok(transaction)
@@ -249,43 +221,40 @@ impl Writer for TreeWriter {
         assert!(std::mem::take(&mut self.is_open), "no transaction is open");
         let transaction = self.open_transaction();
         let number = transaction.number;
-        match transaction.keep() {
-            Ok(true) => self.kept = number,
-            Ok(false) => {}
-            Err(error) => return Err(self.lose_group(&error)),
+        if transaction.commit() {
+            self.committed = number;
         }
-        Ok(self.kept)
+        Ok(self.committed)
     }
 
     fn rollback(&mut self) -> Result<(), CommitError> {
-        if !std::mem::take(&mut self.is_open) {
-            return Ok(());
+        if std::mem::take(&mut self.is_open) {
+            self.open_transaction().rollback();
         }
-        let undone = self.open_transaction().undo();
-        undone.map_err(|error| self.lose_group(&error))
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), CommitError> {
         assert!(!self.is_open, "a transaction is open");
-        if self.kept == self.flushed {
+        if self.committed == self.flushed {
             return Ok(());
         }
         if let Err(error) = self.log_group() {
-            self.kept = self.flushed;
-            if let Err(unread) = self.open_transaction().undo_group() {
-                return Err(self.lose_group(&unread));
-            }
+            self.committed = self.flushed;
+            self.open_transaction().rollback_group();
             return Err(error);
         }
-        self.flushed = self.kept;
+        self.flushed = self.committed;
         self.open_transaction().publish();
         Ok(())
     }
 
-    fn remove_expired(&mut self, limit: usize) -> Result<usize, WriteError> {
+    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
         self.begin()?;
         let engine = |error: CommitError| WriteError::Engine { message: error.to_string() };
-        match expiry::sweep(self.open_transaction(), limit) {
+        let transaction = self.open_transaction();
+        transaction.is_sweep = true;
+        match sweep::sweep(transaction, limit) {
             Ok(removed) => {
                 self.commit().map_err(engine)?;
                 Ok(removed)
@@ -301,20 +270,16 @@ impl Writer for TreeWriter {
 impl Drop for TreeWriter {
     fn drop(&mut self) {
         let Some(mut transaction) = self.transaction.take() else { return };
-        let taken_back = transaction.undo().and_then(|()| transaction.undo_group());
-        let are_trees_known = taken_back.is_ok();
-        if let Err(error) = taken_back {
-            // The versions are gone; only the map of trees could not be read.
-            tracing::warn!(%error, "reading the catalog failed while the writer was dropped");
-        }
+        transaction.rollback();
+        transaction.rollback_group();
         let TreeTransaction { memtable, next_tree, trees, view, .. } = transaction;
         drop(view);
-        self.shared.give_seat_back(Seat {
+        self.shared.durable.give_writer_state_back(WriterState {
             memtable,
             log: std::mem::take(&mut self.log),
             sequence: self.flushed,
             next_tree,
-            trees: are_trees_known.then_some(trees),
+            trees,
         });
     }
 }
@@ -336,10 +301,10 @@ mod tests {
         transact(&mut *writer, |tx| tx.put(main, b"k", NewRecord::of(b"v"))).unwrap();
         drop(writer);
         // Past everything that checks it, a record of no known kind.
-        let mut seat = store.shared().take_seat().unwrap();
-        let sequence = seat.sequence;
-        seat.memtable.write(EXPIRY_TREE, b"k", Some([b"\xff", b""]), sequence, |_| {});
-        store.shared().give_seat_back(seat);
+        let mut state = store.shared().durable.take_writer_state().unwrap();
+        let sequence = state.sequence;
+        state.memtable.write(EXPIRY_TREE, b"k", Some([b"\xff", b""]), sequence, |_| {});
+        store.shared().durable.give_writer_state_back(state);
         let error = store.checkpoint().unwrap_err();
         assert!(matches!(error, WriteError::Poisoned { .. }), "{error}");
     }
@@ -361,7 +326,7 @@ mod tests {
             (0..100_000u32).try_for_each(|n| tx.put(main, &n.to_be_bytes(), NewRecord::of(b"")))
         })
         .unwrap();
-        let bytes = || store.shared().tables().active.bytes();
+        let bytes = || store.shared().visible.tables().active.bytes();
         assert!(bytes() > 2 * MEMTABLE_BYTES, "{} bytes", bytes());
         writer.begin().unwrap();
         assert!(bytes() < MEMTABLE_BYTES, "{} bytes", bytes());

@@ -170,7 +170,7 @@ fn step(cache: &Cache, model: &mut Model, clock: &TestClock, key: &[u8], operati
     match operation {
         Get => assert_eq!(read(cache, key), held),
         Set(value, flags, expires_at_ms) => {
-            let new = NewRecord { value: &value, flags, expires_at_ms };
+            let new = NewRecord { flags, expires_at_ms, ..NewRecord::of(&value) };
             let version = cache.set(key, new).unwrap();
             model.set(key, &new, version);
         }

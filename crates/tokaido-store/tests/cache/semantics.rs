@@ -1,8 +1,8 @@
 //! What each operation does, as memcached has it, and what is refused.
 
 use tokaido_store::{
-    Condition, IncrementError, NewRecord, WriteError,
-    cache::{Cache, CacheError, CasOutcome, Cursor, Options, OptionsError, Page},
+    Condition, IncrementError, NewRecord, ReadError, WriteError,
+    cache::{Cache, CasOutcome, Cursor, Options, OptionsError, Page},
     limits,
 };
 
@@ -60,7 +60,7 @@ fn a_version_is_never_used_twice() {
 #[test]
 fn append_and_prepend_keep_flags_and_expiry() {
     let cache = cache(MIB, 1);
-    let new = NewRecord { value: b"b", flags: 7, expires_at_ms: Some(5_000) };
+    let new = NewRecord { flags: 7, ..NewRecord::of(b"b").expiring(Some(5_000)) };
     let set = cache.set(b"k", new).unwrap();
     let appended = cache.append(b"k", b"c").unwrap().unwrap();
     let prepended = cache.prepend(b"k", b"a").unwrap().unwrap();
@@ -78,7 +78,7 @@ fn unsigned_counters_wrap_above_and_stop_at_zero() {
     let cache = cache(MIB, 1);
     assert_eq!(cache.increment(b"k", 1).unwrap(), None);
     assert_eq!(cache.decrement(b"k", 1).unwrap(), None);
-    let new = NewRecord { value: b"9", flags: 7, expires_at_ms: Some(5_000) };
+    let new = NewRecord { flags: 7, ..NewRecord::of(b"9").expiring(Some(5_000)) };
     let set = cache.set(b"k", new).unwrap();
     assert_eq!(cache.increment(b"k", 1).unwrap(), Some(10));
     let (value, metadata) = get(&cache, b"k").unwrap();
@@ -132,15 +132,16 @@ fn the_longest_keys_and_values_fit_and_longer_ones_are_refused() {
     cache.set(&key, of(&long[1..])).unwrap();
     assert_eq!(value(&cache, &key).unwrap(), long[1..]);
 
-    let error = CacheError::ValueLength { len: long.len(), max: limits::VALUE_LEN_MAX };
-    assert_eq!(cache.set(&key, of(&long)), Err(error));
+    let error = WriteError::ValueLength { len: long.len(), max: limits::VALUE_LEN_MAX };
+    assert_eq!(cache.set(&key, of(&long)), Err(error.clone()));
     assert_eq!(cache.append(&key, b"x"), Err(error));
     for key in [&b""[..], &[0; limits::KEY_LEN_MAX + 1]] {
-        let error = CacheError::KeyLength { len: key.len(), max: limits::KEY_LEN_MAX };
-        assert_eq!(cache.get(key, &mut Vec::new()), Err(error));
-        assert_eq!(cache.set(key, of(b"")), Err(error));
-        assert_eq!(cache.append(key, b""), Err(error));
-        assert_eq!(cache.delete(key), Err(error));
+        let error = ReadError::KeyLength { len: key.len(), max: limits::KEY_LEN_MAX };
+        assert_eq!(cache.get(key, &mut Vec::new()), Err(error.clone()));
+        let error = WriteError::from(error);
+        assert_eq!(cache.set(key, of(b"")), Err(error.clone()));
+        assert_eq!(cache.append(key, b""), Err(error.clone()));
+        assert_eq!(cache.delete(key), Err(error.clone()));
         assert_eq!(cache.touch(key, None), Err(error));
         assert!(matches!(cache.increment(key, 1), Err(IncrementError::Write(WriteError::Read(_)))));
     }
@@ -152,7 +153,7 @@ fn a_record_longer_than_half_a_shard_is_refused_and_one_as_long_fits() {
     for shards in [1, 2, 16] {
         let cache = cache(MIB, shards);
         let refused = cache.set(b"k", of(&vec![b'v'; MIB / 2])).unwrap_err();
-        let CacheError::RecordTooLarge { len, max } = refused else { panic!("{refused}") };
+        let WriteError::RecordTooLarge { len, max } = refused else { panic!("{refused}") };
         assert!(len > max && max > MIB / shards / 4, "{refused}");
         assert!(refused.to_string().contains("raise its `bytes_max`"));
         let longest = vec![b'v'; max - 25];
@@ -161,7 +162,7 @@ fn a_record_longer_than_half_a_shard_is_refused_and_one_as_long_fits() {
             assert_eq!(value(&cache, &n.to_le_bytes()[..1]).unwrap(), longest);
             assert!(cache.statistics().bytes_used <= MIB as u64);
         }
-        assert!(matches!(cache.append(&[99], &[0; 8]), Err(CacheError::RecordTooLarge { .. })));
+        assert!(matches!(cache.append(&[99], &[0; 8]), Err(WriteError::RecordTooLarge { .. })));
         assert_eq!(value(&cache, &[99]).unwrap(), longest);
     }
 }
@@ -205,11 +206,11 @@ fn a_scan_meets_every_record_once_when_nobody_writes() {
 fn a_cache_takes_no_longer_keys_and_values_than_it_was_told() {
     let options = Options { key_len_max: 4, value_len_max: 5, ..Options::default() };
     let cache = Cache::new(options).unwrap();
-    let key_error = CacheError::KeyLength { len: 5, max: 4 };
-    assert_eq!(cache.set(b"12345", NewRecord::of(b"")), Err(key_error));
+    let key_error = ReadError::KeyLength { len: 5, max: 4 };
+    assert_eq!(cache.set(b"12345", NewRecord::of(b"")), Err(key_error.into()));
     assert!(cache.increment_signed(b"12345", 1).is_err());
-    let value_error = CacheError::ValueLength { len: 6, max: 5 };
-    assert_eq!(cache.set(b"1234", NewRecord::of(b"123456")), Err(value_error));
+    let value_error = WriteError::ValueLength { len: 6, max: 5 };
+    assert_eq!(cache.set(b"1234", NewRecord::of(b"123456")), Err(value_error.clone()));
     cache.set(b"1234", NewRecord::of(b"99999")).unwrap();
     assert_eq!(cache.append(b"1234", b"6"), Err(value_error));
     assert!(cache.increment_signed(b"1234", 1).is_err());

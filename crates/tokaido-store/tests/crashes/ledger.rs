@@ -1,14 +1,15 @@
 //! What the tests of crashes write, and what must be found afterwards.
 //!
 //! Transactions are numbered, and a seed says what each of them does: it moves an amount between
-//! two accounts, writes its own number, changes some ballast, and adds an entry to a second
-//! database, which is cleared now and then. So whoever knows the seed and the number of the last
+//! two accounts, writes its own number, changes some ballast, adds an entry to a second database, which
+//! is cleared or dropped now and then, and makes a database that the next transaction drops. So whoever knows the seed and the number of the last
 //! transaction knows everything that a store must hold, byte by byte.
 
 use std::collections::BTreeSet;
 
 use tokaido_store::{
-    DatabaseId, NewRecord, ScanRange, Scanner, Store, WriteError, WriteTransaction, parse_integer,
+    DatabaseId, NewRecord, ScanRange, Scanner, Store, WriteError, WriteTransaction, counter,
+    tree::Reader,
 };
 
 use crate::random::Random;
@@ -30,7 +31,10 @@ enum Write {
     Main(String, Vec<u8>),
     Delete(String),
     ClearOther,
+    DropOther,
     Other(Vec<u8>),
+    /// Drops the brief database of the transaction before, and makes one for this.
+    Brief(u64),
 }
 
 pub(crate) struct Ledger {
@@ -89,9 +93,13 @@ impl Ledger {
         });
         if random.below(9) == 0 {
             state.cleared = number;
-            writes.push(Write::ClearOther);
+            writes.push(match number % 2 {
+                0 => Write::ClearOther,
+                _ => Write::DropOther,
+            });
         }
         writes.push(Write::Other(entry(number)));
+        writes.push(Write::Brief(number));
         self.states.push(state);
         writes
     }
@@ -112,6 +120,13 @@ impl Ledger {
                     tx.delete(main, key.as_bytes())?;
                 }
                 Write::ClearOther => tx.clear(other)?,
+                Write::DropOther => drop(tx.drop_database(other)?),
+                Write::Brief(number) => {
+                    let before = tx.open_database(&brief(number - 1), usize::MAX)?;
+                    tx.drop_database(before)?;
+                    let database = tx.open_database(&brief(number), usize::MAX)?;
+                    tx.put(database, b"number", NewRecord::of(number.to_string().as_bytes()))?;
+                }
                 Write::Other(key) => tx.put(other, &key, NewRecord::of(b"here"))?,
             }
         }
@@ -125,7 +140,7 @@ impl Ledger {
         let mut snapshot = store.snapshot().unwrap();
         let mut number = |key: &str| {
             let record = snapshot.get(main, key.as_bytes()).unwrap();
-            record.map_or(0, |record| parse_integer(record.value).unwrap())
+            record.map_or(0, |record| counter::parse(record.value).unwrap())
         };
         let last = number("number") as u64;
         let balances: Vec<i64> = (0..ACCOUNTS).map(|a| number(&format!("account{a}"))).collect();
@@ -155,8 +170,42 @@ impl Ledger {
         }
         let expected = (state.cleared.max(1)..=last).map(entry).collect();
         assert_eq!(found, expected, "entries after transaction {last}");
+        let mut briefs = store.databases();
+        briefs.retain(|(_, name)| name.starts_with("brief"));
+        let expected: Vec<_> = (last > 0).then(|| brief(last)).into_iter().collect();
+        assert_eq!(briefs.iter().map(|(_, name)| name.clone()).collect::<Vec<_>>(), expected);
+        for (database, _) in briefs {
+            let found = snapshot.get(database, b"number").unwrap().map(|r| r.value.to_vec());
+            assert_eq!(found, Some(last.to_string().into_bytes()), "of transaction {last}");
+        }
         let records = snapshot.statistics(other).unwrap().records;
         assert_eq!(records, found.len() as u64, "the count after transaction {last}");
+        last
+    }
+
+    /// As [`check`](Self::check), of a store whose files are read.
+    pub(crate) fn check_reader(&self, reader: &Reader) -> u64 {
+        let find = |database: &str, key: &[u8]| {
+            let mut database = reader.database(database).unwrap()?;
+            database.get(key).unwrap().map(|record| record.value.to_vec())
+        };
+        let number = |key: &str| {
+            find("main", key.as_bytes()).map_or(0, |value| counter::parse(&value).unwrap())
+        };
+        let last = number("number") as u64;
+        let ledger = Self::up_to(self.seed, last);
+        let state = &ledger.states[last as usize];
+        let balances: Vec<i64> = (0..ACCOUNTS).map(|a| number(&format!("account{a}"))).collect();
+        assert_eq!(balances, state.balances, "transaction {last} is there by half");
+        for (at, (number, len)) in state.ballast.iter().enumerate() {
+            let expected = (*len > 0).then(|| ballast(*number, *len));
+            let found = find("main", format!("ballast{at}").as_bytes());
+            assert_eq!(found, expected, "of transaction {last}");
+        }
+        for number in 1..=last {
+            let is_there = find("other", &entry(number)).is_some();
+            assert_eq!(is_there, number >= state.cleared, "entry {number} of {last}");
+        }
         last
     }
 }
@@ -175,6 +224,11 @@ impl Databases {
 
 fn ballast(number: u64, len: usize) -> Vec<u8> {
     number.to_string().into_bytes().into_iter().cycle().take(len).collect()
+}
+
+/// The name of a database that one transaction makes and the next one drops. It comes back.
+fn brief(number: u64) -> String {
+    format!("brief{}", number % 7)
 }
 
 /// Every third key is so long that it shares a bucket with others.

@@ -1,6 +1,7 @@
 //! Processes that are killed, power that fails, disks that are full or broken: nothing that was
 //! acknowledged is lost, and nothing half done remains.
 
+mod clean;
 mod disk;
 mod fate;
 mod faults;
@@ -10,7 +11,6 @@ mod lives;
 mod power_loss;
 mod preload;
 mod random;
-mod seals;
 mod store;
 mod upkeep;
 mod upkeep_faults;

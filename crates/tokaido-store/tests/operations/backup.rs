@@ -12,8 +12,8 @@ use std::{
 };
 
 use tokaido_store::{
-    NewRecord, Store, WriteError, parse_integer, transact,
-    tree::{self, BackupError, LogFile, LogStorage, RestoreError},
+    NewRecord, Store, WriteError, counter, transact,
+    tree::{self, LogFile, LogStorage, UpkeepError},
 };
 
 use crate::support::{
@@ -54,16 +54,16 @@ fn what_the_base_has_taken_in_is_not_in_the_log_of_a_backup() {
 fn a_backup_is_refused_where_it_cannot_be_made() {
     let filled = Filled::new();
     let (store, copy) = (filled.path(), filled.beside("copy"));
-    assert!(matches!(tree::backup(&store, &store), Err(BackupError::Exists { .. })));
-    assert!(matches!(tree::backup(&copy, &copy), Err(BackupError::NoStore { .. })));
+    assert!(matches!(tree::backup(&store, &store), Err(UpkeepError::Exists { .. })));
+    assert!(matches!(tree::backup(&copy, &copy), Err(UpkeepError::NoStore { .. })));
     let nowhere = filled.beside("no/where");
-    assert!(matches!(tree::backup(&store, &nowhere), Err(BackupError::Io { .. })));
+    assert!(matches!(tree::backup(&store, &nowhere), Err(UpkeepError::Io { .. })));
     let opened = open(&store);
-    assert!(matches!(tree::backup(&store, &copy), Err(BackupError::OpenHere { .. })));
+    assert!(matches!(tree::backup(&store, &copy), Err(UpkeepError::OpenHere { .. })));
     drop(opened);
     let compacting = fs::File::open(&store).unwrap();
     compacting.try_lock().unwrap();
-    assert!(matches!(tree::backup(&store, &copy), Err(BackupError::Compacting { .. })));
+    assert!(matches!(tree::backup(&store, &copy), Err(UpkeepError::Compacting { .. })));
     assert_eq!(filled.neighbours(), ["store"]);
 }
 
@@ -72,7 +72,7 @@ fn a_damaged_store_has_no_backup() {
     let filled = Filled::new();
     damage(&filled.segment(), 48 + 41);
     let error = tree::backup(&filled.path(), &filled.beside("copy")).unwrap_err();
-    assert!(matches!(error, BackupError::Damaged { .. }), "{error}");
+    assert!(matches!(error, UpkeepError::Damaged { .. }), "{error}");
     assert_eq!(filled.neighbours(), ["store"]);
 }
 
@@ -142,7 +142,7 @@ fn check_ledger(copy: &Path) -> i64 {
     let found: Contents = contents_of(copy);
     let number = |database: &str, key: &[u8]| {
         let found = found.get(&(database.to_owned(), key.to_vec()));
-        found.map_or(0, |(value, ..)| parse_integer(value).unwrap())
+        found.map_or(0, |(value, ..)| counter::parse(value).unwrap())
     };
     let count = number("left", b"count");
     assert_eq!(number("left", b"balance"), count * (count + 1) / 2);
@@ -199,7 +199,7 @@ fn a_backup_that_fails_leaves_nothing_and_the_store_goes_on() {
     let store = tree::open(&filled.path(), options).unwrap();
     broken.is_broken.store(true, Ordering::SeqCst);
     let error = store.backup(&filled.beside("copy")).unwrap_err();
-    assert!(matches!(error, BackupError::Io { .. }), "{error}");
+    assert!(matches!(error, UpkeepError::Io { .. }), "{error}");
     assert_eq!(filled.neighbours(), ["store"]);
     put(&store, store.database("main").unwrap(), b"k", NewRecord::of(b"v"));
     broken.is_broken.store(false, Ordering::SeqCst);
@@ -232,17 +232,17 @@ fn nothing_is_restored_over_something_or_from_something_damaged() {
     let filled = Filled::new();
     let (store, copy) = (filled.path(), filled.beside("copy"));
     tree::backup(&store, &copy).unwrap();
-    assert!(matches!(tree::restore(&copy, &store), Err(RestoreError::Occupied { .. })));
+    assert!(matches!(tree::restore(&copy, &store), Err(UpkeepError::Occupied { .. })));
     let file = filled.beside("file");
     fs::write(&file, "").unwrap();
-    assert!(matches!(tree::restore(&copy, &file), Err(RestoreError::Occupied { .. })));
+    assert!(matches!(tree::restore(&copy, &file), Err(UpkeepError::Occupied { .. })));
     let target = filled.beside("target");
     let opened = open(&copy);
-    assert!(matches!(tree::restore(&copy, &target), Err(RestoreError::Check(_))));
+    assert!(matches!(tree::restore(&copy, &target), Err(UpkeepError::Check(_))));
     drop(opened);
     damage(&copy.join("data.mdb"), 3 * 4096 + 10);
     let error = tree::restore(&copy, &target).unwrap_err();
-    assert!(matches!(error, RestoreError::Damaged { .. }), "{error}");
+    assert!(matches!(error, UpkeepError::Damaged { .. }), "{error}");
     assert!(!target.exists());
 }
 

@@ -7,7 +7,7 @@ use tokaido_store::{
     tree::{self, CheckError, CheckReport, Finding},
 };
 
-use crate::support::{Filled, damage, files, long_key, open};
+use crate::support::{Filled, damage, fast_directory, files, long_key, open};
 
 /// Checks, and sees to it that no byte has changed.
 fn check(directory: &Path) -> CheckReport {
@@ -219,6 +219,31 @@ fn a_log_of_a_later_version_is_refused_by_name() {
     let checked = tree::check(&filled.path()).unwrap_err().to_string();
     let opened = tree::open(&filled.path(), tree::Options::default()).err().unwrap().to_string();
     assert!(checked.contains(expected) && opened.contains(expected), "{checked}, {opened}");
+}
+
+#[test]
+fn a_store_whose_making_was_interrupted_is_unfinished_and_not_damaged() {
+    let directory = fast_directory();
+    let path = directory.path();
+    fs::write(path.join("tokaido.lock"), "").unwrap();
+    let unfinished = || {
+        let report = check(path);
+        assert!(report.is_sound(), "{:?}", report.findings);
+        report.is_unfinished
+    };
+    assert!(unfinished());
+    fs::create_dir(path.join("base.new")).unwrap();
+    assert!(unfinished());
+    fs::write(path.join("base.new/data.mdb"), [0; 100]).unwrap();
+    fs::write(path.join("base.new/lock.mdb"), "").unwrap();
+    assert!(unfinished());
+    drop(open(path));
+    assert!(!unfinished());
+    // The base of a store that was there is missed.
+    fs::remove_file(path.join("data.mdb")).unwrap();
+    assert_eq!(findings(path), ["data.mdb: the file is not there"]);
+    fs::remove_dir_all(path.join("log")).unwrap();
+    assert_eq!(findings(path), ["data.mdb: the file is not there"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use tokaido_store::{
     NewRecord, OpenError, Store, WriteError, transact,
-    tree::{self, CheckError, CompactError},
+    tree::{self, CheckError, UpkeepError},
 };
 
 use crate::support::{Filled, contents_of, damage, open, options};
@@ -63,15 +63,15 @@ fn a_compacted_store_is_written_to_as_before() {
 fn what_cannot_be_compacted_stays_as_it_is() {
     let filled = Filled::new();
     let nothing = tree::compact(&filled.beside("nothing"), options());
-    assert!(matches!(nothing, Err(CompactError::Check(CheckError::NoStore { .. }))));
+    assert!(matches!(nothing, Err(UpkeepError::Check(CheckError::NoStore { .. }))));
     let store = open(&filled.path());
     let held = tree::compact(&filled.path(), options());
-    assert!(matches!(held, Err(CompactError::Open(OpenError::Locked { .. }))));
+    assert!(matches!(held, Err(UpkeepError::Open(OpenError::Locked { .. }))));
     drop(store);
     let backup = fs::File::open(filled.path()).unwrap();
     backup.try_lock_shared().unwrap();
     let in_use = tree::compact(&filled.path(), options());
-    assert!(matches!(in_use, Err(CompactError::InUse { .. })));
+    assert!(matches!(in_use, Err(UpkeepError::BackingUp { .. })));
     drop(backup);
     open(&filled.path()).checkpoint().unwrap();
     let data = filled.path().join("data.mdb");
@@ -92,7 +92,7 @@ fn what_cannot_be_compacted_stays_as_it_is() {
         });
         is_damaged
             && !is_directory
-            && matches!(tree::compact(&filled.path(), options()), Err(CompactError::Damaged { .. }))
+            && matches!(tree::compact(&filled.path(), options()), Err(UpkeepError::Damaged { .. }))
     });
     assert!(refused);
 }

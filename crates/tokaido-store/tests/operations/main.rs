@@ -3,6 +3,7 @@
 
 mod backup;
 mod check;
+mod collections;
 mod compact;
 mod fixtures;
 mod salvage;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tokaido_store::tree::{self, CheckError, SalvageError};
+use tokaido_store::tree::{self, CheckError, UpkeepError};
 
 use crate::support::{Filled, contents_of, damage, files};
 
@@ -55,8 +55,8 @@ fn of_a_damaged_base_what_stands_on_other_pages_is_salvaged() {
 fn nothing_is_salvaged_over_something_or_from_nothing() {
     let filled = Filled::new();
     let over = tree::salvage(&filled.path(), &filled.path());
-    assert!(matches!(over, Err(SalvageError::Exists { .. })));
+    assert!(matches!(over, Err(UpkeepError::Exists { .. })));
     let none = tree::salvage(&filled.beside("none"), &filled.beside("saved"));
-    assert!(matches!(none, Err(SalvageError::Check(CheckError::NoStore { .. }))));
+    assert!(matches!(none, Err(UpkeepError::Check(CheckError::NoStore { .. }))));
     assert_eq!(filled.neighbours(), ["store"]);
 }

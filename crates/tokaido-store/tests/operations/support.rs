@@ -59,7 +59,7 @@ pub(crate) fn fill(directory: &Path) {
                 let key = format!("key:{n:04}");
                 tx.put(main, key.as_bytes(), NewRecord::of(format!("value {n}").as_bytes()))?;
                 let expires = NOW_MS + u64::from(n) * 1000 + 1;
-                let record = NewRecord { value: b"p", flags: n, expires_at_ms: Some(expires) };
+                let record = NewRecord { flags: n, ..NewRecord::of(b"p").expiring(Some(expires)) };
                 tx.put(people, key.as_bytes(), record)?;
                 tx.put(cleared, key.as_bytes(), NewRecord::of(b"gone"))?;
             }

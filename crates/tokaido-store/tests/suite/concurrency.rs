@@ -9,7 +9,7 @@ use std::{
 use crate::support::{Engine, TestClock, TreeEngine};
 use tokaido_store::{
     DatabaseId, Direction, Entry, NewRecord, ReadError, ScanRange, Scanner, Snapshot, Store,
-    WriteError, parse_integer, transact,
+    WriteError, counter, transact,
 };
 
 const COMMITS: u64 = 1500;
@@ -18,7 +18,7 @@ const COMMITS: u64 = 1500;
 fn check_view(snapshot: &mut dyn Snapshot, ids: &[DatabaseId]) -> Result<Option<u64>, ReadError> {
     let mut numbers = Vec::new();
     for id in ids {
-        let number = snapshot.get(*id, b"n")?.map(|r| parse_integer(r.value));
+        let number = snapshot.get(*id, b"n")?.map(|r| counter::parse(r.value));
         numbers.push(number.map(|n| n.expect("a number") as u64));
         // Statistics are of the last commit, and each but the first one leaves one record.
         let records = snapshot.statistics(*id)?.records;
@@ -116,7 +116,7 @@ fn check_scan(snapshot: &mut dyn Snapshot, main: DatabaseId) -> usize {
         let range = ScanRange { direction, ..ScanRange::all() };
         let mut seen = Vec::new();
         let mut see = |entry: Entry<'_>| {
-            let n = parse_integer(entry.record.value).unwrap() as usize;
+            let n = counter::parse(entry.record.value).unwrap() as usize;
             assert_eq!(entry.key, scattered(n));
             seen.push(entry.key.to_vec());
         };

@@ -70,37 +70,55 @@ fn names_are_checked_and_counted() {
     let engine = TreeEngine::new(TestClock::new());
     let store = engine.store();
     assert!(matches!(store.database("a b"), Err(DatabaseError::BadName { .. })));
-    for n in 0..limits::DATABASES_MAX {
+    let max = tree::DATABASES_DEFAULT;
+    for n in 0..max {
         store.database(&n.to_string()).unwrap();
     }
-    assert_eq!(store.database("one-more"), Err(DatabaseError::TooMany));
+    assert_eq!(store.database("one-more"), Err(DatabaseError::TooMany { max }));
     assert!(store.find_database("7").is_some());
     assert_eq!(store.find_database("one-more"), None);
-    assert_eq!(store.databases().len(), limits::DATABASES_MAX);
+    assert_eq!(store.databases().len(), max);
 }
 
 #[test]
 fn every_database_can_be_written_and_cleared_in_one_transaction() {
-    let mut engine = TreeEngine::new(TestClock::new());
+    // With the elements of collections each has two trees, and each checkpoint replaces all of them.
+    const COUNT: usize = 1000;
+    let mut engine = TreeEngine::checkpointing(TestClock::new());
+    for _ in 0..2 {
+        let store = engine.store();
+        let mut writer = store.writer().unwrap();
+        transact(&mut *writer, |tx| {
+            for n in 0..COUNT {
+                let id = tx.open_database(&n.to_string(), COUNT)?;
+                for _ in 0..3 {
+                    tx.put(id, b"k", NewRecord::of(b"v"))?;
+                    tx.put(id.elements(), b"12345678e", NewRecord::of(b"v"))?;
+                    tx.clear(id)?;
+                }
+                tx.put(id, b"k", NewRecord::of(n.to_string().as_bytes()))?;
+                tx.put(id.elements(), b"12345678e", NewRecord::of(b"v"))?;
+            }
+            Ok::<_, WriteError>(())
+        })
+        .unwrap();
+        // Begins the next group, and so a checkpoint of this one.
+        writer.begin().unwrap();
+    }
+    // Those elements belong to no record, which a check would rightly complain of.
     {
         let store = engine.store();
         let mut writer = store.writer().unwrap();
         transact(&mut *writer, |tx| {
-            for n in 0..limits::DATABASES_MAX {
-                let id = store.database(&n.to_string()).unwrap();
-                for _ in 0..3 {
-                    tx.put(id, b"k", NewRecord::of(b"v"))?;
-                    tx.clear(id)?;
-                }
-                tx.put(id, b"k", NewRecord::of(n.to_string().as_bytes()))?;
-            }
-            Ok::<_, WriteError>(())
+            let ids = store.databases();
+            ids.iter().try_for_each(|(id, _)| tx.delete(id.elements(), b"12345678e").map(drop))
         })
         .unwrap();
     }
     engine.reopen();
     let store = engine.store();
     let mut snapshot = store.snapshot().unwrap();
+    assert_eq!(store.databases().len(), COUNT);
     for (id, name) in store.databases() {
         assert_eq!(snapshot.get(id, b"k").unwrap().unwrap().value, name.as_bytes());
     }

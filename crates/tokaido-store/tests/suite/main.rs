@@ -1,8 +1,12 @@
 //! The suites that every engine must pass.
 
+mod collections;
 mod concurrency;
+mod dropping;
+mod kinds;
 mod limits;
 mod model;
+mod observers;
 mod options;
-mod sealed;
+mod reader;
 mod support;

@@ -63,10 +63,15 @@ impl TreeEngine {
         Self::with(tree::Options { memtable_bytes: 0, ..options })
     }
 
-    /// Every closing leaves nothing in the log, and so seals the store.
-    pub(crate) fn sealing(clock: Arc<TestClock>) -> Self {
+    /// Every closing leaves nothing in the log.
+    pub(crate) fn emptying_log(clock: Arc<TestClock>) -> Self {
         let options = tree::Options { clock, size_max: 1 << 30, ..tree::Options::default() };
         Self::with(tree::Options { log_left_bytes_max: 0, ..options })
+    }
+
+    /// The store itself, of which there is no other handle, and its directory.
+    pub(crate) fn into_parts(self) -> (TreeStore, TempDir) {
+        (self.store.and_then(Arc::into_inner).expect("no handle is left"), self.directory)
     }
 
     fn with(options: tree::Options) -> Self {

@@ -26,6 +26,7 @@
 //! A client sends what [`encode_command`] writes and reads with a [`ReplyDecoder`].
 
 mod command;
+mod double;
 mod error;
 mod inline;
 mod length;
@@ -37,6 +38,7 @@ mod request;
 mod request_decoder;
 
 pub use command::encode_command;
+pub use double::format_double;
 pub use error::ProtocolError;
 pub use limits::{
     ARGUMENT_LEN_MAX, ARGUMENTS_MAX, INLINE_LEN_MAX, Limits, REPLY_DEPTH_MAX, REPLY_ELEMENTS_MAX,

@@ -7,7 +7,7 @@ use super::{
     reply::Reply,
 };
 
-/// The most elements for which room is made before they have come.
+/// Maximum number of elements for which room is made before they have come.
 const ELEMENTS_RESERVED_MAX: usize = 16;
 
 /// Decodes the replies of one connection, and remembers how far it came in one that arrives in

@@ -1,8 +1,10 @@
 //! Replies of a server, in the version of the protocol that the client asked for.
 
+use super::double::format_double;
+
 pub(super) const CRLF: &[u8] = b"\r\n";
 
-/// The most that a type byte, a number of 64 bits and CRLF take.
+/// Maximum length of a type byte, a 64-bit number and CRLF together.
 const HEADER_LEN_MAX: usize = 1 + 20 + 2;
 
 /// A version of the protocol. A connection begins with version 2 and may change by `HELLO`.
@@ -64,7 +66,7 @@ impl<'o> ReplyWriter<'o> {
 
     /// A status. Line ends in it are replaced by spaces.
     pub fn simple(&mut self, text: &str) {
-        self.line(b'+', text);
+        self.line(b'+', text.as_bytes());
     }
 
     /// `OK`.
@@ -76,7 +78,7 @@ impl<'o> ReplyWriter<'o> {
     /// An error: a code in capitals and a message, such as `ERR unknown command`. Line ends in it
     /// are replaced by spaces.
     pub fn error(&mut self, text: &str) {
-        self.line(b'-', text);
+        self.line(b'-', text.as_bytes());
     }
 
     /// An integer.
@@ -135,6 +137,21 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
+    /// The head of an array of `len` pairs, each of which has a head of its own. Version 2: a flat array.
+    pub fn pairs(&mut self, len: usize) {
+        match self.version {
+            Version::Resp2 => write_length(self.out, b'*', len.saturating_mul(2)),
+            Version::Resp3 => write_length(self.out, b'*', len),
+        }
+    }
+
+    /// The head of a pair; two replies follow. Version 2: nothing.
+    pub fn pair(&mut self) {
+        if self.version == Version::Resp3 {
+            write_length(self.out, b'*', 2);
+        }
+    }
+
     /// The head of a set; `len` replies follow. Version 2: an array.
     pub fn set(&mut self, len: usize) {
         write_length(self.out, self.resp3_or(b'~', b'*'), len);
@@ -149,16 +166,7 @@ impl<'o> ReplyWriter<'o> {
     /// A floating-point number, in the shortest form that reads back the same. Version 2: a byte
     /// string.
     pub fn double(&mut self, value: f64) {
-        let mut digits = ryu::Buffer::new();
-        let text = if value.is_nan() {
-            "nan"
-        } else if value.is_infinite() {
-            if value > 0.0 { "inf" } else { "-inf" }
-        } else {
-            let text = digits.format_finite(value);
-            text.strip_suffix(".0").unwrap_or(text)
-        };
-        self.line_or_bulk(b',', text);
+        self.line_or_bulk(b',', format_double(value).as_bytes());
     }
 
     /// True or false. Version 2: the integer 1 or 0.
@@ -173,7 +181,7 @@ impl<'o> ReplyWriter<'o> {
 
     /// An integer of any size, in decimal digits. Version 2: a byte string.
     pub fn big_number(&mut self, digits: &str) {
-        self.line_or_bulk(b'(', digits);
+        self.line_or_bulk(b'(', digits.as_bytes());
     }
 
     /// A text for humans with its format, three bytes such as `txt` or `mkd`. Version 2: a byte
@@ -199,18 +207,18 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
-    fn line_or_bulk(&mut self, kind: u8, text: &str) {
+    fn line_or_bulk(&mut self, kind: u8, text: &[u8]) {
         match self.version {
-            Version::Resp2 => self.bulk(text.as_bytes()),
+            Version::Resp2 => self.bulk(text),
             Version::Resp3 => self.line(kind, text),
         }
     }
 
     /// A line end within the text would let whoever chose the text write replies of their own.
-    fn line(&mut self, kind: u8, text: &str) {
+    fn line(&mut self, kind: u8, text: &[u8]) {
         self.out.push(kind);
         let start = self.out.len();
-        self.out.extend_from_slice(text.as_bytes());
+        self.out.extend_from_slice(text);
         for byte in &mut self.out[start..] {
             if matches!(byte, b'\r' | b'\n') {
                 *byte = b' ';
@@ -269,6 +277,8 @@ mod tests {
             ("array of 0", |w| w.array(0)),
             ("array of 12", |w| w.array(12)),
             ("map of 2", |w| w.map(2)),
+            ("pairs: 3", |w| w.pairs(3)),
+            ("pair", |w| w.pair()),
             ("set of 3", |w| w.set(3)),
             ("push of 4", |w| w.push(4)),
             ("double 3", |w| w.double(3.0)),

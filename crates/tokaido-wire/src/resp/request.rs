@@ -1,6 +1,9 @@
 //! A request: a name and its arguments, all of them byte strings.
 
-use std::{fmt, ops::Index};
+use std::{
+    fmt,
+    ops::{Index, Range},
+};
 
 /// Where an argument is. Half the size of a `Range<usize>`, which counts when a request has a
 /// million arguments of a few bytes each; so requests are limited to what 32 bits can address.
@@ -29,24 +32,41 @@ impl Span {
     }
 }
 
-/// A request, borrowed from the bytes it came in.
+/// A request, borrowed from the bytes it came in or from whoever has its arguments.
 #[derive(Clone, Copy)]
-pub struct Request<'a> {
-    bytes: &'a [u8],
-    spans: &'a [Span],
+pub struct Request<'a>(Form<'a>);
+
+/// As large as its first form: the second one is told by a null pointer in it.
+#[derive(Clone, Copy)]
+enum Form<'a> {
+    /// Parts of one text, as a decoder finds them.
+    Spans { bytes: &'a [u8], spans: &'a [Span] },
+    /// Slices from anywhere.
+    Slices(&'a [&'a [u8]]),
 }
 
 impl<'a> Request<'a> {
     #[inline]
     pub(super) fn new(bytes: &'a [u8], spans: &'a [Span]) -> Self {
-        Self { bytes, spans }
+        Self(Form::Spans { bytes, spans })
+    }
+
+    /// A request with these arguments, the name first: for callers that have arguments and no
+    /// connection, such as a script.
+    #[inline]
+    #[must_use]
+    pub fn from_arguments(arguments: &'a [&'a [u8]]) -> Self {
+        Self(Form::Slices(arguments))
     }
 
     /// The number of arguments, the name included.
     #[inline]
     #[must_use]
     pub fn len(self) -> usize {
-        self.spans.len()
+        match self.0 {
+            Form::Spans { spans, .. } => spans.len(),
+            Form::Slices(slices) => slices.len(),
+        }
     }
 
     /// Whether there is nothing, not even a name: an empty line, or an array of none. Redis
@@ -54,14 +74,17 @@ impl<'a> Request<'a> {
     #[inline]
     #[must_use]
     pub fn is_empty(self) -> bool {
-        self.spans.is_empty()
+        self.len() == 0
     }
 
     /// The argument at `index`; the name is at 0.
     #[inline]
     #[must_use]
     pub fn get(self, index: usize) -> Option<&'a [u8]> {
-        self.spans.get(index).map(|span| span.of(self.bytes))
+        match self.0 {
+            Form::Spans { bytes, spans } => spans.get(index).map(|span| span.of(bytes)),
+            Form::Slices(slices) => slices.get(index).copied(),
+        }
     }
 
     /// The name of the command as it was sent, in any case; empty if the request is.
@@ -75,7 +98,7 @@ impl<'a> Request<'a> {
     #[inline]
     #[must_use]
     pub fn iter(self) -> Arguments<'a> {
-        Arguments { bytes: self.bytes, spans: self.spans.iter() }
+        self.arguments_from(0)
     }
 
     /// The arguments after the name.
@@ -89,7 +112,7 @@ impl<'a> Request<'a> {
     #[inline]
     #[must_use]
     pub fn arguments_from(self, index: usize) -> Arguments<'a> {
-        Arguments { bytes: self.bytes, spans: self.spans.get(index..).unwrap_or_default().iter() }
+        Arguments { request: self, places: index.min(self.len())..self.len() }
     }
 }
 
@@ -101,7 +124,10 @@ impl Index<usize> for Request<'_> {
     /// If there is no such argument, as a slice does.
     #[inline]
     fn index(&self, index: usize) -> &[u8] {
-        self.spans[index].of(self.bytes)
+        match self.0 {
+            Form::Spans { bytes, spans } => spans[index].of(bytes),
+            Form::Slices(slices) => slices[index],
+        }
     }
 }
 
@@ -124,8 +150,8 @@ impl fmt::Debug for Request<'_> {
 /// Some of the arguments of a request, in order.
 #[derive(Clone, Debug)]
 pub struct Arguments<'a> {
-    bytes: &'a [u8],
-    spans: std::slice::Iter<'a, Span>,
+    request: Request<'a>,
+    places: Range<usize>,
 }
 
 impl<'a> Iterator for Arguments<'a> {
@@ -133,24 +159,23 @@ impl<'a> Iterator for Arguments<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
-        self.spans.next().map(|span| span.of(self.bytes))
+        self.places.next().and_then(|place| self.request.get(place))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.spans.size_hint()
+        self.places.size_hint()
     }
 }
 
 impl DoubleEndedIterator for Arguments<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.spans.next_back().map(|span| span.of(self.bytes))
+        self.places.next_back().and_then(|place| self.request.get(place))
     }
 }
 
 impl ExactSizeIterator for Arguments<'_> {}
 
-/// A request that owns its bytes: for callers that have arguments and no connection, and for
-/// requests that have to outlive the buffer they came in.
+/// A request that owns its bytes, to outlive the buffer it came in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestBuf {
     bytes: Vec<u8>,
@@ -158,25 +183,6 @@ pub struct RequestBuf {
 }
 
 impl RequestBuf {
-    /// Copies the arguments, the name first.
-    ///
-    /// # Panics
-    ///
-    /// If they are 4 GiB or more together, which no protocol lets through.
-    #[must_use]
-    pub fn from_arguments(arguments: &[&[u8]]) -> Self {
-        let len = arguments.iter().map(|argument| argument.len()).sum();
-        assert!(u32::try_from(len).is_ok(), "the arguments of a request are {len} bytes long");
-        let mut request =
-            Self { bytes: Vec::with_capacity(len), spans: Vec::with_capacity(arguments.len()) };
-        for argument in arguments {
-            let start = request.bytes.len();
-            request.bytes.extend_from_slice(argument);
-            request.spans.push(Span::new(start, request.bytes.len()));
-        }
-        request
-    }
-
     /// The request as a decoder would give it.
     #[must_use]
     pub fn as_request(&self) -> Request<'_> {
@@ -185,8 +191,20 @@ impl RequestBuf {
 }
 
 impl From<Request<'_>> for RequestBuf {
+    /// # Panics
+    ///
+    /// If the arguments are 4 GiB or more together, which no protocol lets through.
     fn from(request: Request<'_>) -> Self {
-        Self::from_arguments(&request.iter().collect::<Vec<_>>())
+        let len = request.iter().map(<[u8]>::len).sum();
+        assert!(u32::try_from(len).is_ok(), "the arguments of a request are {len} bytes long");
+        let mut owned =
+            Self { bytes: Vec::with_capacity(len), spans: Vec::with_capacity(request.len()) };
+        for argument in request {
+            let start = owned.bytes.len();
+            owned.bytes.extend_from_slice(argument);
+            owned.spans.push(Span::new(start, owned.bytes.len()));
+        }
+        owned
     }
 }
 
@@ -195,28 +213,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_gives_its_arguments() {
-        let owned = RequestBuf::from_arguments(&[b"SET", b"key", b"", b"\x00v"]);
-        let request = owned.as_request();
-        assert_eq!(request.len(), 4);
-        assert_eq!(request.name(), b"SET");
-        assert_eq!(&request[1], b"key");
-        assert_eq!(request.get(2), Some(&b""[..]));
-        assert_eq!(request.get(4), None);
-        assert_eq!(request.iter().len(), 4);
-        let rest: Vec<_> = request.arguments().collect();
-        assert_eq!(rest, [&b"key"[..], b"", b"\x00v"]);
-        assert_eq!(request.arguments_from(3).next_back(), Some(&b"\x00v"[..]));
-        assert_eq!(request.arguments_from(5).len(), 0);
-        assert_eq!(format!("{request:?}"), r#"["SET", "key", "", "\\x00v"]"#);
-        assert_eq!(RequestBuf::from(request), owned);
+    fn a_request_gives_its_arguments_wherever_they_are() {
+        let arguments: [&[u8]; 4] = [b"SET", b"key", b"", b"\x00v"];
+        let borrowed = Request::from_arguments(&arguments);
+        let owned = RequestBuf::from(borrowed);
+        for request in [borrowed, owned.as_request()] {
+            assert_eq!(request.len(), 4);
+            assert_eq!(request.name(), b"SET");
+            assert_eq!(&request[1], b"key");
+            assert_eq!(request.get(2), Some(&b""[..]));
+            assert_eq!(request.get(4), None);
+            assert_eq!(request.iter().len(), 4);
+            let rest: Vec<_> = request.arguments().collect();
+            assert_eq!(rest, [&b"key"[..], b"", b"\x00v"]);
+            assert_eq!(request.arguments_from(3).next_back(), Some(&b"\x00v"[..]));
+            assert_eq!(request.arguments_from(5).len(), 0);
+            assert_eq!(format!("{request:?}"), r#"["SET", "key", "", "\\x00v"]"#);
+            assert_eq!(RequestBuf::from(request), owned);
+        }
     }
 
     #[test]
     fn an_empty_request_has_an_empty_name() {
         let owned = RequestBuf::default();
-        assert!(owned.as_request().is_empty());
-        assert_eq!(owned.as_request().name(), b"");
-        assert_eq!(owned.as_request().arguments().count(), 0);
+        for request in [Request::from_arguments(&[]), owned.as_request()] {
+            assert!(request.is_empty());
+            assert_eq!(request.name(), b"");
+            assert_eq!(request.arguments().count(), 0);
+        }
+    }
+
+    #[test]
+    fn a_request_is_two_slices_long() {
+        assert_eq!(size_of::<Request<'_>>(), 2 * size_of::<&[u8]>());
     }
 }

@@ -59,10 +59,15 @@ enum State {
 impl RequestDecoder {
     /// A decoder for a new connection.
     #[must_use]
-    pub fn new(mut limits: Limits) -> Self {
-        limits.request_len_max = limits.request_len_max.min(u32::MAX as usize);
-        limits.inline_len_max = limits.inline_len_max.min(limits.request_len_max);
+    pub fn new(limits: Limits) -> Self {
+        let limits = within_u32(limits);
         Self { limits, state: State::Start, spans: Vec::new(), unquoted: Vec::new() }
+    }
+
+    /// Has other limits from the next request on, as when a client has said who it is. To be called
+    /// between requests.
+    pub fn limit(&mut self, limits: Limits) {
+        self.limits = within_u32(limits);
     }
 
     /// Tries to decode one request from the front of `input`.
@@ -217,6 +222,13 @@ impl RequestDecoder {
     }
 }
 
+/// Places in a request are counted in 32 bits.
+fn within_u32(limits: Limits) -> Limits {
+    let request_len_max = limits.request_len_max.min(u32::MAX as usize);
+    let inline_len_max = limits.inline_len_max.min(request_len_max);
+    Limits { request_len_max, inline_len_max, ..limits }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,6 +339,17 @@ mod tests {
         check_error(SMALL, "1 2 3 4 5\n", "too big inline request");
         let long = "*4\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n$1\r\n";
         check_error(SMALL, long, "too big request");
+    }
+
+    #[test]
+    fn other_limits_hold_from_the_next_request_on() {
+        let mut decoder = RequestDecoder::new(SMALL);
+        let input = b"*1\r\n$9\r\n123456789\r\n";
+        assert_eq!(decoder.decode(b"PING\r\n"), Ok(Decoded::Complete { consumed: 6 }));
+        decoder.limit(Limits::default());
+        assert_eq!(decoder.decode(input), Ok(Decoded::Complete { consumed: input.len() }));
+        decoder.limit(SMALL);
+        assert_eq!(decoder.decode(input), Err(ProtocolError::BulkLength));
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! and the fuzz targets in `fuzz/`, which include it by its path.
 
 use tokaido_wire::resp::{
-    Decoded, Limits, ProtocolError, Reply, ReplyDecoder, ReplyWriter, RequestBuf, RequestDecoder,
-    Version, encode_command,
+    Decoded, Limits, ProtocolError, Reply, ReplyDecoder, ReplyWriter, Request, RequestBuf,
+    RequestDecoder, Version, encode_command,
 };
 
 /// Limits that short inputs reach.
@@ -67,7 +67,8 @@ fn read_replies(data: &[u8], pieces: &[usize]) -> Stream<Reply> {
 }
 
 /// However a stream of requests is split, it gives the same requests and the same error; all of
-/// them within the limits; and each is the same again after it was encoded.
+/// them within the limits; and each is the same again when it is made of its arguments, and after it
+/// was encoded.
 pub(crate) fn check_requests(data: &[u8]) {
     for limits in [Limits::default(), SMALL] {
         let whole = read_requests(data, limits, &[data.len().max(1)]);
@@ -79,6 +80,7 @@ pub(crate) fn check_requests(data: &[u8]) {
             let arguments: Vec<&[u8]> = request.as_request().iter().collect();
             assert!(arguments.len() <= limits.arguments_max);
             assert!(arguments.iter().all(|argument| argument.len() <= limits.argument_len_max));
+            assert_eq!(RequestBuf::from(Request::from_arguments(&arguments)), *request);
             encode_command(&mut encoded, &arguments);
         }
         let again = read_requests(&encoded, Limits::default(), &[encoded.len().max(1)]);

@@ -25,7 +25,7 @@ Example:
   tokaido backup data backups/monday && tokaido check backups/monday
 
 Exit status: 0 if the backup was made, 1 on failure (then there is none), 2 for a wrong command
-line."
+line, 3 if there is no store."
 )]
 pub(crate) struct BackupArgs {
     /// Directory of the store
@@ -57,8 +57,8 @@ pub(crate) fn backup(args: &BackupArgs) -> Result<ExitCode, Error> {
 Example:
   tokaido restore backups/monday data && tokaido serve --dir data
 
-Exit status: 0 if the store was made, 1 on failure (then nothing has changed), 2 if the backup
-cannot be checked, and for a wrong command line."
+Exit status: 0 if the store was made, 1 on failure (then nothing has changed), 2 for a wrong
+command line, 3 if the backup cannot be checked."
 )]
 pub(crate) struct RestoreArgs {
     /// Directory of the backup

@@ -9,14 +9,18 @@ use std::{
 };
 
 use serde_json::value::RawValue;
-use tokaido_script::{CallError, Limits, Mode, Transaction, Value, json};
+use tokaido_script::{
+    CallError, Limits, LoadError, Mode, Runtime as _, Transaction, Value,
+    json::{self, Rules},
+    percent,
+};
 use tokaido_store::{Store, transact};
 
 use crate::{
     client::{Client, ClientError, Server},
     endpoint::{Endpoint, EndpointArgs, Missing, open_store},
     error::{Error, lua_error},
-    http::{HttpClient, percent_encode, refusal},
+    http::{HttpClient, refusal},
     procedures, value,
 };
 
@@ -33,7 +37,7 @@ Examples:
   tokaido call --dir data --procedures procedures --json hits.top '\"/\"' 10
 
 Exit status: 0 if the procedure returned, 1 if it raised an error or on failure, 2 for a wrong
-command line."
+command line, 3 if no server answers or the store cannot be opened."
 )]
 pub(crate) struct CallArgs {
     /// Procedure to call, as in hits.count
@@ -67,7 +71,7 @@ pub(crate) fn call(args: &CallArgs) -> Result<ExitCode, Error> {
 /// Checks that each argument is JSON, and says which one is not.
 fn json_arguments(args: &[String]) -> Result<Vec<Value>, Error> {
     let parse = |(index, text): (usize, &String)| {
-        json::decode(text.as_bytes()).map_err(|error| {
+        json::decode(text.as_bytes(), Rules::Lua).map_err(|error| {
             let number = index + 1;
             let hint = "a string needs quotes, as in '\"text\"'";
             Error::Usage(format!("argument {number} is not JSON: {error}; {hint}"))
@@ -91,7 +95,7 @@ fn call_embedded(args: &CallArgs, directory: &Path) -> Result<Vec<u8>, Error> {
     let result = run(&store, directory_of_procedures, &args.procedure, &arguments)?;
     if args.json {
         let mut text = Vec::new();
-        json::encode(&result, &mut text)?;
+        json::encode(&result, Rules::Lua, &mut text)?;
         return Ok(text);
     }
     Ok(value::print(&result))
@@ -103,11 +107,14 @@ fn run(
     name: &str,
     arguments: &[Value],
 ) -> Result<Value, Error> {
-    let mut vm = procedures::start_vm(store, Some(directory), Limits::default())?;
+    let (mut vm, failed) = procedures::start_vm(store, Some(directory), Limits::default())?;
     let (Some(id), Some(mode)) = (
         vm.find(name.as_bytes()),
         vm.procedures().iter().find(|procedure| procedure.name == name).map(|p| p.mode),
     ) else {
+        if let Some(message) = LoadError::why_missing(&failed, name) {
+            return Err(Error::Call { name: name.to_owned(), message });
+        }
         let names: Vec<&str> = vm.procedures().iter().map(|p| p.name.as_str()).collect();
         let found = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(Error::NoProcedure { name: name.to_owned(), found });
@@ -115,13 +122,13 @@ fn run(
     match mode {
         Mode::Read => {
             let mut snapshot = store.snapshot()?;
-            let called = vm.call(id, Transaction::Read(&mut *snapshot), arguments);
+            let called = vm.call(id, Transaction::Read(&mut *snapshot).into(), arguments);
             called.map_err(|error| lua_error(&error))
         }
         Mode::Write => {
             let mut writer = store.writer()?;
             let called = transact(&mut *writer, |transaction| {
-                vm.call(id, Transaction::Write(transaction), arguments)
+                vm.call(id, Transaction::Write(transaction).into(), arguments)
             });
             called.map_err(Error::from)
         }
@@ -151,7 +158,7 @@ fn call_http(args: &CallArgs, server: &Server) -> Result<Vec<u8>, Error> {
     json_arguments(&args.args)?;
     // As they were typed, so that no digit of a number is lost on the way.
     let body = format!("[{}]", args.args.join(","));
-    let target = format!("/v1/call/{}", percent_encode(args.procedure.as_bytes()));
+    let target = format!("/v1/call/{}", percent::encode(args.procedure.as_bytes()));
     let response = HttpClient::connect(server)?.request("POST", &target, Some(body.as_bytes()))?;
     let answer: BTreeMap<String, &RawValue> =
         serde_json::from_slice(&response.body).unwrap_or_default();

@@ -1,5 +1,7 @@
 //! `tokaido cdb`: constant databases in the format of TinyCDB, with the options of its tool.
 
+mod input;
+
 use std::{
     ffi::OsString,
     fs::File,
@@ -9,12 +11,17 @@ use std::{
     process::ExitCode,
 };
 
-use tokaido_store::cdb::{
-    Damaged, Duplicates, Options, Put, Reader, Temporary, TextError, TextFormat, TextReader,
-    TextWriter, Writer,
+use input::Input;
+use tokaido_cdb::{Duplicates, Options, Put, Reader, Temporary, Writer};
+
+use crate::{
+    error::{EXIT_FAILED, Error},
+    formats::cdb_text::{TextError, TextFormat, TextReader, TextWriter},
 };
 
-use crate::error::{EXIT_FAILED, Error};
+/// The end of the help of what reads a whole file.
+const READ_EXIT_STATUS: &str = "\
+Exit status: 0 if all was printed, 1 on failure, 2 for a wrong command line.";
 
 /// Bytes read from an input at once.
 const READ_LEN: usize = 256 << 10;
@@ -98,8 +105,8 @@ struct MakeArgs {
 Example:
   tokaido cdb get -m ports.cdb ssh
 
-Exit status: 0 if the key is there, 1 if not or on failure (which prints a message), 2 for a wrong
-command line."
+Exit status: 0 if the key is there, 1 if it is not, 2 for a wrong command line, 3 if that cannot be
+told: the file cannot be read, or is damaged."
 )]
 struct GetArgs {
     /// File to look in
@@ -118,10 +125,11 @@ struct GetArgs {
 
 /// Print all records, as make reads them
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = READ_EXIT_STATUS)]
 struct DumpArgs {
-    /// File to read
+    /// File to read; - is standard input, which is also read if there is none
     #[arg(value_name = "FILE")]
-    file: PathBuf,
+    file: Option<PathBuf>,
     /// Print key and value on a line; fails at a record that does not fit on one
     #[arg(short, long)]
     map: bool,
@@ -129,10 +137,11 @@ struct DumpArgs {
 
 /// Print all keys, as +KLEN:KEY and a newline for each record
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = READ_EXIT_STATUS)]
 struct ListArgs {
-    /// File to read
+    /// File to read; - is standard input, which is also read if there is none
     #[arg(value_name = "FILE")]
-    file: PathBuf,
+    file: Option<PathBuf>,
     /// Print a key on a line; fails at one that does not fit on one
     #[arg(short, long)]
     map: bool,
@@ -140,21 +149,23 @@ struct ListArgs {
 
 /// Print how many records there are, how long, and how far from their place
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = READ_EXIT_STATUS)]
 struct StatsArgs {
-    /// File to read
+    /// File to read; - is standard input, which is also read if there is none
     #[arg(value_name = "FILE")]
-    file: PathBuf,
+    file: Option<PathBuf>,
 }
 
 pub(crate) fn cdb(args: &CdbArgs) -> Result<ExitCode, Error> {
     match &args.command {
         CdbCommand::Make(args) => make(args),
-        CdbCommand::Get(args) => get(args),
+        CdbCommand::Get(args) => get(args).map_err(Error::looking_up),
         CdbCommand::Dump(DumpArgs { file, map }) => {
-            print_records(file, if *map { TextFormat::Map } else { TextFormat::Native })
+            print_records(file.as_deref(), if *map { TextFormat::Map } else { TextFormat::Native })
         }
         CdbCommand::List(ListArgs { file, map }) => {
-            print_records(file, if *map { TextFormat::MapKeys } else { TextFormat::NativeKeys })
+            let format = if *map { TextFormat::MapKeys } else { TextFormat::NativeKeys };
+            print_records(file.as_deref(), format)
         }
         CdbCommand::Stats(args) => stats(args),
     }
@@ -230,18 +241,16 @@ fn read_records(
     Ok(())
 }
 
-fn damaged(path: &Path) -> impl Fn(Damaged) -> Error {
-    move |source| Error::CdbDamaged { path: path.to_owned(), source }
-}
-
 fn get(args: &GetArgs) -> Result<ExitCode, Error> {
-    let reader = Reader::open(&args.file)?;
+    // Not from standard input, where TinyCDB's tool does not look a key up either.
+    let file = Reader::open(&args.file)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let before = args.number.map_or(0, |number| number as usize - 1);
     let count = args.number.map_or(usize::MAX, |_| 1);
     let mut is_found = false;
-    for value in reader.get_all(args.key.as_bytes()).skip(before).take(count) {
-        let value = value.map_err(damaged(&args.file))?;
+    for value in file.get_all(args.key.as_bytes()).skip(before).take(count) {
+        let value =
+            value.map_err(|source| Error::CdbDamaged { path: args.file.clone(), source })?;
         is_found = true;
         let end: &[u8] = if args.map { b"\n" } else { b"" };
         out.write_all(value).and_then(|()| out.write_all(end)).map_err(Error::Stdout)?;
@@ -250,14 +259,14 @@ fn get(args: &GetArgs) -> Result<ExitCode, Error> {
     Ok(if is_found { ExitCode::SUCCESS } else { EXIT_FAILED.into() })
 }
 
-fn print_records(path: &Path, format: TextFormat) -> Result<ExitCode, Error> {
-    let reader = Reader::open(path)?;
+fn print_records(file: Option<&Path>, format: TextFormat) -> Result<ExitCode, Error> {
+    let input = Input::open(file)?;
     let mut writer = TextWriter::new(BufWriter::new(io::stdout().lock()), format);
-    for record in reader.iter() {
-        let record = record.map_err(damaged(path))?;
+    for record in input.reader.iter() {
+        let record = record.map_err(input.damaged())?;
         writer.write(record.key, record.value).map_err(|error| match error {
             TextError::Io(source) => Error::Stdout(source),
-            source => Error::CdbText { name: path.display().to_string(), source },
+            source => Error::CdbText { name: input.name(), source },
         })?;
     }
     writer.finish().map_err(Error::Stdout)?;
@@ -265,7 +274,8 @@ fn print_records(path: &Path, format: TextFormat) -> Result<ExitCode, Error> {
 }
 
 fn stats(args: &StatsArgs) -> Result<ExitCode, Error> {
-    let statistics = Reader::open(&args.file)?.statistics().map_err(damaged(&args.file))?;
+    let input = Input::open(args.file.as_deref())?;
+    let statistics = input.reader.statistics().map_err(input.damaged())?;
     let mut out = io::stdout().lock();
     write!(out, "{statistics}").and_then(|()| out.flush()).map_err(Error::Stdout)?;
     Ok(ExitCode::SUCCESS)

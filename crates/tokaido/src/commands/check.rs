@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -30,8 +30,8 @@ Examples:
   tokaido check data
   tokaido check data --salvage saved && mv data damaged && mv saved data
 
-Exit status: 0 if the store is sound, 1 if it is damaged, 2 if it cannot be checked, because there is
-none or it is in use, and for a wrong command line."
+Exit status: 0 if the store is sound, 1 if it is damaged, 2 for a wrong command line, 3 if it cannot be
+checked, because there is none or it is in use."
 )]
 pub(crate) struct CheckArgs {
     /// Directory of the store
@@ -40,8 +40,8 @@ pub(crate) struct CheckArgs {
     /// Print the findings as one JSON object
     #[arg(long)]
     json: bool,
-    /// Make a new store in DEST of what can be read
-    #[arg(long, value_name = "DEST")]
+    /// Make a new store in NEW of what can be read
+    #[arg(long, value_name = "NEW")]
     salvage: Option<PathBuf>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, Error> {
     };
     let mut text = match args.json {
         true => format!("{}\n", as_json(&report, salvaged)),
-        false => as_text(&report),
+        false => as_text(&report, &args.data, salvaged.is_some()),
     };
     if let (Some(records), Some(destination), false) = (salvaged, &args.salvage, args.json) {
         let records = thousands(records);
@@ -66,10 +66,15 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, Error> {
     Ok(if report.is_sound() { ExitCode::SUCCESS } else { EXIT_FAILED.into() })
 }
 
-fn as_text(report: &CheckReport) -> String {
+fn as_text(report: &CheckReport, data: &Path, is_salvaged: bool) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| text.push_str(&format!("{name:<9} {value}\n"));
     let (base, log) = (&report.base, &report.log);
+    if report.is_unfinished {
+        line("empty", "making this store was interrupted before anything was written to it");
+        line("sound", "nothing is wrong: opening it makes it anew");
+        return text;
+    }
     line(
         "base",
         &format!(
@@ -95,7 +100,12 @@ fn as_text(report: &CheckReport) -> String {
     for database in &report.databases {
         let records = thousands(database.statistics.records);
         let expiring = thousands(database.expiring);
-        line("database", &format!("{}: {records} records, {expiring} expire", database.name));
+        let elements = match database.elements.records {
+            0 => String::new(),
+            elements => format!("; {} elements of collections", thousands(elements)),
+        };
+        let name = &database.name;
+        line("database", &format!("{name}: {records} records, {expiring} expire{elements}"));
     }
     for finding in &report.findings {
         line("damaged", &finding.to_string());
@@ -108,7 +118,11 @@ fn as_text(report: &CheckReport) -> String {
         return text;
     }
     let records = report.databases.iter().map(|database| database.statistics.records).sum();
-    line("readable", &format!("{} records, which --salvage DEST saves", thousands(records)));
+    let how = match is_salvaged {
+        true => String::new(),
+        false => format!(", which `tokaido check {} --salvage NEW` saves", data.display()),
+    };
+    line("readable", &format!("{} records{how}", thousands(records)));
     if log.transactions_behind > 0 {
         let behind = thousands(log.transactions_behind);
         line(
@@ -127,11 +141,13 @@ fn as_json(report: &CheckReport, salvaged: Option<u64>) -> Value {
             "key_bytes": database.statistics.key_bytes,
             "value_bytes": database.statistics.value_bytes,
             "expiring": database.expiring,
+            "elements": database.elements.records,
         })
     });
     let torn_at = report.log.torn_at;
     json!({
         "sound": report.is_sound(),
+        "unfinished": report.is_unfinished,
         "findings": report.findings.iter().map(finding_as_json).collect::<Vec<_>>(),
         "findings_more": report.findings_more,
         "base": {
@@ -170,7 +186,6 @@ fn finding_as_json(finding: &Finding) -> Value {
             json!({ "kind": "expiry", "tree": tree, "key": key.escape_ascii().to_string() })
         }
         Finding::Pages { .. } => json!({ "kind": "pages" }),
-        Finding::Seal { .. } => json!({ "kind": "seal" }),
         Finding::Directory { .. } => json!({ "kind": "directory" }),
         // Of a kind that the store has come to know; the message tells.
         _ => json!({ "kind": "other" }),

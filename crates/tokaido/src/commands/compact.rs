@@ -20,8 +20,8 @@ use super::backup::say;
 Example:
   tokaido compact data
 
-Exit status: 0 if it is done, 1 on failure (then the store is as it was), 2 if the store cannot be
-checked, and for a wrong command line."
+Exit status: 0 if it is done, 1 on failure (then the store is as it was), 2 for a wrong command line,
+3 if the store cannot be checked or opened."
 )]
 pub(crate) struct CompactArgs {
     /// Directory of the store

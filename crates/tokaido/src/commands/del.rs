@@ -21,8 +21,8 @@ use crate::{
 Example:
   tokaido del --dir data main greeting farewell
 
-Exit status: 0 if every key was there, 1 if one was not or on failure (which prints a message), 2
-for a wrong command line."
+Exit status: 0 if every key was there, 1 if one was not, 2 for a wrong command line, 3 if nothing was
+deleted: no server answers, the store cannot be opened, or the command failed."
 )]
 pub(crate) struct DelArgs {
     /// Database to delete from

@@ -41,7 +41,7 @@ Examples:
   tokaido dump --connect 127.0.0.1:7653 --db main --format pairs -o main.pairs
 
 Exit status: 0 if all was written, 1 on failure (then FILE is as it was before), 2 for a wrong
-command line."
+command line, 3 if no server answers or the store cannot be opened."
 )]
 pub(crate) struct DumpArgs {
     /// Database to write

@@ -4,9 +4,11 @@ use std::{
     ffi::OsString,
     io::{self, Write},
     os::unix::ffi::OsStringExt,
+    path::Path,
     process::ExitCode,
 };
 
+use tokaido_store::tree::Reader;
 use tokaido_wire::resp::Reply;
 
 use crate::{
@@ -24,8 +26,8 @@ use crate::{
 Example:
   tokaido get --dir data companies 'KEY'
 
-Exit status: 0 if the key is there, 1 if not or on failure (which prints a message), 2 for a wrong
-command line."
+Exit status: 0 if the key is there, 1 if it is not, 2 for a wrong command line, 3 if that cannot be
+told: no server answers, the store cannot be opened, or the look-up failed."
 )]
 pub(crate) struct GetArgs {
     /// Database to look in
@@ -41,12 +43,7 @@ pub(crate) struct GetArgs {
 pub(crate) fn get(args: &GetArgs) -> Result<ExitCode, Error> {
     let key = args.key.clone().into_vec();
     let value = match args.endpoint.endpoint()? {
-        Endpoint::Directory(directory) => {
-            let store = open_store(&directory, Missing::Refuse)?;
-            let database = find_database(&*store, &args.db)?;
-            let mut snapshot = store.snapshot()?;
-            snapshot.get(database, &key)?.map(|record| record.value.to_vec())
-        }
+        Endpoint::Directory(directory) => read(&directory, &args.db, &key)?,
         Endpoint::Server(server) => {
             let mut client = server.connect_to(&args.db)?;
             match client.call(&[b"GET", &key[..]])? {
@@ -63,4 +60,18 @@ pub(crate) fn get(args: &GetArgs) -> Result<ExitCode, Error> {
     let mut out = io::stdout().lock();
     out.write_all(&value).and_then(|()| out.flush()).map_err(Error::Stdout)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The value under `key` of the store in `directory`. Its files are read as they are if it was shut
+/// down cleanly. Otherwise it is opened, and says what is the matter with it.
+fn read(directory: &Path, database: &str, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    if let Ok(reader) = Reader::open(directory)
+        && let Some(mut database) = reader.database(database)?
+    {
+        return Ok(database.get(key)?.map(|record| record.value.to_vec()));
+    }
+    let store = open_store(directory, Missing::Refuse)?;
+    let database = find_database(&*store, database)?;
+    let mut snapshot = store.snapshot()?;
+    Ok(snapshot.get(database, key)?.map(|record| record.value.to_vec()))
 }

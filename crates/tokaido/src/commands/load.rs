@@ -39,7 +39,7 @@ Examples:
   tokaido dump --dir old --db main | tokaido load --dir new --db main -
 
 Exit status: 0 if all rows were read, even if some were skipped; 1 on failure, and with --strict if
-any was skipped; 2 for a wrong command line."
+any was skipped; 2 for a wrong command line; 3 if no server answers or the store cannot be opened."
 )]
 pub(crate) struct LoadArgs {
     /// Files to load; - is standard input

@@ -28,7 +28,8 @@ Examples:
   tokaido put --dir data pages /index - < index.html
   tokaido put --connect 127.0.0.1:7653 sessions 8f14e45f basho --ttl 30m
 
-Exit status: 0 if it was put, 1 on failure, 2 for a wrong command line."
+Exit status: 0 if it was put, 1 on failure, 2 for a wrong command line, 3 if no server answers or
+the store cannot be opened."
 )]
 pub(crate) struct PutArgs {
     /// Database to put it into; made if it is not there

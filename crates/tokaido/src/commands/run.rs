@@ -8,11 +8,14 @@ use std::{
 };
 
 use tokaido_script::{Limits, Value};
+use tokaido_server::Bytes;
 use tokaido_store::Store;
 
 use crate::{
+    duration::Duration,
     endpoint::{Missing, open_store},
     error::{Error, lua_error},
+    interrupt::{self, Running},
     procedures, value,
 };
 
@@ -20,8 +23,9 @@ use crate::{
 ///
 /// The script gets ARGS as `...`, in strings. In it, `tokaido.transact(f, ...)` calls f(tx, ...) in
 /// a transaction that is durable when it returns, `tokaido.snapshot(f, ...)` calls f on a snapshot,
-/// and `require` finds the files of --procedures. It may run as long as it wants. What it returns
-/// is printed.
+/// and `require` finds the files of --procedures. It may run as long as it wants and take what memory
+/// there is, unless --time-limit and --memory-limit say otherwise; Ctrl-C stops it, and rolls back
+/// the transaction that is open. What it returns is printed.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -31,7 +35,7 @@ Example:
   tokaido run --dir data runs.lua
 
 Exit status: 0 if the script ended, 1 if it raised an error or on failure, 2 for a wrong command
-line."
+line, 3 if the store cannot be opened, 130 if Ctrl-C ended it."
 )]
 pub(crate) struct RunArgs {
     /// Script to run; - is standard input
@@ -46,6 +50,12 @@ pub(crate) struct RunArgs {
     /// Directory of the procedure files that the script may require
     #[arg(long, value_name = "DIR")]
     procedures: Option<PathBuf>,
+    /// Stop the script after this time, as 500ms, 30s, 15m, 12h or 7d
+    #[arg(long, value_name = "TIME")]
+    time_limit: Option<Duration>,
+    /// Stop the script when it needs more memory than this, such as 512MiB
+    #[arg(long, value_name = "SIZE")]
+    memory_limit: Option<Bytes>,
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
@@ -91,9 +101,16 @@ fn run_on(
     name: &str,
     text: &[u8],
 ) -> Result<Vec<Value>, Error> {
-    let mut vm = procedures::start_vm(store, args.procedures.as_deref(), Limits::default())?;
+    let limits = Limits {
+        script_time: args.time_limit.map(Duration::time),
+        script_memory_bytes: args.memory_limit.map(|bytes| bytes.0),
+        ..Limits::default()
+    };
+    let (mut vm, _) = procedures::start_vm(store, args.procedures.as_deref(), limits)?;
+    interrupt::catch(vm.interrupt())?;
     let arguments: Vec<Value> =
         args.args.iter().map(|argument| Value::String(argument.clone().into_bytes())).collect();
     let mut writer = store.writer()?;
+    let _running = Running::begin();
     vm.run_script(name, text, &arguments, Some(&mut *writer)).map_err(|error| lua_error(&error))
 }

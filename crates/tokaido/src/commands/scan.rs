@@ -8,6 +8,7 @@ use std::{
     process::ExitCode,
 };
 
+use tokaido_script::percent;
 use tokaido_store::{DatabaseId, Direction, ScanRange, Scanner, Store};
 
 use super::dump::stream_error;
@@ -16,7 +17,7 @@ use crate::{
     endpoint::{Endpoint, EndpointArgs, Missing, find_database, open_store},
     error::Error,
     formats::{Format, Options, Row, RowReader, RowWriter},
-    http::{HttpClient, percent_encode, refusal},
+    http::{HttpClient, refusal},
 };
 
 /// Records asked of a server at once.
@@ -39,7 +40,8 @@ Examples:
   tokaido scan --dir data events --from 2026-11-01 --before 2026-12-01 --reverse
   tokaido scan main --keys
 
-Exit status: 0 if all was printed, 1 on failure, 2 for a wrong command line."
+Exit status: 0 if all was printed, 1 on failure, 2 for a wrong command line, 3 if no server answers
+or the store cannot be opened."
 )]
 pub(crate) struct ScanArgs {
     /// Database to scan
@@ -117,7 +119,7 @@ fn scan_server<W: Write>(
     mut writer: RowWriter<W>,
 ) -> Result<(), Error> {
     let mut client = HttpClient::connect(server)?;
-    let target = format!("/v1/db/{}?{}", percent_encode(args.db.as_bytes()), args.query());
+    let target = format!("/v1/db/{}?{}", percent::encode(args.db.as_bytes()), args.query());
     let options = Options { format: Some(Format::Jsonl), ..Options::default() };
     let mut left = args.limit.unwrap_or(usize::MAX);
     let mut place = String::new();
@@ -142,7 +144,7 @@ fn scan_server<W: Write>(
         }
         place = match next {
             Next::End => break,
-            Next::Key => format!("&after={}", percent_encode(&row.key)),
+            Next::Key => format!("&after={}", percent::encode(&row.key)),
             Next::Cursor(cursor) => format!("&cursor={cursor}"),
         };
     }
@@ -205,9 +207,9 @@ impl ScanArgs {
         let mut query = format!("reverse={}", self.reverse);
         let (from, before) = self.bounds();
         let prefix = self.prefix.as_ref().map(|prefix| prefix.as_bytes().to_vec());
-        for (name, value) in [("prefix", prefix), ("from", from), ("to", before)] {
+        for (name, value) in [("prefix", prefix), ("from", from), ("before", before)] {
             if let Some(value) = value {
-                query.push_str(&format!("&{name}={}", percent_encode(&value)));
+                query.push_str(&format!("&{name}={}", percent::encode(&value)));
             }
         }
         query

@@ -1,13 +1,11 @@
 //! `tokaido serve`: the server, from a configuration file with flags over it.
 
 use std::{
-    io::{self, Write},
-    net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use tokaido_server::{Config, ConfigError, Password, Server};
+use tokaido_server::{Bytes, Config, ConfigError, Listen, Password, Server, Signals, announce};
 use tokaido_store::tree::SyncMode;
 
 use self::limit_flags::LimitFlags;
@@ -21,8 +19,8 @@ const CONFIG_PATH: &str = "tokaido.toml";
 /// Start a server
 ///
 /// Options come from the configuration file, and flags go over it; each option has a flag of the
-/// same name, and the example file tokaido.toml tells more of each. Those of its section [limits]
-/// are left out of -h.
+/// same name, which of the section [memcached] begins with that; the example file tokaido.toml tells
+/// more of each. Those of its section [limits] are left out of -h.
 ///
 /// The server answers every protocol on the same port. It stops on SIGINT and SIGTERM, once it has
 /// answered and stored what it has taken.
@@ -32,15 +30,26 @@ pub(crate) struct ServeArgs {
     /// Configuration file [default: tokaido.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Address to listen on; may be given several times; port 0 takes a free one
-    #[arg(long, value_name = "IP:PORT")]
-    listen: Vec<SocketAddr>,
+    /// Address to listen on: HOST:PORT, where port 0 takes a free one, or unix:PATH; may be given
+    /// several times
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Vec<Listen>,
+    /// Name under which HTTP clients may know the server, beside localhost, addresses and the names
+    /// it listens on; * stands for any; may be given several times
+    #[arg(long, value_name = "NAME")]
+    hosts: Vec<String>,
     /// Directory of the store; made if it is not there
     #[arg(long = "dir", visible_alias = "directory", value_name = "DIR")]
     directory: Option<PathBuf>,
     /// Directory of the procedure files
     #[arg(long, value_name = "DIR")]
     procedures: Option<PathBuf>,
+    /// Refuse to start if any of the procedures cannot be loaded
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    strict: Option<bool>,
+    /// Reload the procedures whenever a file of theirs changes
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    watch: Option<bool>,
     /// Threads that serve connections; 0: one for each core
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
@@ -53,6 +62,12 @@ pub(crate) struct ServeArgs {
     /// What is logged: error, warn, info, debug, trace, or a filter such as tokaido_server=debug
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
+    /// Database of the memcached protocol's clients: a cache, unless the configuration says other
+    #[arg(long, value_name = "NAME")]
+    memcached_database: Option<String>,
+    /// Size of that cache, such as 64MiB
+    #[arg(long, value_name = "SIZE")]
+    memcached_bytes: Option<Bytes>,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -62,14 +77,16 @@ Examples:
   tokaido serve --dir data --procedures procedures
   TOKAIDO_PASSWORD=… tokaido serve --listen 0.0.0.0:7653
 
-Exit status: 0 after a signal, 1 on failure, 2 for a wrong command line or configuration.";
+Exit status: 0 after a signal, 1 on failure, 2 for a wrong command line or configuration, 3 if
+the store cannot be opened.";
 
 /// The end of the help: what the options are when nobody sets them, from where they are set.
 fn help_tail() -> String {
     let defaults = toml::to_string(&Config::default()).unwrap_or_default();
     // Flags of limits have theirs beside them.
-    let lines = defaults.lines().take_while(|line| !line.is_empty());
-    let lines: String = lines.map(|line| format!("  {line}\n")).collect();
+    let options = defaults.split("\n[limits]").next().unwrap_or_default();
+    let indent = |line: &str| if line.is_empty() { "\n".into() } else { format!("  {line}\n") };
+    let lines: String = options.lines().map(indent).collect();
     format!(
         "Options that are not set, as they would stand in the configuration file:\n{lines}\n{EXAMPLES}"
     )
@@ -98,14 +115,21 @@ impl ServeArgs {
         if !self.listen.is_empty() {
             config.listen = self.listen;
         }
+        if !self.hosts.is_empty() {
+            config.hosts = self.hosts;
+        }
         put(&mut config.directory, self.directory);
         put(&mut config.procedures, self.procedures.map(Some));
+        put(&mut config.strict, self.strict);
+        put(&mut config.watch, self.watch);
         put(&mut config.workers, self.workers);
         // As in the file, an empty password is none, and must not count as one.
         let password = self.password.map(|p| (!p.is_empty()).then(|| Password::from(p)));
         put(&mut config.password, password);
         put(&mut config.sync, self.sync);
         put(&mut config.log, self.log);
+        put(&mut config.memcached.database, self.memcached_database);
+        put(&mut config.memcached.bytes, self.memcached_bytes);
         self.limits.put_over(&mut config.limits)
     }
 }
@@ -114,28 +138,31 @@ pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, Error> {
     let config = args.configuration()?;
     logging::start(&config.log)?;
     let directory = config.directory.clone();
+    let signals = Signals::catch().map_err(Error::signal)?;
     let server = Server::start(config)?;
-    print_start(&server, &directory).map_err(Error::Stdout)?;
-    server.run_until_signal().map_err(Error::signal)?;
+    if let Err(error) = announce(&start_text(&server, &directory)) {
+        tracing::warn!(%error, "cannot write to standard output what the server starts with");
+    }
+    server.run_until_signal(signals).map_err(Error::signal)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_start(server: &Server, directory: &Path) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "store       {}", directory.display())?;
+/// What the server starts with.
+fn start_text(server: &Server, directory: &Path) -> String {
     let procedures = server.procedures();
-    writeln!(out, "procedures  {}", procedures.len())?;
+    let mut text = format!("store       {}\n", directory.display());
+    text += &format!("procedures  {}\n", procedures.len());
     for procedure in procedures {
-        writeln!(out, "            {}", procedure.name)?;
+        text += &format!("            {}\n", procedure.name);
     }
     for error in server.load_errors() {
-        writeln!(out, "not loaded  {error}")?;
+        text += &format!("not loaded  {error}\n");
     }
     // Last, so that whoever waits for it has seen the rest.
     for address in server.addresses() {
-        writeln!(out, "listening   {address}")?;
+        text += &format!("listening   {address}\n");
     }
-    out.flush()
+    text
 }
 
 #[cfg(test)]
@@ -153,8 +180,12 @@ mod tests {
     /// The names of all options, those of `[limits]` without the section.
     fn options() -> Vec<(String, toml::Value)> {
         let table = toml::Table::try_from(Config::default()).unwrap();
-        let flatten = |(name, value)| match value {
-            toml::Value::Table(section) => section.into_iter().collect(),
+        let flatten = |(name, value): (String, toml::Value)| match value {
+            toml::Value::Table(section) if name == "limits" => section.into_iter().collect(),
+            toml::Value::Table(section) => section
+                .into_iter()
+                .map(|(option, value)| (format!("{name}_{option}"), value))
+                .collect(),
             value => vec![(name, value)],
         };
         table.into_iter().flat_map(flatten).collect()
@@ -179,6 +210,8 @@ mod tests {
             let given = match (option.as_str(), &default) {
                 ("listen", _) => "127.0.0.1:1".to_owned(),
                 ("sync", _) => "os".to_owned(),
+                ("memcached_bytes", _) => "32 MiB".to_owned(),
+                (_, toml::Value::Boolean(value)) => (!value).to_string(),
                 // Some have the largest value that they can have.
                 (_, toml::Value::Integer(0)) => "1".to_owned(),
                 (_, toml::Value::Integer(number)) => (number - 1).to_string(),

@@ -7,11 +7,9 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::value::RawValue;
+use tokaido_wire::base64;
 
-use super::{
-    base64,
-    row::{Reason, Row},
-};
+use super::row::{Reason, Row};
 
 const KEY: &str = "key";
 const VALUE: &str = "value";
@@ -141,7 +139,7 @@ fn push_field(plain: &str, encoded: &str, bytes: &[u8], line: &mut Vec<u8>) {
         line.truncate(start);
     }
     line.extend_from_slice(format!("\"{encoded}\":\"").as_bytes());
-    base64::encode(bytes, line);
+    line.extend_from_slice(base64::encode(bytes).as_bytes());
     line.push(b'"');
 }
 
@@ -196,6 +194,7 @@ mod tests {
             value: "東海道\n".into(),
             flags: 7,
             expires_at_ms: Some(u64::MAX),
+            ..Row::default()
         };
         let mut line = Vec::new();
         write(&row, &mut line);

@@ -1,6 +1,6 @@
-//! The text formats that `load` reads and `dump` writes.
+//! The text formats that `load` reads and `dump` writes, and those of `cdb`.
 
-mod base64;
+pub(crate) mod cdb_text;
 mod columns;
 mod csv;
 mod format;

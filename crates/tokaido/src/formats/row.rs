@@ -1,6 +1,6 @@
 //! One record on its way in or out, and why a line did not become one.
 
-use tokaido_store::{Entry, limits};
+use tokaido_store::{Entry, Kind, limits};
 
 /// A record as a file holds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +11,7 @@ pub(crate) struct Row {
     pub(crate) flags: u32,
     /// In ms since the epoch. Only JSON lines carry it.
     pub(crate) expires_at_ms: Option<u64>,
+    pub(crate) kind: Kind,
 }
 
 impl Row {
@@ -20,6 +21,7 @@ impl Row {
         self.value.clear();
         self.flags = 0;
         self.expires_at_ms = None;
+        self.kind = Kind::Bytes;
     }
 
     /// Takes an entry of a scan in place of what was there.
@@ -29,6 +31,7 @@ impl Row {
         self.value.extend_from_slice(entry.record.value);
         self.flags = entry.record.flags;
         self.expires_at_ms = entry.record.expires_at_ms;
+        self.kind = entry.record.kind;
     }
 
     /// Checks what the store would refuse, so that it is one bad line and not a failed transaction.

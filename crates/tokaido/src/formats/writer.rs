@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use tokaido_store::Kind;
+
 use super::{Format, Row, jsonl, pairs};
 
 /// A row cannot be written.
@@ -11,6 +13,10 @@ pub(crate) enum UnwritableRow {
     Io(#[from] io::Error),
     #[error("the record {key:?} has {what}, which TSV cannot hold; use --format pairs or jsonl")]
     NotTsv { key: String, what: &'static str },
+    #[error(
+        "the record {key:?} is no string, and a {kind:?} cannot be written as text; `tokaido backup` copies it"
+    )]
+    NotBytes { key: String, kind: Kind },
 }
 
 /// What is written of a row.
@@ -47,6 +53,10 @@ impl<W: Write> RowWriter<W> {
     /// Writes one row.
     pub(crate) fn write(&mut self, row: &Row) -> Result<(), UnwritableRow> {
         self.line.clear();
+        if row.kind != Kind::Bytes && matches!(self.form, Form::Whole(_)) {
+            let key = String::from_utf8_lossy(&row.key).into_owned();
+            return Err(UnwritableRow::NotBytes { key, kind: row.kind });
+        }
         match self.form {
             Form::Whole(Format::Jsonl) => jsonl::write(row, &mut self.line),
             Form::Whole(Format::Pairs) => pairs::write(row, &mut self.line),
@@ -120,7 +130,10 @@ mod tests {
 
     fn row() -> impl Strategy<Value = Row> {
         (bytes(1..12), bytes(0..20), prop_oneof![Just(0), any::<u32>()], any::<Option<u64>>())
-            .prop_map(|(key, value, flags, expires_at_ms)| Row { key, value, flags, expires_at_ms })
+            .prop_map(|(key, value, flags, expires_at_ms)| {
+                let kind = Kind::Bytes;
+                Row { key, value, flags, expires_at_ms, kind }
+            })
     }
 
     fn written(rows: &[Row], format: Format) -> Result<Vec<u8>, UnwritableRow> {
@@ -146,6 +159,14 @@ mod tests {
     /// What the formats other than JSON lines keep of a row.
     fn bare(row: &Row) -> Row {
         Row { flags: 0, expires_at_ms: None, ..row.clone() }
+    }
+
+    #[test]
+    fn of_a_collection_only_the_key_is_written() {
+        let row = Row { key: b"h".to_vec(), kind: Kind::Hash, ..Row::default() };
+        let error = written(std::slice::from_ref(&row), Format::Jsonl).unwrap_err();
+        assert!(matches!(error, UnwritableRow::NotBytes { .. }), "{error}");
+        RowWriter::of_keys(Vec::new()).write(&row).unwrap();
     }
 
     proptest! {

@@ -52,3 +52,14 @@ fn procedures_are_called_on_a_server() {
     let server = Server::start(&directory, &[&procedures()]);
     check(&[&server.connect()]);
 }
+
+#[test]
+fn procedures_are_called_through_a_unix_socket() {
+    let directory = Directory::new();
+    let address = format!("unix:{}", directory.text("t.sock"));
+    let server = Server::start_at(&address, &directory, &[&procedures()]);
+    assert_eq!(server.connect(), format!("--connect={address}"));
+    check(&[&server.connect()]);
+    let absent = call(&["--connect=unix:nothing.sock"], &["hits.count", "/index"]);
+    assert!(absent.fails(3).contains("cannot connect to unix:nothing.sock"), "{absent:?}");
+}

@@ -35,6 +35,14 @@ fn records_are_made_found_and_printed() {
     assert_eq!(tokaido(["cdb", "list", &file]).ok(), "+3:one\n+1:a\n+1:b\n+3:one\n\n");
     assert_eq!(tokaido(["cdb", "list", "-m", &file]).ok(), "one\na\nb\none\n");
     insta::assert_snapshot!("cdb_stats_of_four_records", tokaido(["cdb", "stats", &file]).ok());
+    let bytes = fs::read(&file).unwrap();
+    for arguments in [&["dump"][..], &["list"], &["list", "-m"], &["stats"]] {
+        let expected = tokaido([&["cdb"], arguments, &[&file]].concat()).stdout;
+        for input in [&[][..], &["-"]] {
+            let piped = tokaido_with([&["cdb"], arguments, input].concat(), &bytes);
+            assert_eq!(piped.stdout, expected, "{arguments:?} {input:?} {piped:?}");
+        }
+    }
     // A dump of any bytes makes the same file.
     let odd = directory.write("odd", b"+2,4:\n\xff->\0\n->\n+0,0:->\n\n");
     let again = directory.text("b.cdb");
@@ -126,18 +134,29 @@ fn what_goes_wrong_leaves_the_file_as_it_was() {
     }
     assert_eq!(fs::read_dir(directory.path("")).unwrap().count(), 2, "a file was left over");
 
+    let broken = tokaido_with(["cdb", "stats"], "what was there");
+    assert_eq!(
+        broken.fails(1),
+        "tokaido: standard input: no sound cdb file: the header is cut short at byte 14; make the \
+         file anew from its source"
+    );
+
     for name in ["get", "dump", "list", "stats"] {
         let key = if name == "get" { &["key"][..] } else { &[] };
         let ran = tokaido([&["cdb", name, &file], key].concat());
+        // 1 would say that the key is not there.
+        let code = if name == "get" { 3 } else { 1 };
         assert_eq!(
-            ran.fails(1),
+            ran.fails(code),
             format!(
                 "tokaido: {file}: no sound cdb file: the header is cut short at byte 14; make the \
                  file anew from its source"
             )
         );
         let ran = tokaido([&["cdb", name, &missing], key].concat());
-        assert!(ran.fails(1).starts_with(&format!("tokaido: cannot read {missing}: No such file")));
+        assert!(
+            ran.fails(code).starts_with(&format!("tokaido: cannot read {missing}: No such file"))
+        );
     }
     tokaido_with(["cdb", "make", &file], "+3,1:a b->c\n\n").ok();
     assert_eq!(
@@ -198,7 +217,18 @@ fn the_tool_of_tinycdb_makes_and_prints_the_same() {
         (&["-s"], &["stats"]),
     ] {
         let printed = tokaido([&["cdb"], arguments, &[&ours]].concat());
-        assert_eq!(printed.stdout, tool(&[theirs, &[&ours]].concat()), "{arguments:?}");
+        let expected = tool(&[theirs, &[&ours]].concat());
+        assert_eq!(printed.stdout, expected, "{arguments:?}");
+        // From a pipe, too, named or not.
+        let file = fs::read(&ours).unwrap();
+        for input in [&[][..], &["-"]] {
+            let piped = tokaido_with([&["cdb"], arguments, input].concat(), &file);
+            assert_eq!(piped.stdout, expected, "{arguments:?} {input:?}");
+            let mut tool = Command::new("cdb");
+            let stdin = fs::File::open(&ours).unwrap();
+            let output = tool.args(theirs).args(input).stdin(stdin).output().unwrap();
+            assert_eq!(output.stdout, expected, "{theirs:?} {input:?}");
+        }
     }
     for options in [&[][..], &["-m"], &["-n", "2"]] {
         let printed = tokaido([&["cdb", "get"], options, &[&ours, "station-7"]].concat());

@@ -6,8 +6,8 @@ use crate::support::tokaido;
 fn help_is_the_manual() {
     insta::assert_snapshot!("tokaido", tokaido(["--help"]).ok());
     for name in [
-        "serve", "run", "call", "shell", "load", "dump", "get", "put", "del", "scan", "backup",
-        "restore", "check", "compact", "demo",
+        "serve", "run", "call", "shell", "load", "dump", "get", "put", "del", "drop", "scan",
+        "backup", "restore", "check", "compact", "demo",
     ] {
         insta::assert_snapshot!(name, tokaido([name, "--help"]).ok());
     }

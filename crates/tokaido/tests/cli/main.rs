@@ -5,6 +5,7 @@ mod call;
 mod cdb;
 mod demo;
 mod dump;
+mod exit_status;
 mod help;
 mod load;
 mod operations;

@@ -39,7 +39,7 @@ fn a_damaged_store_is_told_to_be_damaged_and_what_can_be_saved_is_saved() {
     let (data, saved) = (store(&directory, true), directory.text("saved"));
     let checked = tokaido(["check", &data]);
     assert_eq!(checked.code, Some(1));
-    insta::assert_snapshot!("check_damaged", checked.text());
+    insta::assert_snapshot!("check_damaged", checked.text().replace(&data, "DATA"));
     let json = tokaido(["check", &data, "--json"]);
     assert_eq!(json.code, Some(1));
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
@@ -56,18 +56,42 @@ fn a_damaged_store_is_told_to_be_damaged_and_what_can_be_saved_is_saved() {
     assert!(again.fails(1).contains("is there already"), "{again:?}");
     let backup = tokaido(["backup", &data, &directory.text("backup")]);
     assert!(backup.fails(1).contains("log segment 2, byte"), "{backup:?}");
+    assert!(backup.fails(1).contains("--salvage NEW"), "{backup:?}");
+}
+
+#[test]
+fn whoever_meets_a_damaged_store_is_told_of_salvage() {
+    let directory = Directory::new();
+    let data = store(&directory, true);
+    let said =
+        format!("`tokaido check {data}` says what can be read, and with --salvage NEW saves it");
+    let at = format!("--dir={data}");
+    for args in [
+        &["serve", "--listen=127.0.0.1:0", &at][..],
+        &["get", &at, "main", "key:0001"],
+        &["put", &at, "main", "k", "v"],
+        &["scan", &at, "main"],
+        &["dump", &at],
+        &["shell", &at],
+        &["run", &at, "-"],
+    ] {
+        let ran = tokaido(args);
+        assert!(ran.fails(3).contains(&said), "{args:?} {ran:?}");
+    }
+    let ran = tokaido(["compact", &data]);
+    assert!(ran.fails(3).contains(&said), "{ran:?}");
 }
 
 #[test]
 fn what_cannot_be_checked_has_an_exit_status_of_its_own() {
     let directory = Directory::new();
     let none = tokaido(["check", &directory.text("none")]);
-    assert!(none.fails(2).starts_with("tokaido: there is no store in"), "{none:?}");
+    assert!(none.fails(3).starts_with("tokaido: there is no store in"), "{none:?}");
     let server = Server::start(&directory, &[]);
     let held = tokaido(["check", &directory.text("store")]);
-    assert!(held.fails(2).contains("take a backup with `tokaido backup`"), "{held:?}");
+    assert!(held.fails(3).contains("take a backup with `tokaido backup`"), "{held:?}");
     let held = tokaido(["compact", &directory.text("store")]);
-    assert!(held.fails(1).contains("is in use by another tokaido process"), "{held:?}");
+    assert!(held.fails(3).contains("is in use by another tokaido process"), "{held:?}");
     drop(server);
 }
 
@@ -90,7 +114,7 @@ fn a_backup_of_a_running_server_is_restored() {
     assert!(done.ok().ends_with(": 2 records in 1 databases\n"), "{done:?}");
     assert_eq!(tokaido(["get", "--dir", &restored, "main", "b"]).ok(), "2\n");
     let none = tokaido(["restore", &directory.text("none"), &directory.text("new")]);
-    assert!(none.fails(2).contains("there is no store"), "{none:?}");
+    assert!(none.fails(3).contains("there is no store"), "{none:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `tokaido put`, `del` and `scan`, on a directory and through a server.
 
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path};
 
 use crate::support::{Directory, Server, tokaido, tokaido_with};
 
@@ -23,6 +23,37 @@ fn what_is_put_is_got_until_it_is_deleted() {
         assert_eq!((absent.code, absent.text(), absent.stderr.as_str()), (Some(1), "", ""));
         assert_eq!(tokaido(["get", at, "main", "k"]).code, Some(1));
     });
+}
+
+#[test]
+fn a_database_is_dropped_with_its_records_and_its_name() {
+    on_both(|at| {
+        tokaido(["put", at, "brief", "k", "v"]).ok();
+        tokaido(["put", at, "main", "k", "v"]).ok();
+        assert_eq!(tokaido(["drop", at, "brief"]).ok(), "");
+        let absent = tokaido(["drop", at, "brief"]);
+        assert_eq!((absent.code, absent.text(), absent.stderr.as_str()), (Some(1), "", ""));
+        assert!(tokaido(["drop", at, "a b"]).fails(3).contains("bad database name"));
+        assert_eq!(tokaido(["get", at, "main", "k"]).ok(), "v\n");
+        tokaido(["put", at, "brief", "l", "w"]).ok();
+        assert_eq!(tokaido(["scan", at, "brief", "--keys"]).ok(), "l\n");
+    });
+}
+
+#[test]
+fn a_store_that_was_shut_down_cleanly_is_read_without_opening_it() {
+    let directory = Directory::new();
+    let at = &directory.store();
+    tokaido(["put", at, "main", "k", "base"]).ok();
+    let data = at.strip_prefix("--dir=").unwrap();
+    tokaido(["compact", data]).ok();
+    let lmdb_lock = Path::new(data).join("lock.mdb");
+    fs::remove_file(&lmdb_lock).unwrap();
+    assert_eq!(tokaido(["get", at, "main", "k"]).ok(), "base\n");
+    assert!(!lmdb_lock.exists(), "it was opened");
+    // This one stays in the log, so that the store has to be opened.
+    tokaido(["put", at, "main", "k", "log"]).ok();
+    assert_eq!(tokaido(["get", at, "main", "k"]).ok(), "log\n");
 }
 
 #[test]
@@ -145,7 +176,7 @@ fn a_directory_that_a_server_holds_is_refused_with_a_way_out() {
         &["load", &at, "-"],
     ] {
         let ran = tokaido(args);
-        let said = ran.fails(1);
+        let said = ran.fails(3);
         assert!(said.contains("is in use by another tokaido process"), "{said}");
         assert!(said.contains("--connect ADDRESS in place of --dir"), "{said}");
     }

@@ -20,8 +20,8 @@ fn the_file_is_read_and_flags_go_over_it() {
     directory.write("tokaido.toml", "password = 'sesame'\n[limits]\nconnections_max = 7\n");
     let server = Server::start(&directory, &[]);
     let get = |args: &[&str]| tokaido([&["get", &server.connect(), "main", "k"], args].concat());
-    assert!(get(&[]).fails(1).contains("wants a password"));
-    assert!(get(&["--password=wrong"]).fails(1).contains("does not take this password"));
+    assert!(get(&[]).fails(3).contains("wants a password"));
+    assert!(get(&["--password=wrong"]).fails(3).contains("does not take this password"));
     assert_eq!(get(&["--password=sesame"]).stderr, "");
     let ran = command()
         .args(["get", &server.connect(), "main", "k"])
@@ -36,6 +36,18 @@ fn the_file_is_read_and_flags_go_over_it() {
 }
 
 #[test]
+fn a_name_is_listened_on_and_connected_to() {
+    let directory = Directory::new();
+    let server = Server::start_at("localhost:0", &directory, &["--hosts=db.example"]);
+    let (_, port) = server.address.rsplit_once(':').unwrap();
+    let at = &format!("--connect=localhost:{port}");
+    tokaido(["put", at, "main", "k", "v"]).ok();
+    assert_eq!(tokaido(["get", at, "main", "k"]).ok(), "v\n");
+    // This one goes over HTTP.
+    assert_eq!(tokaido(["scan", at, "main"]).ok(), "k\tv\n");
+}
+
+#[test]
 fn a_broken_procedure_file_is_named_and_the_others_serve() {
     let directory = Directory::new();
     let procedures = directory.path("procedures");
@@ -47,6 +59,37 @@ fn a_broken_procedure_file_is_named_and_the_others_serve() {
     let broken = server.started.iter().find(|line| line.starts_with("not loaded")).unwrap();
     assert!(broken.contains("bad.lua:2"), "{broken}");
     assert_eq!(tokaido(["call", &server.connect(), "hits.count", "x"]).ok(), "1\n");
+}
+
+#[test]
+fn a_strict_server_does_not_start_without_all_procedures() {
+    let directory = Directory::new();
+    directory.write("procedures/bad.lua", "local x = 1\nlocal = 2\n");
+    let flag = format!("--procedures={}", directory.path("procedures").display());
+    let store = directory.store();
+    let ran = tokaido(["serve", "--listen=127.0.0.1:0", &store, &flag, "--strict"]);
+    let error = ran.fails(1);
+    assert!(error.contains("the option strict is set"), "{error}");
+    assert!(error.contains("bad.lua:2: "), "{error}");
+}
+
+#[test]
+fn a_call_of_a_procedure_whose_file_did_not_load_says_so() {
+    let directory = Directory::new();
+    directory.write("procedures/bad.lua", "local x = 1\nlocal = 2\n");
+    let flag = format!("--procedures={}", directory.path("procedures").display());
+    let server = Server::start(&directory, &[&flag]);
+    let connect = server.connect();
+    let mut calls =
+        vec![tokaido(["call", &connect, "bad.f"]), tokaido(["call", &connect, "--json", "bad.f"])];
+    server.stop();
+    calls.push(tokaido(["call", &directory.store(), &flag, "bad.f"]));
+    for call in &calls {
+        let error = call.fails(1);
+        assert!(error.contains("procedure bad.f is in "), "{error}");
+        assert!(error.contains("bad.lua, which did not load: "), "{error}");
+        assert!(error.contains("bad.lua:2: "), "{error}");
+    }
 }
 
 #[test]
@@ -79,6 +122,9 @@ fn mistakes_in_options_are_named() {
     assert!(ran.fails(2).contains("without a password"), "{ran:?}");
     let ran = serve(&["--listen=0.0.0.0:0", "--password=", &directory.store()]);
     assert!(ran.fails(2).contains("without a password"), "{ran:?}");
+    let ran = serve(&["--listen=localhost", &directory.store()]);
+    let form = "write HOST:PORT, as in 127.0.0.1:7653, or unix:PATH";
+    assert!(ran.code == Some(2) && ran.stderr.contains(form), "{ran:?}");
     let ran = serve(&["--log=a=b=c", "--listen=127.0.0.1:0", &directory.store()]);
     assert!(ran.fails(2).contains("is no filter"), "{ran:?}");
     let ran = serve(&["--script-ms=0"]);
@@ -95,9 +141,9 @@ fn a_port_or_a_directory_in_use_is_named() {
     let ran = tokaido(["serve", &listen, &other.store()]);
     assert!(ran.fails(1).contains(&format!("{} is in use", server.address)), "{ran:?}");
     let ran = tokaido(["serve", "--listen=127.0.0.1:0", &directory.store()]);
-    assert!(ran.fails(1).contains("is in use by another tokaido process"), "{ran:?}");
+    assert!(ran.fails(3).contains("is in use by another tokaido process"), "{ran:?}");
     for args in [&["get", "main", "k"][..], &["dump"], &["load", "-"], &["shell"]] {
         let ran = tokaido([args, &[&directory.store()]].concat());
-        assert!(ran.fails(1).contains("talk to it with --connect"), "{args:?} {ran:?}");
+        assert!(ran.fails(3).contains("talk to it with --connect"), "{args:?} {ran:?}");
     }
 }

@@ -1,6 +1,12 @@
 //! `tokaido shell` with a script on its standard input.
 
-use crate::support::{Directory, Ran, Server, root, tokaido_with};
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    sync::mpsc,
+};
+
+use crate::support::{Directory, Ran, Script, Server, root, tokaido, tokaido_with};
 
 fn shell(args: &[&str], script: &str) -> Ran {
     tokaido_with([&["shell"], args].concat(), script)
@@ -132,4 +138,74 @@ fn a_line_that_fails_is_named_and_the_rest_runs() {
     assert!(said[2].contains("line 4: ") && said[2].contains("no good"), "{said:?}");
     assert!(said[3].contains("line 5: cannot read this line: "), "{said:?}");
     assert!(said[4].contains("line 7: the script ends within a chunk of Lua"), "{said:?}");
+}
+
+#[test]
+fn ctrl_c_ends_a_script_of_lines_at_the_line_that_runs() {
+    let directory = Directory::new();
+    let lines = "SET k v\n\
+        tokaido.transact(function(tx) tx.main:put('k', 'other') print('running') while true do end end)\n\
+        SET k never\n";
+    let mut script = Script::start(&["shell", &directory.store()], lines);
+    script.prints("OK");
+    script.prints("running");
+    script.interrupt();
+    let ran = script.end();
+    let said = "tokaido: line 2: interrupted; a transaction that was open is rolled back";
+    assert_eq!(ran.fails(130), said);
+    assert_eq!(tokaido(["get", &directory.store(), "main", "k"]).ok(), "v\n");
+    // Where nothing runs, it ends the program at once.
+    let mut waiting = Script::start(&["shell", &directory.store()], "= 1\n");
+    waiting.prints("1");
+    waiting.interrupt();
+    assert_eq!(waiting.end().code, Some(130));
+}
+
+/// A server that answers what a shell begins with, and nothing else, which it tells.
+fn silent_server() -> (String, mpsc::Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (asked, waiting) = mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let asked = asked.clone();
+            std::thread::spawn(move || {
+                let mut request = [0; 4096];
+                while let Ok(len @ 1..) = stream.read(&mut request) {
+                    let request = String::from_utf8_lossy(&request[..len]);
+                    let answer = match request.lines().nth(2) {
+                        Some("PING") => "+PONG\r\n",
+                        Some("SELECT") => "+OK\r\n",
+                        Some("HELLO" | "FUNCTION") => "*0\r\n",
+                        Some("COMMAND") => "*1\r\n*1\r\n$4\r\nWAIT\r\n",
+                        _ => {
+                            asked.send(()).unwrap();
+                            continue;
+                        }
+                    };
+                    stream.write_all(answer.as_bytes()).unwrap();
+                }
+            });
+        }
+    });
+    (format!("--connect={address}"), waiting)
+}
+
+#[test]
+fn ctrl_c_ends_the_waiting_for_a_server() {
+    let (at, waiting) = silent_server();
+    for (line, said) in [
+        ("WAIT", "line 2: interrupted; the server may have run the command all the same"),
+        ("while true do pcall(command, 'WAIT') end", "line 2: interrupted; a transaction"),
+    ] {
+        let lines = format!("= 'before'\n{line}\n= 'after'\n");
+        let mut script = Script::start(&["shell", &at], &lines);
+        script.prints("before");
+        waiting.recv().unwrap();
+        script.interrupt();
+        let ran = script.end();
+        assert!(ran.fails(130).contains(said), "{line} {ran:?}");
+        assert_eq!(ran.text(), "", "{line}");
+    }
 }

@@ -78,6 +78,49 @@ pub(crate) fn tokaido_with(
     output.into()
 }
 
+/// A script that is under way.
+pub(crate) struct Script {
+    child: Child,
+    stdout: BufReader<std::process::ChildStdout>,
+}
+
+impl Script {
+    /// Starts the binary, with `input` on its standard input, which stays open.
+    pub(crate) fn start(args: &[&str], input: &str) -> Self {
+        let mut command = command();
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(input.as_bytes()).unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Self { child, stdout }
+    }
+
+    /// Waits until it prints this line.
+    #[track_caller]
+    pub(crate) fn prints(&mut self, expected: &str) {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        assert_eq!(line.trim_end(), expected);
+    }
+
+    /// What Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        signal(&self.child, "-INT");
+    }
+
+    pub(crate) fn end(mut self) -> Ran {
+        let mut stdout = Vec::new();
+        std::io::Read::read_to_end(&mut self.stdout, &mut stdout).unwrap();
+        let output = self.child.wait_with_output().unwrap();
+        Output { stdout, ..output }.into()
+    }
+}
+
+fn signal(child: &Child, signal: &str) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+}
+
 /// A directory that is removed after the test.
 pub(crate) struct Directory(tempfile::TempDir);
 
@@ -118,8 +161,14 @@ pub(crate) struct Server {
 impl Server {
     /// Starts one on a free port.
     pub(crate) fn start(directory: &Directory, args: &[&str]) -> Self {
+        Self::start_at("127.0.0.1:0", directory, args)
+    }
+
+    /// Starts one at this address.
+    pub(crate) fn start_at(address: &str, directory: &Directory, args: &[&str]) -> Self {
+        let listen = format!("--listen={address}");
         let mut command = command();
-        command.args(["serve", "--listen=127.0.0.1:0", "--log=warn", &directory.store()]);
+        command.args(["serve", &listen, "--log=warn", &directory.store()]);
         command.args(args).current_dir(directory.path(""));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -144,8 +193,7 @@ impl Server {
 
     /// Asks it to stop; gives its exit code and what it wrote to standard error.
     pub(crate) fn stop(mut self) -> Ran {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        signal(&self.child, "-TERM");
         let stderr = self.child.stderr.take().unwrap();
         let mut text = String::new();
         std::io::Read::read_to_string(&mut BufReader::new(stderr), &mut text).unwrap();

@@ -4,7 +4,7 @@
 //! goes on with it, and the other lines are what it prints. `…` stands for any text within a line,
 //! and alone on a line for any number of lines. Any fence with a name behind its language, as in
 //! ```` ```lua hits.lua ````, is written to a file of that name. The fences of one page share one
-//! directory, which has a copy of `procedures/` in it, and one shell, with `tokaido` on its path.
+//! directory, which is empty at first, and one shell, with `tokaido` on its path.
 
 mod expected;
 mod session;

@@ -10,7 +10,6 @@ use tempfile::TempDir;
 
 use crate::{
     failure::{Failure, Outcome},
-    files,
     process::Command,
     server,
 };
@@ -70,7 +69,7 @@ fn write_stand_in(directory: &Path, binary: &Path, port: u16) -> Outcome {
          *' --listen '*) ;;\n\
          'serve '*) set -- \"$@\" --listen 127.0.0.1:{port} ;;\n\
          *' --dir '*|*' --connect '*) ;;\n\
-         'load '*|'dump '*|'get '*|'put '*|'del '*|'scan '*|'call '*) set -- \"$@\" --connect 127.0.0.1:{port} ;;\n\
+         'load '*|'dump '*|'get '*|'put '*|'del '*|'scan '*|'call '*|'reload '*) set -- \"$@\" --connect 127.0.0.1:{port} ;;\n\
          esac\n\
          exec '{}' \"$@\"\n",
         binary.display()
@@ -84,7 +83,6 @@ fn write_stand_in(directory: &Path, binary: &Path, port: u16) -> Outcome {
 }
 
 fn shell(script: &str, directory: &Path) -> Outcome<String> {
-    copy_procedures(directory)?;
     let script_path = directory.join(".session");
     fs::write(&script_path, script).map_err(Failure::of("cannot write a session"))?;
     let limit = SESSION_SECONDS_MAX.to_string();
@@ -129,16 +127,6 @@ fn wait_for(port: u16) -> String {
         "for _ in $(seq 200); do (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && break; sleep \
          0.05; done\n"
     )
-}
-
-fn copy_procedures(directory: &Path) -> Outcome {
-    let procedures = files::root().join("procedures");
-    if !procedures.is_dir() {
-        return Ok(());
-    }
-    Command::new("cp", ["-r".as_ref(), procedures.as_os_str(), directory.as_os_str()])
-        .output()
-        .map(drop)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use tokaido_store::{
     CommitError, CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, ReadError,
     ReadTransaction, Record, Snapshot, WriteError, WriteTransaction, Writer,
 };
-use tokaido_wire::resp::{ReplyWriter, RequestBuf};
+use tokaido_wire::resp::{ReplyWriter, Request};
 
 use super::{Context, Server, Session, Step, Target, execute};
 
@@ -71,8 +71,8 @@ impl Writer for Troubled {
         self.inner.flush()
     }
 
-    fn remove_expired(&mut self, limit: usize) -> Result<usize, WriteError> {
-        self.inner.remove_expired(limit)
+    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
+        self.inner.reclaim(limit)
     }
 }
 
@@ -141,11 +141,12 @@ fn run(server: &mut Server, session: &mut Session, trouble: Trouble, lines: &[&[
     let mut reply = ReplyWriter::new(&mut out, session.version());
     for line in lines {
         let arguments: Vec<&[u8]> = line.iter().map(|argument| argument.as_bytes()).collect();
-        let request = RequestBuf::from_arguments(&arguments);
+        let request = Request::from_arguments(&arguments);
         let target = Target::Writer(&mut writer);
-        let (shared, vm) = (&*server.shared, &mut server.vm);
-        let mut context = Context { shared, vm, target, may_take_long: true };
-        let step = execute(session, request.as_request(), &mut context, &mut reply);
+        let (shared, procedures) = (&*server.shared, server.program.procedures());
+        let mut context =
+            Context { shared, procedures, target, may_take_long: true, timed_out: false };
+        let step = execute(session, request, &mut context, &mut reply);
         assert_eq!(step, Step::Done);
     }
     writer.flush().unwrap();
@@ -210,11 +211,11 @@ fn a_panic_on_a_snapshot_is_an_error() {
     let (mut server, mut session) = fresh();
     let mut out = Vec::new();
     let mut reply = ReplyWriter::new(&mut out, session.version());
-    let request = RequestBuf::from_arguments(&[b"MGET", b"a", b"b"]);
+    let request = Request::from_arguments(&[b"MGET", b"a", b"b"]);
     let target = Target::Snapshot(&mut Panicking);
-    let (shared, vm) = (&*server.shared, &mut server.vm);
-    let mut context = Context { shared, vm, target, may_take_long: true };
-    let step = execute(&mut session, request.as_request(), &mut context, &mut reply);
+    let (shared, procedures) = (&*server.shared, server.program.procedures());
+    let mut context = Context { shared, procedures, target, may_take_long: true, timed_out: false };
+    let step = execute(&mut session, request, &mut context, &mut reply);
     assert_eq!(step, Step::Done);
     assert!(out.starts_with(b"-ERR internal error: a bug in get"), "{}", out.escape_ascii());
 }

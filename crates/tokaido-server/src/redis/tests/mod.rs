@@ -9,7 +9,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use tokaido_script::{Limits, Sources, Vm};
+use tokaido_script::Sources;
 use tokaido_store::{
     Clock, Snapshot, Store, Writer,
     composite::{CompositeStore, Mount},
@@ -17,14 +17,17 @@ use tokaido_store::{
 };
 use tokaido_wire::resp::{self, Decoded, ReplyWriter, Request, RequestDecoder};
 
-use super::{Context, Session, Step, Target, execute};
-use crate::{Shared, SharedOptions};
+use super::{Session, Step, execute};
+use crate::{Context, Shared, SharedOptions, SocketAddress, Target, procedures::LocalProgram};
 
+mod access;
 mod failures;
 mod golden;
+mod kinds;
 mod mounted;
 mod procedures;
 mod scanning;
+mod scripts;
 mod sessions;
 
 /// When the clock of the tests starts, in ms since the epoch.
@@ -42,7 +45,7 @@ impl Clock for TestClock {
 struct Server {
     clock: Arc<TestClock>,
     pub(super) shared: Arc<Shared>,
-    vm: Vm,
+    program: LocalProgram,
     snapshot: Box<dyn Snapshot>,
     _directory: TempDir,
 }
@@ -63,16 +66,29 @@ impl Server {
         let options = tree::Options { clock: clock.clone(), ..tree::Options::default() };
         let store = tree::open(directory.path(), options).unwrap();
         let mounts = mounts(directory.path(), Arc::clone(&clock));
-        let store: Arc<dyn Store> = Arc::new(CompositeStore::new(Box::new(store), mounts).unwrap());
-        let (vm, errors) = Vm::new(&store, sources, Limits::default()).unwrap();
-        assert!(errors.is_empty(), "{errors:?}");
+        let store = CompositeStore::new(Box::new(store), mounts).unwrap();
+        Self::over(Arc::new(store), directory, clock, password, sources)
+    }
+
+    /// Over any store.
+    fn over(
+        store: Arc<dyn Store>,
+        directory: TempDir,
+        clock: Arc<TestClock>,
+        password: Option<&str>,
+        sources: &Sources,
+    ) -> Self {
+        let local = LocalProgram::of(&store, sources.clone());
         let password = password.map(str::to_owned);
-        let procedures = vm.procedures().to_vec();
-        let options =
-            SharedOptions { password, port: 7379, procedures, ..SharedOptions::default() };
-        let shared = Arc::new(Shared::new(store.clone(), options).unwrap());
-        let snapshot = store.snapshot().unwrap();
-        Self { clock, shared, vm, snapshot, _directory: directory }
+        let program = local.program().clone();
+        let addresses = vec![
+            SocketAddress::Unix(Path::new("/run/t.sock").into()),
+            SocketAddress::Tcp(([127, 0, 0, 1], 7379).into()),
+        ];
+        let options = SharedOptions { password, addresses, program, ..SharedOptions::default() };
+        let shared = Arc::new(Shared::new(store, options).unwrap());
+        let snapshot = shared.store().snapshot().unwrap();
+        Self { clock, shared, program: local, snapshot, _directory: directory }
     }
 
     fn session(&self) -> Session {
@@ -91,8 +107,9 @@ impl Server {
         let mut reply = ReplyWriter::new(&mut out, session.version());
         self.snapshot.renew().unwrap();
         let target = Target::Snapshot(&mut *self.snapshot);
-        let (shared, vm) = (&*self.shared, &mut self.vm);
-        let mut context = Context { shared, vm, target, may_take_long: true };
+        let (shared, procedures) = (&*self.shared, self.program.procedures());
+        let mut context =
+            Context { shared, procedures, target, may_take_long: true, timed_out: false };
         let step = execute(session, request, &mut context, &mut reply);
         if step != Step::NeedsWriter {
             return (out, step);
@@ -112,8 +129,9 @@ impl Server {
         reply: &mut ReplyWriter<'_>,
     ) -> Step {
         let target = Target::Writer(writer);
-        let (shared, vm) = (&*self.shared, &mut self.vm);
-        let mut context = Context { shared, vm, target, may_take_long: true };
+        let (shared, procedures) = (&*self.shared, self.program.procedures());
+        let mut context =
+            Context { shared, procedures, target, may_take_long: true, timed_out: false };
         execute(session, request, &mut context, reply)
     }
 

@@ -6,7 +6,7 @@ use tokaido_script::Sources;
 use tokaido_store::{
     NewRecord, cache,
     cdb::{self, Duplicates},
-    composite::{Mount, MountEngine},
+    composite::{self, Mount, MountEngine},
 };
 
 use super::{Server, TestClock, golden};
@@ -95,7 +95,7 @@ fn counters_of_several_threads_lose_nothing() {
     let server = server();
     let store = Arc::clone(server.shared.store());
     let hot = store.find_database("hot").unwrap();
-    let tokaido_store::Engine::Cache(cache) = store.engine(hot) else { panic!("it is a cache") };
+    let cache = composite::cache(&*store, hot).expect("it is a cache");
     cache.set(b"n", NewRecord::of(b"0")).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..3 {

@@ -1,10 +1,16 @@
 //! Procedures called by FCALL and by their bare name, and what their results become.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicU64},
+};
 
 use tokaido_script::{Source, Sources};
+use tokaido_store::{
+    Capabilities, DatabaseError, DatabaseId, ReadError, Snapshot, Store, WriteError, Writer, tree,
+};
 
-use super::{Context, Server, Session, Step, Target, execute, golden::show};
+use super::{Context, START_MS, Server, Session, Step, Target, TestClock, execute, golden::show};
 
 const HITS: &str = r#"
 local tokaido = require "tokaido"
@@ -36,11 +42,15 @@ hits.page = tokaido.http("GET /hits/:page", function(tx, req, res) end)
 return hits
 "#;
 
-fn server() -> (Server, Session) {
+fn sources() -> Sources {
     let mut sources = Sources::default();
     let path = PathBuf::from("hits.lua");
     sources.add(Source { module: "hits".to_owned(), path, text: Arc::from(HITS.as_bytes()) });
-    let server = Server::new(None, &sources);
+    sources
+}
+
+fn server() -> (Server, Session) {
+    let server = Server::new(None, &sources());
     let session = server.session();
     (server, session)
 }
@@ -159,23 +169,93 @@ fn the_procedures_are_listed_as_functions() {
     assert_eq!(answer(&mut server, &mut session, "FUNCTION LIST LIBRARYNAME x*"), "*0");
 }
 
+/// Runs a request as far as a worker does itself.
+fn step_on_worker(server: &mut Server, session: &mut Session, line: &[&[u8]]) -> Step {
+    let request = tokaido_wire::resp::Request::from_arguments(line);
+    let mut out = Vec::new();
+    let mut reply = tokaido_wire::resp::ReplyWriter::new(&mut out, session.version());
+    let target = Target::Snapshot(&mut *server.snapshot);
+    let (shared, procedures) = (&*server.shared, server.program.procedures());
+    let mut context =
+        Context { shared, procedures, target, may_take_long: false, timed_out: false };
+    let step = execute(session, request, &mut context, &mut reply);
+    assert_eq!(step == Step::Done, !out.is_empty());
+    step
+}
+
 #[test]
 fn what_may_take_long_is_sent_to_the_pool() {
     let (mut server, mut session) = server();
-    let mut step = |server: &mut Server, line: &[&[u8]]| {
-        let request = tokaido_wire::resp::RequestBuf::from_arguments(line);
-        let mut out = Vec::new();
-        let mut reply = tokaido_wire::resp::ReplyWriter::new(&mut out, session.version());
-        let target = Target::Snapshot(&mut *server.snapshot);
-        let (shared, vm) = (&*server.shared, &mut server.vm);
-        let mut context = Context { shared, vm, target, may_take_long: false };
-        let step = execute(&mut session, request.as_request(), &mut context, &mut reply);
-        assert_eq!(step == Step::Done, !out.is_empty());
-        step
-    };
-    assert_eq!(step(&mut server, &[b"KEYS", b"*"]), Step::NeedsPool);
-    assert_eq!(step(&mut server, &[b"hits.get", b"/index"]), Step::NeedsPool);
-    assert_eq!(step(&mut server, &[b"hits.count", b"/index"]), Step::NeedsWriter);
-    assert_eq!(step(&mut server, &[b"GET", b"/index"]), Step::Done);
-    assert_eq!(step(&mut server, &[b"SCAN", b"0"]), Step::Done);
+    let mut step = |line: &[&[u8]]| step_on_worker(&mut server, &mut session, line);
+    assert_eq!(step(&[b"KEYS", b"*"]), Step::NeedsPool);
+    assert_eq!(step(&[b"hits.get", b"/index"]), Step::NeedsPool);
+    assert_eq!(step(&[b"hits.count", b"/index"]), Step::NeedsWriter);
+    assert_eq!(step(&[b"GET", b"/index"]), Step::Done);
+    assert_eq!(step(&[b"SCAN", b"0"]), Step::Done);
+}
+
+#[test]
+fn what_visits_many_elements_is_sent_to_the_pool() {
+    let (mut server, mut session) = server();
+    let texts = |text: fn(usize) -> String| (0..1001).map(text).collect::<String>();
+    server.run(&mut session, &format!("HSET hash{}", texts(|i| format!(" f{i} v"))));
+    server.run(&mut session, &format!("RPUSH list{}", texts(|i| format!(" {i}"))));
+    server.run(&mut session, &format!("ZADD zset{}", texts(|i| format!(" {i} m{i}"))));
+    server.run(&mut session, "PING");
+    let mut step = |line: &[&[u8]]| step_on_worker(&mut server, &mut session, line);
+    assert_eq!(step(&[b"HGETALL", b"hash"]), Step::NeedsPool);
+    assert_eq!(step(&[b"HGET", b"hash", b"f1000"]), Step::Done);
+    assert_eq!(step(&[b"HRANDFIELD", b"hash", b"10"]), Step::Done);
+    assert_eq!(step(&[b"LRANGE", b"list", b"0", b"-1"]), Step::NeedsPool);
+    assert_eq!(step(&[b"LRANGE", b"list", b"-100", b"-1"]), Step::Done);
+    assert_eq!(step(&[b"LINDEX", b"list", b"-1"]), Step::Done);
+    assert_eq!(step(&[b"ZRANGE", b"zset", b"0", b"-1"]), Step::NeedsPool);
+    assert_eq!(step(&[b"ZRANGEBYSCORE", b"zset", b"-inf", b"+inf"]), Step::NeedsPool);
+    assert_eq!(step(&[b"ZRANK", b"zset", b"m1000"]), Step::Done);
+    assert_eq!(step(&[b"ZUNION", b"1", b"zset"]), Step::NeedsPool);
+}
+
+/// An engine whose reads block.
+struct SlowStore(tree::TreeStore);
+
+impl Store for SlowStore {
+    fn database(&self, name: &str) -> Result<DatabaseId, DatabaseError> {
+        self.0.database(name)
+    }
+    fn find_database(&self, name: &str) -> Option<DatabaseId> {
+        self.0.find_database(name)
+    }
+    fn databases(&self) -> Vec<(DatabaseId, String)> {
+        self.0.databases()
+    }
+    fn capabilities(&self, _: DatabaseId) -> Capabilities {
+        Capabilities { name: "slow", reads_block: true, ..Capabilities::TREE }
+    }
+    fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
+        self.0.snapshot()
+    }
+    fn writer(&self) -> Result<Box<dyn Writer>, WriteError> {
+        self.0.writer()
+    }
+}
+
+#[test]
+fn no_read_of_an_engine_whose_reads_block_runs_on_a_worker() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = tree::open(directory.path(), tree::Options::default()).unwrap();
+    let clock = Arc::new(TestClock(AtomicU64::new(START_MS)));
+    let store = Arc::new(SlowStore(store));
+    let mut server = Server::over(store, directory, clock, None, &sources());
+    let mut session = server.session();
+    // Elsewhere a procedure would have earned its place on the workers by now.
+    for _ in 0..10 {
+        server.run(&mut session, "hits.get /index");
+    }
+    let mut step = |line: &[&[u8]]| step_on_worker(&mut server, &mut session, line);
+    assert_eq!(step(&[b"GET", b"k"]), Step::NeedsPool);
+    assert_eq!(step(&[b"SCAN", b"0"]), Step::NeedsPool);
+    assert_eq!(step(&[b"WATCH", b"k"]), Step::NeedsPool);
+    assert_eq!(step(&[b"hits.get", b"/index"]), Step::NeedsPool);
+    assert_eq!(step(&[b"SET", b"k", b"v"]), Step::NeedsWriter);
+    assert_eq!(step(&[b"PING"]), Step::Done);
 }

@@ -77,8 +77,8 @@ fn the_list_of_clients_has_those_that_are_open() {
     assert!(!list.contains("id=1 ") && list.contains("id=2 "), "{list}");
     let list = text(server.run(&mut second, "CLIENT LIST ID 1 2").0);
     assert!(!list.contains("id=1 ") && list.contains("id=2 "), "{list}");
-    assert_eq!(server.shared.counters.connections_open.load(Ordering::Relaxed), 1);
-    assert_eq!(server.shared.counters.connections_total.load(Ordering::Relaxed), 2);
+    let totals = server.shared.clients.totals();
+    assert_eq!((totals.open, totals.opened), (1, 2));
 }
 
 #[test]
@@ -88,8 +88,15 @@ fn commands_and_errors_are_counted_once() {
     for line in ["SET a 1", "GET a", "FOO", "INCR", "PING"] {
         server.run(&mut session, line);
     }
-    assert_eq!(server.shared.counters.commands.load(Ordering::Relaxed), 5);
-    assert_eq!(server.shared.counters.errors.load(Ordering::Relaxed), 2);
+    let counts = |server: &Server| {
+        let done = server.shared.clients.totals().done;
+        (done.commands.load(Ordering::Relaxed), done.errors.load(Ordering::Relaxed))
+    };
+    assert_eq!(counts(&server), (5, 2));
+    let mut other = server.session();
+    server.run(&mut other, "BAR");
+    drop(session);
+    assert_eq!(counts(&server), (6, 3), "those of a session that is closed, too");
 }
 
 #[test]
@@ -131,6 +138,8 @@ fn the_whole_of_info_and_of_command_can_be_read() {
             "redis_version:7.2.0",
             "redis_mode:standalone",
             "tcp_port:7379",
+            "listener0:name=unix,bind=/run/t.sock",
+            "listener1:name=tcp,bind=127.0.0.1,port=7379",
             "connected_clients:1",
             "maxmemory_policy:noeviction",
             "loading:0",

@@ -10,11 +10,9 @@ use std::{
     path::Path,
 };
 
-use super::{
-    contents::BaseOpenError,
-    handle::Base,
-    lmdb::{Environment, LmdbError},
-};
+use tokaido_lmdb::{Access, Environment, EnvironmentOptions, LmdbError};
+
+use super::handle::Base;
 
 /// The copy that a compaction makes, until it takes the place of the file.
 pub(in crate::tree) const COPY_FILE: &str = "data.mdb.compact";
@@ -29,8 +27,8 @@ pub(in crate::tree) fn remove_copy(directory: &Path) -> io::Result<()> {
 
 impl Base {
     /// Writes what is committed now to `file`, without syncing it.
-    pub(in crate::tree) fn copy(&self, file: &File) -> Result<(), BaseOpenError> {
-        Ok(self.lmdb()?.environment.copy(file)?)
+    pub(in crate::tree) fn copy(&self, file: &File) -> Result<(), LmdbError> {
+        self.environment.copy(file)
     }
 }
 
@@ -41,10 +39,12 @@ pub(in crate::tree) fn copy_beside(
     file: &File,
     readers_max: u32,
 ) -> Result<(), LmdbError> {
-    Environment::open_beside(directory, readers_max)?.copy(file)
+    let options = EnvironmentOptions { map_size: 0, readers_max, databases_max: 0 };
+    Environment::open(directory, &options, Access::Read)?.copy(file)
 }
 
 /// As [`Base::copy`], of the store in `directory`, which nobody has open.
 pub(in crate::tree) fn copy_still(directory: &Path, file: &File) -> Result<(), LmdbError> {
-    Environment::open_still(directory)?.copy(file)
+    let options = EnvironmentOptions { map_size: 0, readers_max: 1, databases_max: 0 };
+    Environment::open(directory, &options, Access::ReadStill)?.copy(file)
 }

@@ -5,6 +5,7 @@
 //! | `base` | `format` | [`FORMAT_VERSION`], u32 |
 //! | | `store` | a random number, the same in all files of a store, u64 |
 //! | | `sequence` | the last transaction that the base holds, u64 |
+//! | | `log` | the first segment of the log that may hold later transactions, u64 |
 //! | | `tree` + number, u32 big-endian | slot u32, records, key bytes, value bytes, u64 each |
 //! | `s0`, `s1`, … | a key, or the head of long keys | a record, or a bucket of them (`long_key`) |
 //!
@@ -23,6 +24,7 @@ pub(in crate::tree) const BASE: &str = "base";
 pub(in crate::tree) const FORMAT_KEY: &[u8] = b"format";
 pub(in crate::tree) const STORE_KEY: &[u8] = b"store";
 pub(in crate::tree) const SEQUENCE_KEY: &[u8] = b"sequence";
+pub(in crate::tree) const LOG_KEY: &[u8] = b"log";
 pub(in crate::tree) const TREE_PREFIX: &[u8] = b"tree";
 
 pub(in crate::tree) fn slot_name(number: usize) -> String {

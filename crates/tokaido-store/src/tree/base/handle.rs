@@ -1,176 +1,206 @@
-//! The base as the engine holds it: open in LMDB, or read by its pages until LMDB is needed.
+//! The base as the engine holds it: opening it in LMDB, and the handles that its users share.
 
 use std::{
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock},
+    fs, io,
+    path::Path,
+    sync::{PoisonError, RwLock},
 };
 
-use crate::tree::shared::lock;
+use tokaido_lmdb::{
+    Access, Dbi, Environment, EnvironmentOptions, Insert, LmdbError, Step, Txn, WriteTxn,
+};
+
+use crate::{DatabaseStatistics, limits, tree::files};
 
 use super::{
-    contents::{BaseContents, BaseOpenError, BaseOptions},
-    lmdb::ReadTxn,
-    lmdb_base::LmdbBase,
-    page_base::{PageBase, PageDirectory},
+    DATA_FILE,
+    format::{self, TreeEntry},
+    remove_copy,
+    rescue::Rescue,
 };
 
+/// What a base holds as a whole.
+pub(in crate::tree) struct BaseContents {
+    /// The last transaction in it.
+    pub sequence: u64,
+    /// The first segment of the log that may hold later ones; 0 if it names none.
+    pub log_from: u64,
+    /// Its trees.
+    pub trees: Vec<(u32, DatabaseStatistics)>,
+}
+
+/// The base cannot be opened, or its directory not be read.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::tree) enum BaseOpenError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Lmdb(#[from] LmdbError),
+    #[error("it has the unknown version {0}")]
+    Version(u32),
+    #[error("{0}")]
+    Damaged(&'static str),
+}
+
+/// Slots: each database may have two trees, and there are two internal ones. A checkpoint drops the
+/// trees that go before it makes those that come. LMDB keeps some bytes for each place in each of its
+/// transactions, which take no memory as long as there is no slot.
+const SLOTS_MAX: usize = 2 * limits::DATABASES_MAX + 2;
+
 pub(in crate::tree) struct Base {
-    path: PathBuf,
-    options: BaseOptions,
+    pub(super) environment: Environment,
+    pub(super) directory: Dbi,
+    /// The slots that views may use.
+    pub(super) slots: RwLock<Vec<Dbi>>,
     /// A random number, the same in all files of a store.
     store: u64,
-    /// Before `lmdb`, which closes the environment.
-    page_views: Mutex<PageViews>,
-    lmdb: OnceLock<Arc<LmdbBase>>,
-    /// If it was opened without LMDB.
-    pages: Option<PageBase>,
+    pub(super) rescue: Rescue,
 }
 
-/// Those who read by pages. LMDB does not know of them; so whoever opens it takes a read transaction
-/// for each, which keeps the pages that they read from being used for something else.
-enum PageViews {
-    /// LMDB is not open. There are so many.
-    Alone(usize),
-    /// LMDB is open. These are of the commit that the pages are of, one for each who is left.
-    Kept(Vec<ReadTxn>),
+/// Where a new base is made.
+const NEW_DIRECTORY: &str = "base.new";
+
+/// Makes an empty base, durably and as a whole: LMDB leaves the first pages of a new file unsynced,
+/// and one that a power failure has torn there is no LMDB file.
+fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), BaseOpenError> {
+    let place = path.join(NEW_DIRECTORY);
+    fs::create_dir(&place)?;
+    let environment = Environment::open(&place, options, Access::Write)?;
+    let mut txn = environment.write()?;
+    let directory = txn.create_database(format::BASE)?;
+    put(&mut txn, directory, format::FORMAT_KEY, &format::FORMAT_VERSION.to_le_bytes())?;
+    put(&mut txn, directory, format::STORE_KEY, &store.to_le_bytes())?;
+    txn.commit()?;
+    drop(environment);
+    fs::rename(place.join(DATA_FILE), path.join(DATA_FILE))?;
+    files::sync_directory(path)?;
+    fs::remove_dir_all(&place)?;
+    Ok(())
 }
 
-/// Most views that read by pages at one time. Each takes one of the snapshots that LMDB has room for.
-const PAGE_VIEWS_MAX: usize = 16;
+fn environment_options(size_max: usize, views_max: u32) -> EnvironmentOptions {
+    EnvironmentOptions {
+        map_size: size_max,
+        readers_max: views_max,
+        // The slots, the directory, and room for the look at the name after the last slot.
+        databases_max: SLOTS_MAX as u32 + 2,
+    }
+}
 
 impl Base {
     /// Opens the base in the directory `path`, or makes an empty one for a new store, of the number
-    /// that `new_store` gives.
+    /// that `new_store` gives. Its file may have `size_max` bytes, and there may be `views_max` views.
     pub(in crate::tree) fn open(
         path: &Path,
-        options: BaseOptions,
+        size_max: usize,
+        views_max: u32,
         new_store: impl FnOnce() -> u64,
     ) -> Result<(Self, BaseContents), BaseOpenError> {
-        let (lmdb, contents) = LmdbBase::open_or_make(path, options, new_store)?;
-        let base = Self {
-            path: path.to_owned(),
-            options,
-            store: lmdb.store,
-            page_views: Mutex::new(PageViews::Kept(Vec::new())),
-            lmdb: OnceLock::from(Arc::new(lmdb)),
-            pages: None,
-        };
-        Ok((base, contents))
+        let unfinished = path.join(NEW_DIRECTORY);
+        if unfinished.exists() {
+            fs::remove_dir_all(unfinished)?;
+        }
+        let options = environment_options(size_max, views_max);
+        if !path.join(DATA_FILE).exists() {
+            create(path, &options, new_store())?;
+        }
+        Self::open_existing(path, options)
     }
 
-    /// Opens the base in the directory `path` without LMDB, if its file is at the commit that
-    /// `directory` tells of.
-    pub(in crate::tree) fn open_pages(
+    fn open_existing(
         path: &Path,
-        options: BaseOptions,
-        directory: &PageDirectory,
-    ) -> Option<Self> {
-        Some(Self {
-            path: path.to_owned(),
-            options,
-            store: directory.store,
-            page_views: Mutex::new(PageViews::Alone(0)),
-            lmdb: OnceLock::new(),
-            pages: Some(PageBase::open(path, directory)?),
-        })
-    }
-
-    fn page_views_max(&self) -> usize {
-        PAGE_VIEWS_MAX.min(self.options.views_max as usize)
+        options: EnvironmentOptions,
+    ) -> Result<(Self, BaseContents), BaseOpenError> {
+        remove_copy(path)?;
+        let environment = Environment::open(path, &options, Access::Write)?;
+        let mut txn = environment.write()?;
+        let directory = txn.find_database(format::BASE)?;
+        let directory = directory
+            .ok_or(BaseOpenError::Damaged("data.mdb is empty, or of another program than this"))?;
+        let version = number::<4>(&txn, directory, format::FORMAT_KEY)?;
+        match version.map(u32::from_le_bytes) {
+            Some(format::FORMAT_VERSION) => {}
+            Some(version) => return Err(BaseOpenError::Version(version)),
+            None => return Err(BaseOpenError::Damaged("it has no version")),
+        }
+        let store = number::<8>(&txn, directory, format::STORE_KEY)?;
+        let store = u64::from_le_bytes(store.ok_or(BaseOpenError::Damaged("it has no number"))?);
+        let mut slots = Vec::new();
+        while let Some(dbi) = txn.find_database(&format::slot_name(slots.len()))? {
+            slots.push(dbi);
+        }
+        let sequence = number::<8>(&txn, directory, format::SEQUENCE_KEY)?;
+        let sequence = sequence.map_or(0, u64::from_le_bytes);
+        let log_from = number::<8>(&txn, directory, format::LOG_KEY)?.map_or(0, u64::from_le_bytes);
+        let trees = read_trees(&txn, directory)?;
+        if trees.iter().any(|(_, entry)| entry.slot as usize >= slots.len()) {
+            return Err(BaseOpenError::Damaged("a tree without a slot"));
+        }
+        if trees.iter().any(|(tree, _)| *tree == format::NO_TREE) {
+            return Err(BaseOpenError::Damaged("a tree has a number that none can have"));
+        }
+        let trees = trees.into_iter().map(|(tree, entry)| (tree, entry.statistics)).collect();
+        txn.commit()?;
+        let slots = RwLock::new(slots);
+        let rescue = Rescue::new(path.to_owned(), options);
+        let base = Self { environment, directory, slots, store, rescue };
+        Ok((base, BaseContents { sequence, log_from, trees }))
     }
 
     pub(in crate::tree) fn store(&self) -> u64 {
         self.store
     }
 
-    /// Opens LMDB, if nobody has done so.
-    pub(in crate::tree) fn open_lmdb(&self) -> Result<(), BaseOpenError> {
-        self.lmdb().map(drop)
+    /// Commits what it holds once more, up to transaction `sequence`. What a process has left that
+    /// was killed in the middle of a commit may be in the system's memory alone.
+    pub(in crate::tree) fn make_durable(&self, sequence: u64) -> Result<(), LmdbError> {
+        let mut txn = self.environment.write()?;
+        put(&mut txn, self.directory, format::SEQUENCE_KEY, &sequence.to_le_bytes())?;
+        txn.commit()
     }
 
-    /// As [`LmdbBase::make_durable`].
-    pub(in crate::tree) fn make_durable(&self, sequence: u64) -> Result<(), BaseOpenError> {
-        Ok(self.lmdb()?.make_durable(sequence)?)
-    }
-
-    /// Whether nothing can be written to it until the store is opened anew.
-    pub(in crate::tree) fn is_given_up(&self) -> bool {
-        self.lmdb.get().is_some_and(|lmdb| lmdb.is_given_up())
-    }
-
-    /// LMDB's side of it, which is opened now if it is not.
-    pub(super) fn lmdb(&self) -> Result<&Arc<LmdbBase>, BaseOpenError> {
-        match self.lmdb.get() {
-            Some(lmdb) => Ok(lmdb),
-            None => self.open_now(&mut lock(&self.page_views)),
-        }
-    }
-
-    /// Opens LMDB, unless whoever had the lock before has done so.
-    fn open_now(&self, page_views: &mut PageViews) -> Result<&Arc<LmdbBase>, BaseOpenError> {
-        if let Some(lmdb) = self.lmdb.get() {
-            return Ok(lmdb);
-        }
-        let (lmdb, contents) = LmdbBase::open(&self.path, self.options)?;
-        let is_the_same = lmdb.store == self.store
-            && self.pages.as_ref().is_none_or(|pages| pages.sequence == contents.sequence);
-        if !is_the_same {
-            return Err(BaseOpenError::Damaged(
-                "data.mdb is another file than the seal in tokaido.lock says; write something, or \
-                 empty tokaido.lock while nobody has the store, and restart",
-            ));
-        }
-        if let PageViews::Alone(views) = *page_views {
-            let kept = (0..views).map(|_| lmdb.read()).collect::<Result<_, _>>()?;
-            *page_views = PageViews::Kept(kept);
-        }
-        // From here on somebody may write to it.
-        Ok(self.lmdb.get_or_init(|| Arc::new(lmdb)))
+    pub(super) fn slots(&self) -> Vec<Dbi> {
+        self.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// The right to read by pages: until it is dropped, they stay what they are.
-pub(super) struct PageView {
-    base: Arc<Base>,
-    /// Whether it is among those of [`PageViews`].
-    is_counted: bool,
+/// The entries of all trees.
+pub(super) fn read_trees(
+    txn: &Txn,
+    directory: Dbi,
+) -> Result<Vec<(u32, TreeEntry)>, BaseOpenError> {
+    let mut trees = Vec::new();
+    let mut found = txn.step(directory, Step::AtOrAfter(format::TREE_PREFIX))?;
+    while let Some((key, value)) = found {
+        let Some(tree) = format::parse_tree_key(key) else { break };
+        let entry = TreeEntry::decode(value).ok_or(BaseOpenError::Damaged("a tree's entry"))?;
+        trees.push((tree, entry));
+        found = txn.step(directory, Step::Next)?;
+    }
+    Ok(trees)
 }
 
-impl PageView {
-    /// `None` if LMDB is open, or is to be opened now.
-    pub(super) fn take(base: &Arc<Base>) -> Option<Self> {
-        base.pages.as_ref()?;
-        match &mut *lock(&base.page_views) {
-            PageViews::Alone(views) if *views < base.page_views_max() => *views += 1,
-            PageViews::Alone(_) | PageViews::Kept(_) => return None,
-        }
-        Some(Self { base: Arc::clone(base), is_counted: true })
-    }
-
-    pub(super) fn pages(&self) -> &PageBase {
-        self.base.pages.as_ref().expect("nobody takes a view without them")
-    }
-
-    /// Gives the right up for a read transaction of the same commit. LMDB is opened for it, if it
-    /// is not.
-    pub(super) fn exchange(&mut self) -> Result<(Arc<LmdbBase>, ReadTxn), BaseOpenError> {
-        let mut page_views = lock(&self.base.page_views);
-        let lmdb = Arc::clone(self.base.open_now(&mut page_views)?);
-        let PageViews::Kept(kept) = &mut *page_views else { unreachable!("LMDB is open") };
-        let txn = kept.pop().expect("there is one for each view");
-        self.is_counted = false;
-        Ok((lmdb, txn))
-    }
+/// A number of `N` bytes.
+pub(super) fn number<const N: usize>(
+    txn: &Txn,
+    directory: Dbi,
+    key: &[u8],
+) -> Result<Option<[u8; N]>, BaseOpenError> {
+    let stored = txn.find(directory, key)?;
+    let number = stored.map(|bytes| bytes.try_into()).transpose();
+    number.map_err(|_| BaseOpenError::Damaged("a number of a wrong length"))
 }
 
-impl Drop for PageView {
-    fn drop(&mut self) {
-        if !self.is_counted {
-            return;
-        }
-        match &mut *lock(&self.base.page_views) {
-            PageViews::Alone(views) => *views -= 1,
-            PageViews::Kept(kept) => drop(kept.pop()),
-        }
-    }
+pub(super) fn put(
+    txn: &mut WriteTxn,
+    directory: Dbi,
+    key: &[u8],
+    bytes: &[u8],
+) -> Result<(), LmdbError> {
+    let room = match txn.insert(directory, key, bytes.len())? {
+        Insert::Vacant(room) => room,
+        Insert::Occupied(_) => txn.overwrite(directory, key, bytes.len())?,
+    };
+    room.copy_from_slice(bytes);
+    Ok(())
 }

@@ -1,18 +1,17 @@
 //! Writing a checkpoint into the base: one LMDB transaction, from the first change to the last.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, PoisonError},
 };
 
-use crate::{ReadError, record};
+use tokaido_lmdb::{Dbi, Insert, LmdbError, WriteTxn};
+
+use crate::{DatabaseStatistics, ReadError, record};
 
 use super::{
-    contents::{BaseContents, BaseOpenError},
     format::{self, TreeEntry},
-    handle::Base,
-    lmdb::{Dbi, Insert, LmdbError, WriteTxn},
-    lmdb_base::{self, LmdbBase},
+    handle::{self, Base, BaseContents, BaseOpenError},
     long_key,
 };
 
@@ -20,10 +19,12 @@ use super::{
 pub(in crate::tree) struct Layer {
     /// Before `base`, which closes the environment if it is the last to go.
     txn: WriteTxn,
-    base: Arc<LmdbBase>,
+    base: Arc<Base>,
     trees: HashMap<u32, TreeEntry>,
     slots: Vec<Dbi>,
     slots_known: usize,
+    /// The slots that no tree has.
+    free: Vec<usize>,
 }
 
 /// A checkpoint failed; the base is as it was.
@@ -67,14 +68,16 @@ impl LayerError {
 
 impl Layer {
     pub(in crate::tree) fn begin(base: &Arc<Base>) -> Result<Self, LayerError> {
-        let base = base.lmdb()?;
         // Of backups that were killed: nobody else would ever let go of their pages.
         base.environment.forget_dead_readers()?;
-        let mut txn = base.environment.write()?;
-        let trees = lmdb_base::read_trees(&mut txn, base.directory)?.into_iter().collect();
+        let txn = base.environment.write()?;
+        let trees: HashMap<_, _> = handle::read_trees(&txn, base.directory)?.into_iter().collect();
         let slots = base.slots();
+        let taken: HashSet<_> =
+            trees.values().map(|entry: &TreeEntry| entry.slot as usize).collect();
+        let free = (0..slots.len()).rev().filter(|slot| !taken.contains(slot)).collect();
         let base = Arc::clone(base);
-        Ok(Self { txn, base, trees, slots_known: slots.len(), slots })
+        Ok(Self { txn, base, trees, slots_known: slots.len(), slots, free })
     }
 
     /// Puts a stored record, or removes one.
@@ -97,14 +100,10 @@ impl Layer {
         let new_len = stored.map(value_len).transpose()?;
         let statistics = &mut self.trees.entry(tree).or_default().statistics;
         if let Some(len) = old_len {
-            statistics.records -= 1;
-            statistics.key_bytes -= key.len() as u64;
-            statistics.value_bytes -= len;
+            statistics.subtract(DatabaseStatistics::of_record(key.len(), len));
         }
         if let Some(len) = new_len {
-            statistics.records += 1;
-            statistics.key_bytes += key.len() as u64;
-            statistics.value_bytes += len;
+            statistics.add(DatabaseStatistics::of_record(key.len(), len));
         }
         Ok(())
     }
@@ -115,7 +114,7 @@ impl Layer {
         dbi: Dbi,
         key: &[u8],
         stored: Option<&[u8]>,
-    ) -> Result<Option<u64>, LayerError> {
+    ) -> Result<Option<usize>, LayerError> {
         let Some(stored) = stored else {
             let old = self.txn.find(dbi, key)?.map(value_len).transpose()?;
             if old.is_some() {
@@ -141,14 +140,14 @@ impl Layer {
         dbi: Dbi,
         key: &[u8],
         stored: Option<&[u8]>,
-    ) -> Result<Option<u64>, LayerError> {
+    ) -> Result<Option<usize>, LayerError> {
         let head = long_key::tree_key(key);
         let bucket = self.txn.find(dbi, head)?.unwrap_or_default();
         let old = long_key::find(bucket, key)?.map(value_len).transpose()?;
         let is_there = !bucket.is_empty();
         let bucket = long_key::replace(bucket, key, stored)?;
         if !bucket.is_empty() {
-            lmdb_base::put(&mut self.txn, dbi, head, &bucket)?;
+            handle::put(&mut self.txn, dbi, head, &bucket)?;
         } else if is_there {
             self.txn.find(dbi, head)?;
             self.txn.remove(dbi)?;
@@ -158,8 +157,7 @@ impl Layer {
 
     /// Gives a tree a slot that no other has.
     fn create(&mut self, tree: u32) -> Result<Dbi, LayerError> {
-        let is_taken = |slot: usize| self.trees.values().any(|entry| entry.slot as usize == slot);
-        let slot = match (0..self.slots.len()).find(|slot| !is_taken(*slot)) {
+        let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
                 let slot = self.slots.len();
@@ -181,6 +179,7 @@ impl Layer {
         for tree in dead {
             let Some(entry) = self.trees.remove(&tree) else { continue };
             self.txn.clear(self.slots[entry.slot as usize])?;
+            self.free.push(entry.slot as usize);
             if self.txn.find(self.base.directory, &format::tree_key(tree))?.is_some() {
                 self.txn.remove(self.base.directory)?;
             }
@@ -188,24 +187,30 @@ impl Layer {
         Ok(())
     }
 
-    /// Commits, durably. `sequence` is the last transaction that the base holds now.
-    pub(in crate::tree) fn commit(mut self, sequence: u64) -> Result<BaseContents, LayerError> {
+    /// Commits, durably. `sequence` is the last transaction that the base holds now; those after it
+    /// stand in segment `log_from` of the log, and later ones.
+    pub(in crate::tree) fn commit(
+        mut self,
+        sequence: u64,
+        log_from: u64,
+    ) -> Result<BaseContents, LayerError> {
         let directory = self.base.directory;
         for (tree, entry) in &self.trees {
             let key = format::tree_key(*tree);
-            lmdb_base::put(&mut self.txn, directory, &key, &entry.encode())?;
+            handle::put(&mut self.txn, directory, &key, &entry.encode())?;
         }
-        let bytes = sequence.to_le_bytes();
-        lmdb_base::put(&mut self.txn, directory, format::SEQUENCE_KEY, &bytes)?;
-        let Self { txn, base, trees, slots, slots_known } = self;
+        for (key, number) in [(format::SEQUENCE_KEY, sequence), (format::LOG_KEY, log_from)] {
+            handle::put(&mut self.txn, directory, key, &number.to_le_bytes())?;
+        }
+        let Self { txn, base, trees, slots, slots_known, free: _ } = self;
         txn.commit()?;
         let mut shared = base.slots.write().unwrap_or_else(PoisonError::into_inner);
         shared.extend_from_slice(&slots[slots_known..]);
         let trees = trees.into_iter().map(|(tree, entry)| (tree, entry.statistics)).collect();
-        Ok(BaseContents { sequence, trees })
+        Ok(BaseContents { sequence, log_from, trees })
     }
 }
 
-fn value_len(stored: &[u8]) -> Result<u64, ReadError> {
-    Ok(record::decode(stored)?.value.len() as u64)
+fn value_len(stored: &[u8]) -> Result<usize, ReadError> {
+    Ok(record::decode(stored)?.value.len())
 }

@@ -10,9 +10,9 @@
 //! ```
 //! Buckets are rewritten whole; they are meant for the few keys that are that long.
 
-use crate::ReadError;
+use tokaido_lmdb::LMDB_KEY_LEN_MAX;
 
-use super::lmdb::LMDB_KEY_LEN_MAX;
+use crate::ReadError;
 
 /// Bytes of a long key that stand in the tree.
 pub(in crate::tree) const HEAD_LEN: usize = 500;

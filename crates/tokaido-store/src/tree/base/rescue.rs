@@ -6,11 +6,9 @@
 
 use std::{path::PathBuf, sync::Mutex, sync::PoisonError};
 
-use super::{
-    format,
-    lmdb::{Environment, EnvironmentOptions, LmdbError, ReadTxn},
-    lmdb_base::LmdbBase,
-};
+use tokaido_lmdb::{Access, Environment, EnvironmentOptions, LmdbError, ReadTxn};
+
+use super::{format, handle::Base};
 
 /// What a base is opened from again.
 pub(super) struct Rescue {
@@ -25,7 +23,7 @@ impl Rescue {
     }
 }
 
-impl LmdbBase {
+impl Base {
     /// Begins a read transaction of what is committed now.
     pub(super) fn read(&self) -> Result<ReadTxn, LmdbError> {
         match self.environment.read() {
@@ -35,7 +33,7 @@ impl LmdbBase {
     }
 
     /// Whether nothing can be written to it until it is opened anew.
-    pub(super) fn is_given_up(&self) -> bool {
+    pub(in crate::tree) fn is_given_up(&self) -> bool {
         self.environment.read().is_err_and(LmdbError::is_given_up)
     }
 
@@ -48,7 +46,8 @@ impl LmdbBase {
             let names: Vec<String> = std::iter::once(format::BASE.to_owned())
                 .chain((0..slots.len()).map(format::slot_name))
                 .collect();
-            let (opened, handles) = Environment::open_again(directory, options, &names)?;
+            let opened = Environment::open(directory, options, Access::ReadStill)?;
+            let handles = opened.read()?.open_databases(&names)?;
             // They are numbered in the order in which they are opened, here as there.
             if handles[0] != self.directory || handles[1..] != slots {
                 return Err(error);

@@ -1,134 +1,147 @@
-//! A view of the base at one checkpoint: through LMDB, or by pages as long as LMDB is not needed.
+//! A view of the base at one checkpoint: a read transaction of LMDB.
 
-use std::{
-    cell::{OnceCell, RefCell},
-    ops::Bound,
-    sync::Arc,
-};
+use std::{ops::Bound, sync::Arc};
 
-use crate::{Direction, ReadError};
+use tokaido_lmdb::{Dbi, LmdbError, ReadTxn, Step, Walk, pages::PageDamage};
+
+use crate::{Direction, ReadError, tree::prefetch::prefetch_block};
 
 use super::{
-    handle::{Base, PageView},
-    lmdb_view::{LmdbScan, LmdbView, Stored},
-    page_base::PageAnswer,
+    format::{self, TreeEntry},
+    handle::Base,
+    long_key,
 };
 
-/// A view of the base. Invariant: while it is held, either `lmdb` or `page_view` is, both of the
-/// same checkpoint.
+/// A key and its stored record.
+pub(in crate::tree) type Stored<'v> = (&'v [u8], &'v [u8]);
+
 pub(in crate::tree) struct BaseView {
-    /// Once it reads through LMDB, it always does.
-    lmdb: OnceCell<LmdbView>,
-    page_view: RefCell<Option<PageView>>,
-    /// What was read from pages.
-    read: Records,
+    /// Before `base`, which closes the environment if it is the last to go.
+    txn: ReadTxn,
     base: Arc<Base>,
+    is_held: bool,
+    /// The commit of LMDB that `trees` and `sequence` were read at.
+    read_at: Option<usize>,
+    /// The trees that have a slot in this view, in their order, which is that of the directory.
+    trees: Vec<(u32, Dbi)>,
+    /// The last transaction that this view holds.
+    sequence: u64,
 }
 
-/// Records that stay where they are while others come.
-#[derive(Default)]
-struct Records {
-    first: OnceCell<Box<Link>>,
+/// A scan of one tree. While it goes on, nothing else may seek in its view.
+pub(in crate::tree) struct BaseScan<'v> {
+    view: &'v BaseView,
+    walk: Walk<'v>,
+    /// The page that the last step came to.
+    page: usize,
+    tree: u32,
+    direction: Direction,
 }
 
-struct Link {
-    stored: Vec<u8>,
-    next: OnceCell<Box<Link>>,
-}
+/// Bytes of a page on most machines. Pages of another size are only fetched less well.
+const PAGE_LEN: usize = 4096;
 
-impl Records {
-    /// Adds one behind the others, of which there are few.
-    fn add(&self, stored: Vec<u8>) -> &[u8] {
-        let mut place = &self.first;
-        while let Some(link) = place.get() {
-            place = &link.next;
-        }
-        &place.get_or_init(|| Box::new(Link { stored, next: OnceCell::new() })).stored
+impl From<LmdbError> for ReadError {
+    fn from(error: LmdbError) -> Self {
+        let hint = if error.is_readers_full() { "; raise the limit of snapshots" } else { "" };
+        Self::Engine { message: format!("{error}{hint}") }
     }
 }
 
-fn not_held() -> ReadError {
-    ReadError::Engine { message: "reading from a view that was let go".to_owned() }
+impl From<PageDamage> for ReadError {
+    fn from(PageDamage { page, what, is_unread }: PageDamage) -> Self {
+        let what = format!("page {page} of data.mdb: {what}");
+        match is_unread {
+            true => Self::Engine { message: what },
+            false => Self::Damaged { what },
+        }
+    }
 }
 
 impl BaseView {
     /// A view that is not held yet.
-    pub(in crate::tree) fn new(base: Arc<Base>) -> Self {
-        Self {
-            lmdb: OnceCell::new(),
-            page_view: RefCell::default(),
-            read: Records::default(),
-            base,
-        }
+    pub(in crate::tree) fn new(base: Arc<Base>) -> Result<Self, ReadError> {
+        let mut txn = base.read()?;
+        txn.reset();
+        Ok(Self { txn, base, is_held: false, read_at: None, trees: Vec::new(), sequence: 0 })
     }
 
     /// Takes the newest view.
+    ///
+    /// Between LMDB's commit of a new slot and our knowing its handle lie a few instructions of
+    /// the checkpoint. A view taken there is given up for the next.
     pub(in crate::tree) fn renew(&mut self) -> Result<(), ReadError> {
-        self.release();
-        if let Some(view) = self.lmdb.get_mut() {
-            return view.renew();
+        loop {
+            self.release();
+            match self.txn.renew() {
+                Err(error) if error.is_given_up() => self.txn = self.base.read()?,
+                renewed => renewed?,
+            }
+            self.is_held = true;
+            let id = self.txn.id();
+            if self.read_at == Some(id) {
+                return Ok(());
+            }
+            self.read_at = None;
+            if self.read_trees()? {
+                self.read_at = Some(id);
+                return Ok(());
+            }
+            std::thread::yield_now();
         }
-        let page_view = PageView::take(&self.base);
-        if page_view.is_some() {
-            self.page_view.replace(page_view);
-            return Ok(());
-        }
-        let mut view = LmdbView::new(Arc::clone(self.base.lmdb()?))?;
-        view.renew()?;
-        self.lmdb = OnceCell::from(view);
-        Ok(())
-    }
-
-    /// Whether there is something to read from.
-    pub(in crate::tree) fn is_held(&self) -> bool {
-        self.lmdb.get().is_some() || self.page_view.borrow().is_some()
     }
 
     /// Lets go of the view.
     pub(in crate::tree) fn release(&mut self) {
-        if let Some(view) = self.lmdb.get_mut() {
-            view.release();
+        if std::mem::take(&mut self.is_held) {
+            self.txn.reset();
         }
-        self.page_view.get_mut().take();
-        self.read = Records::default();
+    }
+
+    /// Reads where the trees are. Tells whether all of their slots can be used.
+    fn read_trees(&mut self) -> Result<bool, ReadError> {
+        let damaged = || ReadError::Damaged { what: "the directory of the base".to_owned() };
+        let slots = self.base.slots();
+        let directory = self.base.directory;
+        let sequence = self.txn.find(directory, format::SEQUENCE_KEY)?;
+        let sequence = sequence.map(|bytes| bytes.try_into().map_err(|_| damaged())).transpose()?;
+        self.sequence = sequence.map_or(0, u64::from_le_bytes);
+        self.trees.clear();
+        let mut found = self.txn.step(directory, Step::AtOrAfter(format::TREE_PREFIX))?;
+        while let Some((key, value)) = found {
+            let Some(tree) = format::parse_tree_key(key) else { break };
+            let entry = TreeEntry::decode(value).ok_or_else(damaged)?;
+            match slots.get(entry.slot as usize) {
+                Some(dbi) if self.txn.knows(*dbi) => self.trees.push((tree, *dbi)),
+                _ => return Ok(false),
+            }
+            found = self.txn.step(directory, Step::Next)?;
+        }
+        Ok(true)
     }
 
     /// The last transaction that the view holds.
     pub(in crate::tree) fn sequence(&self) -> u64 {
-        match self.lmdb.get() {
-            Some(view) => view.sequence(),
-            None => self.page_view.borrow().as_ref().map_or(0, |view| view.pages().sequence),
-        }
+        self.sequence
     }
 
     /// Whether the view has nothing of a tree.
     pub(in crate::tree) fn is_empty(&self, tree: u32) -> bool {
-        match self.lmdb.get() {
-            Some(view) => view.is_empty(tree),
-            None => self.page_view.borrow().as_ref().is_none_or(|view| !view.pages().has(tree)),
-        }
+        self.slot(tree).is_none()
+    }
+
+    fn slot(&self, tree: u32) -> Option<Dbi> {
+        debug_assert!(self.is_held, "reading from a view that was let go");
+        let place = self.trees.binary_search_by_key(&tree, |(number, _)| *number).ok()?;
+        Some(self.trees[place].1)
     }
 
     /// The stored record under `key`.
     #[inline]
     pub(in crate::tree) fn find(&self, tree: u32, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
-        match self.lmdb.get() {
-            Some(view) => view.find(tree, key),
-            None => self.find_by_pages(tree, key),
-        }
-    }
-
-    #[cold]
-    fn find_by_pages(&self, tree: u32, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
-        let answer = match &*self.page_view.borrow() {
-            Some(view) => view.pages().find(tree, key)?,
-            None => return Err(not_held()),
-        };
-        match answer {
-            PageAnswer::Absent => Ok(None),
-            PageAnswer::Unknown => self.through_lmdb()?.find(tree, key),
-            PageAnswer::Stored(stored) => Ok(Some(self.read.add(stored))),
-        }
+        let Some(dbi) = self.slot(tree) else { return Ok(None) };
+        let Some(stored) = self.txn.find(dbi, long_key::tree_key(key))? else { return Ok(None) };
+        if long_key::is_long(key) { long_key::find(stored, key) } else { Ok(Some(stored)) }
     }
 
     /// The nearest entry from `from` on.
@@ -138,7 +151,16 @@ impl BaseView {
         from: Bound<&[u8]>,
         direction: Direction,
     ) -> Result<Option<Stored<'_>>, ReadError> {
-        self.through_lmdb()?.seek(tree, from, direction)
+        let Some(dbi) = self.slot(tree) else { return Ok(None) };
+        let mut found = self.first(dbi, from, direction)?;
+        while let Some((tree_key, stored)) = found {
+            let picked = pick(tree_key, stored, from, direction)?;
+            if picked.is_some() {
+                return Ok(picked);
+            }
+            found = self.txn.step(dbi, next(direction))?;
+        }
+        Ok(None)
     }
 
     /// A scan that goes on from the entry that [`seek`](Self::seek) has just given.
@@ -146,27 +168,106 @@ impl BaseView {
         &self,
         tree: u32,
         direction: Direction,
-    ) -> Result<Option<LmdbScan<'_>>, ReadError> {
-        self.through_lmdb()?.scan(tree, direction)
+    ) -> Result<Option<BaseScan<'_>>, ReadError> {
+        let Some(dbi) = self.slot(tree) else { return Ok(None) };
+        let walk = self.txn.walk(dbi, direction == Direction::Forward)?;
+        Ok(Some(BaseScan { view: self, walk, page: 0, tree, direction }))
     }
 
-    /// The same view in LMDB, from now on.
+    /// The first entry of the slot that can hold the answer, or one just before it.
+    fn first(
+        &self,
+        dbi: Dbi,
+        from: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Result<Option<Stored<'_>>, ReadError> {
+        let (Bound::Included(key) | Bound::Excluded(key)) = from else {
+            return Ok(match direction {
+                Direction::Forward => self.txn.step(dbi, Step::First)?,
+                Direction::Backward => self.txn.step(dbi, Step::Last)?,
+            });
+        };
+        let tree_key = long_key::tree_key(key);
+        // The common case: the scan goes on from the entry that the cursor stands on.
+        if self.txn.is_positioned(dbi)
+            && let Some(current) = self.txn.step(dbi, Step::Stay)?
+            && current.0 == tree_key
+        {
+            let moves_on = matches!(from, Bound::Excluded(_)) && !long_key::is_long(key);
+            return Ok(if moves_on { self.txn.step(dbi, next(direction))? } else { Some(current) });
+        }
+        let at_or_after = self.txn.step(dbi, Step::AtOrAfter(tree_key))?;
+        Ok(match direction {
+            // The answer is at this entry or before it, and when there is no entry, at the end.
+            Direction::Backward if at_or_after.is_none() => self.txn.step(dbi, Step::Last)?,
+            _ => at_or_after,
+        })
+    }
+}
+
+impl<'v> BaseScan<'v> {
+    /// The entry behind that of `key`, which is the last one that was given.
     #[inline]
-    fn through_lmdb(&self) -> Result<&LmdbView, ReadError> {
-        match self.lmdb.get() {
-            Some(view) => Ok(view),
-            None => self.exchange(),
+    pub(in crate::tree) fn next(&mut self, key: &[u8]) -> Result<Option<Stored<'v>>, ReadError> {
+        if !long_key::is_long(key) {
+            match self.walk.step()? {
+                Some((tree_key, _)) if long_key::is_bucket(tree_key) => {}
+                beside => {
+                    self.prefetch_page(beside);
+                    return Ok(beside);
+                }
+            }
+        }
+        // Seeking leaves the cursor at the entry that it gives, as a step does.
+        self.view.seek(self.tree, Bound::Excluded(key), self.direction)
+    }
+
+    /// Fetches a page from memory when the scan comes to it: its entries lie in it in no order, so
+    /// that the processor cannot guess which line is next.
+    #[inline]
+    fn prefetch_page(&mut self, entry: Option<Stored<'_>>) {
+        let Some((key, _)) = entry else { return };
+        let page = key.as_ptr().addr() / PAGE_LEN;
+        if page != self.page {
+            self.page = page;
+            prefetch_block(key.as_ptr(), PAGE_LEN);
         }
     }
+}
 
-    #[cold]
-    fn exchange(&self) -> Result<&LmdbView, ReadError> {
-        let mut page_view = self.page_view.borrow_mut();
-        let (lmdb, txn) = page_view.as_mut().ok_or_else(not_held)?.exchange()?;
-        // The transaction keeps the pages from now on, and nothing does if it cannot be used. What
-        // was read stays where it is.
-        page_view.take();
-        let view = LmdbView::of(lmdb, txn)?;
-        Ok(self.lmdb.get_or_init(|| view))
+fn next(direction: Direction) -> Step<'static> {
+    match direction {
+        Direction::Forward => Step::Next,
+        Direction::Backward => Step::Previous,
     }
+}
+
+/// The answer, if this entry of the slot holds it.
+fn pick<'v>(
+    tree_key: &'v [u8],
+    stored: &'v [u8],
+    from: Bound<&[u8]>,
+    direction: Direction,
+) -> Result<Option<Stored<'v>>, ReadError> {
+    let is_in_range = |key: &[u8]| match (direction, from) {
+        (_, Bound::Unbounded) => true,
+        (Direction::Forward, Bound::Included(from)) => key >= from,
+        (Direction::Forward, Bound::Excluded(from)) => key > from,
+        (Direction::Backward, Bound::Included(from)) => key <= from,
+        (Direction::Backward, Bound::Excluded(from)) => key < from,
+    };
+    if !long_key::is_bucket(tree_key) {
+        return Ok(is_in_range(tree_key).then_some((tree_key, stored)));
+    }
+    let mut best = None;
+    for pair in long_key::pairs(stored) {
+        let pair = pair?;
+        if is_in_range(pair.0) {
+            best = Some(pair);
+            if direction == Direction::Forward {
+                break;
+            }
+        }
+    }
+    Ok(best)
 }

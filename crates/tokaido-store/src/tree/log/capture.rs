@@ -2,7 +2,11 @@
 
 use std::io;
 
-use super::{LogStorage, frame::Frame, recovery::holds_frame, segment::HEADER_LEN};
+use super::{
+    LogStorage,
+    frame::{frames, scattered_frames},
+    segment::HEADER_LEN,
+};
 
 /// The whole frames at the front of a segment.
 pub(in crate::tree) struct Captured {
@@ -21,14 +25,13 @@ pub(in crate::tree) struct Captured {
 pub(in crate::tree) fn capture(storage: &dyn LogStorage, segment: u64) -> io::Result<Captured> {
     let mut bytes = storage.read(segment)?;
     let (mut end, mut last_sequence) = whole(&bytes);
-    while holds_frame(&bytes, end) {
-        let again = storage.read(segment)?;
-        let (new_end, new_last) = whole(&again);
-        bytes = again;
-        if new_end <= end {
-            return Ok(Captured { bytes, last_sequence: new_last });
+    while scattered_frames(&bytes, end.max(HEADER_LEN)).next().is_some() {
+        let end_before = end;
+        bytes = storage.read(segment)?;
+        (end, last_sequence) = whole(&bytes);
+        if end <= end_before {
+            return Ok(Captured { bytes, last_sequence });
         }
-        (end, last_sequence) = (new_end, new_last);
     }
     bytes.truncate(end);
     Ok(Captured { bytes, last_sequence })
@@ -36,16 +39,11 @@ pub(in crate::tree) fn capture(storage: &dyn LogStorage, segment: u64) -> io::Re
 
 /// Where the frames end, and the last transaction in them.
 fn whole(bytes: &[u8]) -> (usize, Option<u64>) {
-    if bytes.len() < HEADER_LEN {
-        return (0, None);
+    match frames(bytes, HEADER_LEN).last() {
+        Some((at, frame)) => ((at + frame.len).min(bytes.len()), Some(frame.last_sequence())),
+        None if bytes.len() < HEADER_LEN => (0, None),
+        None => (HEADER_LEN, None),
     }
-    let mut at = HEADER_LEN;
-    let mut last_sequence = None;
-    while let Some(frame) = bytes.get(at..).and_then(Frame::decode) {
-        last_sequence = Some(frame.last_sequence());
-        at += frame.len;
-    }
-    (at.min(bytes.len()), last_sequence)
 }
 
 #[cfg(test)]

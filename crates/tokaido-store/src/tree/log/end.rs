@@ -4,11 +4,7 @@ use std::{io, path::Path, sync::Arc};
 
 use crate::tree::files;
 
-use super::{
-    AppendError, FrameBuilder, LogFile, LogStorage, Tail,
-    recovery::{FIRST_SEGMENT, Recovered},
-    segment::{HEADER_LEN, Segment},
-};
+use super::{FrameBuilder, LogFile, LogStorage, Tail, recovery::Recovered, segment::Segment};
 
 /// Where a log is.
 #[derive(Clone, Copy)]
@@ -34,17 +30,17 @@ pub(in crate::tree) struct LogEnd {
     growth_len: u64,
 }
 
-/// Why a log could not be made durable.
+/// The log could not be written to, or not be synced.
 #[derive(Debug)]
-pub(in crate::tree) enum SettleError {
-    /// It was not tried.
-    Untried(io::Error),
-    /// It failed; it is unknown what is on disk.
-    Failed(io::Error),
+pub(in crate::tree) enum LogError {
+    /// Nothing has changed.
+    Unchanged(io::Error),
+    /// It is unknown what is on disk.
+    Undetermined(io::Error),
 }
 
-impl From<SettleError> for io::Error {
-    fn from((SettleError::Untried(error) | SettleError::Failed(error)): SettleError) -> Self {
+impl From<LogError> for io::Error {
+    fn from((LogError::Unchanged(error) | LogError::Undetermined(error)): LogError) -> Self {
         error
     }
 }
@@ -69,36 +65,6 @@ impl LogEnd {
     /// Bytes of frames that an opening would read.
     pub(in crate::tree) fn bytes(&self) -> u64 {
         self.bytes
-    }
-
-    /// The last segment, if it holds no frame and nothing else behind its header; or that there is
-    /// no segment. `None` if neither is so.
-    pub(in crate::tree) fn empty_segment(&self) -> Option<Option<u64>> {
-        match (&self.segment, &self.tail) {
-            (Some(segment), _) => segment.is_empty().then(|| Some(segment.number())),
-            (None, Some(tail)) => tail.is_empty().then_some(Some(tail.number)),
-            // In this life none was made, nor was any removed.
-            (None, None) => (self.next_segment == FIRST_SEGMENT).then_some(None),
-        }
-    }
-
-    /// Whether the log is [empty](Self::empty_segment), as far as the length of that segment tells.
-    pub(in crate::tree) fn is_empty_in(&self, storage: &dyn LogStorage) -> io::Result<bool> {
-        let Some(segment) = self.empty_segment() else { return Ok(false) };
-        let found_len = storage.segment_len(segment.unwrap_or(FIRST_SEGMENT))?;
-        Ok(found_len == segment.map(|_| HEADER_LEN as u64))
-    }
-
-    /// As [`empty_segment`](Self::empty_segment), and makes sure that it will be found so, whatever
-    /// the power takes.
-    pub(in crate::tree) fn seal(&mut self, place: LogPlace<'_>) -> io::Result<Option<Option<u64>>> {
-        let empty = self.empty_segment();
-        if empty.is_some()
-            && let Some(segment) = self.present(place)?
-        {
-            segment.settle(&[])?;
-        }
-        Ok(empty)
     }
 
     /// The segment to write to, if there is one; opens it.
@@ -127,18 +93,27 @@ impl LogEnd {
 
     /// Begins a segment, durably; gives its number. The one before it must be settled.
     pub(in crate::tree) fn begin_segment(&mut self, place: LogPlace<'_>) -> io::Result<u64> {
-        if self.next_segment == FIRST_SEGMENT {
+        if self.segment.is_none() {
             // The store's files and its directory may be new, and must be found after a power
             // failure. Whoever finds a segment knows that this was done.
             files::sync_directory(place.directory)?;
             files::sync_name(place.directory)?;
         }
-        let number = self.next_segment;
-        // What is left of one that could not be made may be in the way of its number.
-        self.next_segment += 1;
-        self.segment = Some(Segment::create(place.storage, number, place.store)?);
+        // What is left of one that could not be made may be in the way of its number. No other number
+        // is left out, so that a reader can tell by one segment which is not there that there are no
+        // later ones.
+        let segment = loop {
+            match Segment::create(place.storage, self.next_segment, place.store) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    self.next_segment += 1;
+                }
+                created => break created?,
+            }
+        };
+        self.segment = Some(segment);
         self.bytes = 0;
-        Ok(number)
+        self.next_segment += 1;
+        Ok(self.next_segment - 1)
     }
 
     /// Writes a frame to the segment that is open, without syncing it.
@@ -146,13 +121,9 @@ impl LogEnd {
         &mut self,
         frame: &mut FrameBuilder,
         durable_sequence: u64,
-    ) -> Result<(), AppendError> {
+    ) -> Result<(), LogError> {
         let growth_len = self.growth_len;
-        let segment = self.written();
-        let begin = segment.end();
-        segment.append(frame, durable_sequence, growth_len)?;
-        let len = segment.end() - begin;
-        self.bytes += len;
+        self.bytes += self.written().append(frame, durable_sequence, growth_len)?;
         Ok(())
     }
 
@@ -171,17 +142,17 @@ impl LogEnd {
     }
 
     /// Makes all frames durable, those among them that were found and may not be on disk.
-    pub(in crate::tree) fn settle(&mut self, place: LogPlace<'_>) -> Result<(), SettleError> {
-        let Some(segment) = self.present(place).map_err(SettleError::Untried)? else {
+    pub(in crate::tree) fn make_durable(&mut self, place: LogPlace<'_>) -> Result<(), LogError> {
+        let Some(segment) = self.present(place).map_err(LogError::Unchanged)? else {
             return Ok(());
         };
-        let unsure = segment.read_unsure(place.storage).map_err(SettleError::Untried)?;
-        segment.settle(&unsure).map_err(SettleError::Failed)
+        let unsure = segment.read_unsure(place.storage).map_err(LogError::Unchanged)?;
+        segment.make_durable(&unsure).map_err(LogError::Undetermined)
     }
 
     /// Makes those frames durable that were found and may not be on disk, and says so behind
     /// them, if that is the end.
-    pub(in crate::tree) fn settle_found(
+    pub(in crate::tree) fn make_found_durable(
         &mut self,
         place: LogPlace<'_>,
         sequence: u64,
@@ -189,7 +160,7 @@ impl LogEnd {
         if self.tail.as_ref().is_none_or(|tail| tail.unsure_from.is_none()) {
             return Ok(());
         }
-        self.settle(place)?;
+        self.make_durable(place)?;
         let segment = self.written();
         if segment.mark(sequence).is_err() {
             // A full disk has no room for it. What is there of it must go, since a later segment
@@ -219,7 +190,7 @@ impl LogEnd {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{Operation, RecoveryError, fuzzing::Memory, recover},
+        super::{Operation, RecoveryError, fuzzing::Memory, recover, segment::HEADER_LEN},
         *,
     };
 
@@ -262,6 +233,46 @@ mod tests {
         assert_eq!(storage.list().unwrap(), [1]);
     }
 
+    /// A log whose directory does not become durable as often as is said.
+    struct Failing(Memory, std::sync::atomic::AtomicUsize);
+
+    impl LogStorage for Failing {
+        fn list(&self) -> io::Result<Vec<u64>> {
+            self.0.list()
+        }
+        fn create(&self, segment: u64) -> io::Result<Box<dyn LogFile>> {
+            self.0.create(segment)
+        }
+        fn open(&self, segment: u64) -> io::Result<Box<dyn LogFile>> {
+            self.0.open(segment)
+        }
+        fn read(&self, segment: u64) -> io::Result<Vec<u8>> {
+            self.0.read(segment)
+        }
+        fn remove(&self, segment: u64) -> io::Result<()> {
+            self.0.remove(segment)
+        }
+        fn sync_directory(&self) -> io::Result<()> {
+            use std::sync::atomic::Ordering::Relaxed;
+            let left = self.1.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+            left.map_or(Ok(()), |_| Err(io::ErrorKind::StorageFull.into()))
+        }
+    }
+
+    #[test]
+    fn a_segment_that_could_not_be_made_leaves_no_gap_in_the_numbers() {
+        let storage = Memory::default();
+        life(&storage, 1, true);
+        let mut log = LogEnd::of(&found(&storage), 1 << 20);
+        let failing = Failing(storage.clone(), 2.into());
+        let place = LogPlace { directory: Path::new("."), storage: &failing, store: STORE };
+        for _ in 0..2 {
+            log.begin_segment(place).unwrap_err();
+        }
+        assert_eq!(log.begin_segment(place).unwrap(), 2);
+        assert_eq!(storage.list().unwrap(), [1, 2]);
+    }
+
     #[test]
     fn a_mark_is_a_witness_of_the_frame_before_it() {
         let storage = Memory::default();
@@ -270,7 +281,7 @@ mod tests {
         bytes[HEADER_LEN + 4] ^= 1;
         storage.open(1).unwrap().write_at(&bytes, 0).unwrap();
         match recover(&storage, STORE, 0, |_, _| Ok(())) {
-            Err(RecoveryError::Damaged(damage)) => assert_eq!(damage.byte, HEADER_LEN as u64),
+            Err(RecoveryError::Damaged { byte, .. }) => assert_eq!(byte, HEADER_LEN as u64),
             other => panic!("{other:?}"),
         }
     }

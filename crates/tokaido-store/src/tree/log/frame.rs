@@ -18,9 +18,11 @@
 //! A frame of no transaction is a *mark*: it stands behind the last frame when a store was closed,
 //! and says that all before it was synced.
 
+use std::iter;
+
 use super::Operation;
 
-const MAGIC: [u8; 4] = *b"TKdF";
+pub(super) const MAGIC: [u8; 4] = *b"TKdF";
 pub(super) const HEADER_LEN: usize = 40;
 pub(super) const ALIGN: usize = 16;
 
@@ -57,6 +59,12 @@ impl FrameBuilder {
         }
         let len = (self.bytes.len() - start - 4) as u32;
         self.bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
+    }
+
+    /// The transactions that were added, with their sequence and their operations.
+    pub(in crate::tree) fn transactions(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let payload = self.bytes.get(HEADER_LEN..).unwrap_or_default();
+        transactions(payload, self.first_sequence, self.transactions).flatten()
     }
 
     /// The first sequence in it.
@@ -108,16 +116,6 @@ pub(super) struct Frame<'l> {
     pub(super) len: usize,
 }
 
-#[cfg(any(test, feature = "fuzzing"))]
-impl Frame<'_> {
-    /// Makes a frame without padding pass for whole, whatever it holds.
-    pub(super) fn sign(bytes: &mut [u8]) {
-        let crc = crc32c::crc32c(&bytes[8..]);
-        bytes[..4].copy_from_slice(&MAGIC);
-        bytes[4..8].copy_from_slice(&crc.to_le_bytes());
-    }
-}
-
 impl<'l> Frame<'l> {
     /// The frame at the front of `bytes`, if a whole one stands there.
     pub(super) fn decode(bytes: &'l [u8]) -> Option<Self> {
@@ -154,15 +152,48 @@ impl<'l> Frame<'l> {
 
     /// The transactions, with their sequence; `None` where the payload is none.
     pub(super) fn transactions(&self) -> impl Iterator<Item = Option<(u64, &'l [u8])>> {
-        let mut rest = self.payload;
-        (0..self.transactions).map(move |nth| {
-            let sequence = self.first_sequence.checked_add(u64::from(nth))?;
-            let (len, tail) = rest.split_first_chunk::<4>()?;
-            let (operations, tail) = tail.split_at_checked(u32::from_le_bytes(*len) as usize)?;
-            rest = tail;
-            Some((sequence, operations))
-        })
+        transactions(self.payload, self.first_sequence, self.transactions)
     }
+}
+
+fn transactions(
+    payload: &[u8],
+    first_sequence: u64,
+    count: u32,
+) -> impl Iterator<Item = Option<(u64, &[u8])>> {
+    let mut rest = payload;
+    (0..count).map(move |nth| {
+        let sequence = first_sequence.checked_add(u64::from(nth))?;
+        let (len, tail) = rest.split_first_chunk::<4>()?;
+        let (operations, tail) = tail.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+        rest = tail;
+        Some((sequence, operations))
+    })
+}
+
+/// The frames that stand one behind the other from `at` on, each with its place.
+pub(super) fn frames(bytes: &[u8], at: usize) -> impl Iterator<Item = (usize, Frame<'_>)> {
+    let mut next = at;
+    iter::from_fn(move || {
+        let (at, frame) = (next, Frame::decode(bytes.get(next..)?)?);
+        next += frame.len;
+        Some((at, frame))
+    })
+}
+
+/// All whole frames from `at` on, whatever stands between them.
+pub(super) fn scattered_frames(bytes: &[u8], at: usize) -> impl Iterator<Item = Frame<'_>> {
+    let mut next = at;
+    iter::from_fn(move || {
+        while let Some(rest) = bytes.get(next..).filter(|rest| !rest.is_empty()) {
+            let frame = Frame::decode(rest);
+            next += frame.as_ref().map_or(ALIGN, |frame| frame.len);
+            if frame.is_some() {
+                return frame;
+            }
+        }
+        None
+    })
 }
 
 #[cfg(test)]

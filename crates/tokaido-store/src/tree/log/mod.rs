@@ -12,10 +12,10 @@ mod segment;
 mod storage;
 
 pub(super) use capture::{Captured, capture};
-pub(super) use end::{LogEnd, LogPlace, SettleError};
+pub(super) use end::{LogEnd, LogError, LogPlace};
 pub(super) use frame::FrameBuilder;
 pub(super) use operation::{Operation, operations};
-pub(super) use recovery::{Recovered, RecoveryError, Tear, count_behind, read_log, recover};
-pub(super) use segment::{AppendError, Tail};
+pub(super) use recovery::{Recovered, RecoveryError, count_behind, read_log, recover};
+pub(super) use segment::Tail;
 pub(super) use storage::LOG_DIRECTORY;
 pub use storage::{DirectoryStorage, LogFile, LogStorage};

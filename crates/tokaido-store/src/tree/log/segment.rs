@@ -16,7 +16,10 @@
 
 use std::{io, sync::Arc};
 
-use super::{FrameBuilder, LogFile, LogStorage, frame};
+use super::{
+    FrameBuilder, LogError, LogFile, LogStorage, RecoveryError, frame,
+    recovery::{FOREIGN, damaged},
+};
 
 const MAGIC: [u8; 8] = *b"TOKAIDOL";
 const VERSION: u32 = 1;
@@ -26,29 +29,24 @@ const CRC_AT: usize = 32;
 /// A segment that is being written.
 pub(in crate::tree) struct Segment {
     file: Arc<dyn LogFile>,
-    number: u64,
-    /// Where the next frame goes.
-    end: u64,
-    /// Where the zeros end.
-    len: u64,
-    /// Where those frames begin that are there, and may not be on disk even after a sync: whoever
-    /// left them may have had a sync that failed, after which the system takes them for written.
-    unsure_from: Option<u64>,
+    tail: Tail,
     /// Whether the last frame is a mark, or there is none.
     is_marked: bool,
     /// Whether nothing was changed since the last sync.
     is_synced: bool,
 }
 
-/// The end of a segment that was found, to be written on.
+/// The end of a segment.
 #[derive(Clone, Debug)]
 pub(in crate::tree) struct Tail {
     pub number: u64,
-    /// Where the frames end.
+    /// Where the frames end, and the next one goes.
     pub end: u64,
     /// Where the zeros behind them end.
     pub len: u64,
-    /// Where those frames begin of which nothing says that they were synced.
+    /// Where those frames begin that were found, and of which nothing says that they were synced. They
+    /// may not be on disk even after a sync: whoever left them may have had a sync that failed, after
+    /// which the system takes them for written.
     pub unsure_from: Option<u64>,
 }
 
@@ -58,31 +56,14 @@ impl Tail {
         self.end > HEADER_LEN as u64
     }
 
-    /// Whether nothing stands behind the header.
-    pub(super) fn is_empty(&self) -> bool {
-        self.len == HEADER_LEN as u64
-    }
-
     pub(super) fn open(&self, storage: &dyn LogStorage) -> io::Result<Segment> {
-        Ok(Segment {
-            file: storage.open(self.number)?.into(),
-            number: self.number,
-            end: self.end,
-            len: self.len,
-            unsure_from: self.unsure_from,
-            is_marked: self.unsure_from.is_none(),
-            is_synced: false,
-        })
+        Ok(self.clone().written_to(storage.open(self.number)?))
     }
-}
 
-/// A frame was not written.
-#[derive(Debug)]
-pub(in crate::tree) enum AppendError {
-    /// Nothing of it is in the log.
-    TakenBack(io::Error),
-    /// Part of it may be in the log.
-    Stuck(io::Error),
+    fn written_to(self, file: Box<dyn LogFile>) -> Segment {
+        let is_marked = self.unsure_from.is_none();
+        Segment { file: file.into(), tail: self, is_marked, is_synced: false }
+    }
 }
 
 impl Segment {
@@ -92,15 +73,9 @@ impl Segment {
         number: u64,
         store: u64,
     ) -> io::Result<Self> {
-        let mut segment = Self {
-            file: storage.create(number)?.into(),
-            number,
-            end: HEADER_LEN as u64,
-            len: HEADER_LEN as u64,
-            unsure_from: None,
-            is_marked: true,
-            is_synced: false,
-        };
+        let end = HEADER_LEN as u64;
+        let tail = Tail { number, end, len: end, unsure_from: None };
+        let mut segment = tail.written_to(storage.create(number)?);
         if let Err(error) = segment.begin(storage, store) {
             // It holds nothing; if it cannot be removed either, recovery takes it for empty.
             let _ = storage.remove(number);
@@ -111,65 +86,54 @@ impl Segment {
 
     /// Writes the header of a segment without frames, and makes it and the name durable.
     pub(super) fn begin(&mut self, storage: &dyn LogStorage, store: u64) -> io::Result<()> {
-        self.file.write_at(&header(self.number, store), 0)?;
+        self.file.write_at(&header(self.tail.number, store), 0)?;
         self.sync()?;
         storage.sync_directory()
     }
 
-    /// Writes a frame, without syncing it. If the file has to grow, it grows by `growth_len` more.
+    /// Writes a frame, without syncing it, and gives its length. If the file has to grow, it grows by
+    /// `growth_len` more.
     pub(in crate::tree) fn append(
         &mut self,
         frame: &mut FrameBuilder,
         durable_sequence: u64,
         growth_len: u64,
-    ) -> Result<(), AppendError> {
+    ) -> Result<u64, LogError> {
         self.is_synced = false;
         let bytes = frame.finish(durable_sequence);
-        let end = self.end + bytes.len() as u64;
-        let result = self.grow(end, growth_len).and_then(|()| self.file.write_at(bytes, self.end));
+        let len = bytes.len() as u64;
+        let end = self.tail.end + len;
+        let result =
+            self.grow(end, growth_len).and_then(|()| self.file.write_at(bytes, self.tail.end));
         if let Err(error) = result {
             // Part of the frame may be there: it must not be taken for damage, nor a later frame
             // be looked for behind it.
-            self.len = self.end;
-            return match self.file.truncate(self.end) {
-                Ok(()) => Err(AppendError::TakenBack(error)),
-                Err(_) => Err(AppendError::Stuck(error)),
+            self.tail.len = self.tail.end;
+            return match self.file.truncate(self.tail.end) {
+                Ok(()) => Err(LogError::Unchanged(error)),
+                Err(_) => Err(LogError::Undetermined(error)),
             };
         }
-        self.end = end;
+        self.tail.end = end;
         self.is_marked = false;
-        Ok(())
+        Ok(len)
     }
 
     /// Makes sure that the file reaches to `end`.
     fn grow(&mut self, end: u64, growth_len: u64) -> io::Result<()> {
-        if end <= self.len {
+        if end <= self.tail.len {
             return Ok(());
         }
         let len = end + growth_len;
-        let zeros = vec![0; (len - self.len) as usize];
-        self.file.write_at(&zeros, self.len)?;
-        self.len = len;
+        let zeros = vec![0; (len - self.tail.len) as usize];
+        self.file.write_at(&zeros, self.tail.len)?;
+        self.tail.len = len;
         Ok(())
     }
 
     /// The file, for syncing it in the background.
     pub(in crate::tree) fn file(&self) -> Arc<dyn LogFile> {
         Arc::clone(&self.file)
-    }
-
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Whether nothing stands behind the header.
-    pub(super) fn is_empty(&self) -> bool {
-        self.len == HEADER_LEN as u64
-    }
-
-    /// Where the next frame goes.
-    pub(super) fn end(&self) -> u64 {
-        self.end
     }
 
     /// Makes the frames durable that were written here.
@@ -181,23 +145,23 @@ impl Segment {
 
     /// The frames that were found here and may not be on disk.
     pub(super) fn read_unsure(&self, storage: &dyn LogStorage) -> io::Result<Vec<u8>> {
-        let Some(from) = self.unsure_from else { return Ok(Vec::new()) };
-        let mut bytes = storage.read(self.number)?;
-        bytes.truncate(self.end as usize);
+        let Some(from) = self.tail.unsure_from else { return Ok(Vec::new()) };
+        let mut bytes = storage.read(self.tail.number)?;
+        bytes.truncate(self.tail.end as usize);
         Ok(bytes.split_off((from as usize).min(bytes.len())))
     }
 
     /// Makes all frames durable; `unsure` are those that were read. They are written again, since
     /// syncing would not do.
-    pub(super) fn settle(&mut self, unsure: &[u8]) -> io::Result<()> {
-        if let Some(from) = self.unsure_from {
+    pub(super) fn make_durable(&mut self, unsure: &[u8]) -> io::Result<()> {
+        if let Some(from) = self.tail.unsure_from {
             self.file.write_at(unsure, from)?;
             self.is_synced = false;
         }
         if !self.is_synced {
             self.sync()?;
         }
-        self.unsure_from = None;
+        self.tail.unsure_from = None;
         Ok(())
     }
 
@@ -205,7 +169,7 @@ impl Segment {
     ///
     /// The mark itself is not synced. If the power takes it, the frames are written again at the
     /// next opening, as they would be without it; if it leaves a part, that is an interrupted
-    /// write, and is cut off. For that it must be in the last segment, and so `settle` comes
+    /// write, and is cut off. For that it must be in the last segment, and so `make_durable` comes
     /// before another is made.
     pub(super) fn mark(&mut self, sequence: u64) -> io::Result<()> {
         if self.is_marked {
@@ -213,9 +177,9 @@ impl Segment {
         }
         self.is_synced = false;
         let mark = frame::mark(sequence);
-        self.file.write_at(&mark, self.end)?;
-        self.end += mark.len() as u64;
-        self.len = self.len.max(self.end);
+        self.file.write_at(&mark, self.tail.end)?;
+        self.tail.end += mark.len() as u64;
+        self.tail.len = self.tail.len.max(self.tail.end);
         self.is_marked = true;
         Ok(())
     }
@@ -223,12 +187,12 @@ impl Segment {
     /// Cuts off the zeros that were written ahead, and what a mark that failed has left. No sync
     /// is needed: what stands behind the frames, zeros or nothing, tells nothing.
     pub(super) fn cut_off_zeros(&mut self) -> io::Result<()> {
-        if self.is_synced && self.len == self.end {
+        if self.is_synced && self.tail.len == self.tail.end {
             return Ok(());
         }
         self.is_synced = false;
-        self.file.truncate(self.end)?;
-        self.len = self.end;
+        self.file.truncate(self.tail.end)?;
+        self.tail.len = self.tail.end;
         Ok(())
     }
 }
@@ -244,32 +208,19 @@ pub(super) fn header(number: u64, store: u64) -> [u8; HEADER_LEN] {
     header
 }
 
-/// What the head of a segment says.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Head {
-    /// It is ours.
-    Valid,
-    /// It was never finished, so there is nothing behind it.
-    Torn,
-    /// It is of a version that we do not know.
-    Version(u32),
-    /// It is another store's, or another segment's.
-    Foreign,
-}
-
-pub(super) fn check_header(bytes: &[u8], number: u64, store: u64) -> Head {
-    let Some(found) = bytes.first_chunk::<HEADER_LEN>() else { return Head::Torn };
-    let expected = header(number, store);
-    if *found == expected {
-        return Head::Valid;
+/// Whether a segment has a header: one that was never finished has nothing behind it. It is an error
+/// if the header is of another version, another store or another segment.
+pub(super) fn check_header(bytes: &[u8], number: u64, store: u64) -> Result<bool, RecoveryError> {
+    let Some(found) = bytes.first_chunk::<HEADER_LEN>() else { return Ok(false) };
+    if *found == header(number, store) {
+        return Ok(true);
     }
     let crc = crc32c::crc32c(&found[..CRC_AT]).to_le_bytes();
     if found[..8] != MAGIC || found[CRC_AT..CRC_AT + 4] != crc {
-        return Head::Torn;
+        return Ok(false);
     }
-    if found[8..12] != expected[8..12] {
-        let version = [found[8], found[9], found[10], found[11]];
-        return Head::Version(u32::from_le_bytes(version));
+    match u32::from_le_bytes([found[8], found[9], found[10], found[11]]) {
+        VERSION => Err(damaged(number, 0, FOREIGN)),
+        version => Err(RecoveryError::Version(version)),
     }
-    Head::Foreign
 }

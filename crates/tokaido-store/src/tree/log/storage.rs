@@ -9,6 +9,8 @@ use std::{
 
 use crate::tree::files;
 
+use super::segment::HEADER_LEN;
+
 /// The segments of a log, by number.
 pub trait LogStorage: Send + Sync {
     /// The numbers of all segments, in order.
@@ -34,17 +36,6 @@ pub trait LogStorage: Send + Sync {
     /// # Errors
     /// What the system says.
     fn read(&self, segment: u64) -> io::Result<Vec<u8>>;
-
-    /// How many bytes a segment has; `None` if there is no such segment.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn segment_len(&self, segment: u64) -> io::Result<Option<u64>> {
-        match self.list()?.contains(&segment) {
-            true => self.read(segment).map(|bytes| Some(bytes.len() as u64)),
-            false => Ok(None),
-        }
-    }
 
     /// Removes a segment.
     ///
@@ -104,6 +95,28 @@ impl DirectoryStorage {
         Self { directory: directory.join(LOG_DIRECTORY) }
     }
 
+    /// Whether the log has no frame, as far as lengths tell: no segment is longer than its header.
+    ///
+    /// `first` is the segment from which on the base needs the log. If it is there, without frames, and
+    /// the next one is not, that is enough, and takes less time than to list all: no number is left out
+    /// when segments are made, and they are removed in their order.
+    pub(in crate::tree) fn is_empty(&self, first: Option<u64>) -> io::Result<bool> {
+        let len = |segment: u64| fs::metadata(self.path(segment)).map(|file| file.len());
+        let is_bare = |segment: u64| len(segment).map(|len| len <= HEADER_LEN as u64);
+        if let Some(first) = first
+            && is_bare(first).is_ok_and(|is_bare| is_bare)
+            && len(first.saturating_add(1)).is_err_and(|e| e.kind() == io::ErrorKind::NotFound)
+        {
+            return Ok(true);
+        }
+        for segment in self.list()? {
+            if !is_bare(segment)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The file of a segment.
     pub(in crate::tree) fn path(&self, segment: u64) -> PathBuf {
         self.directory.join(format!("{segment:020}"))
@@ -136,14 +149,6 @@ impl LogStorage for DirectoryStorage {
 
     fn read(&self, segment: u64) -> io::Result<Vec<u8>> {
         fs::read(self.path(segment))
-    }
-
-    fn segment_len(&self, segment: u64) -> io::Result<Option<u64>> {
-        match fs::metadata(self.path(segment)) {
-            Ok(metadata) => Ok(Some(metadata.len())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     fn remove(&self, segment: u64) -> io::Result<()> {

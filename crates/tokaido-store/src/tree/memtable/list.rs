@@ -1,4 +1,4 @@
-//! The nodes in order: a list, linked both ways, and a [guide](super::guide) to the places in it.
+//! The nodes in order: a list, linked both ways, and an [order index](super::order_index) that leads into it.
 //!
 //! Finding a node's place costs more than the rest of a write, and points need no order. So the
 //! writer only hands new nodes over, and whoever next asks for an order links them: a scan, or the
@@ -9,11 +9,11 @@ use std::{
     ptr::{self, NonNull},
 };
 
-use crate::tree::prefetch::prefetch;
+use crate::{Direction, tree::prefetch::prefetch};
 
 use super::{
-    guide::{Guide, Pages},
     node::{Node, Place},
+    order_index::{OrderIndex, Pages},
     sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, PoisonError},
 };
 
@@ -26,7 +26,7 @@ const SORTING_KEPT_MAX: usize = 1024;
 pub(super) struct List {
     /// The list begins at a node that has no key.
     head: NonNull<Node>,
-    guide: Guide,
+    order_index: OrderIndex,
     /// The newest of the nodes that are not linked; each leads to the one before it.
     unlinked: AtomicPtr<Node>,
     /// How many nodes the writer has handed over.
@@ -56,10 +56,10 @@ unsafe impl Send for Linker {}
 
 impl List {
     pub(super) fn new(head: NonNull<Node>) -> Self {
-        let (guide, pages) = Guide::new();
+        let (order_index, pages) = OrderIndex::new();
         Self {
             head,
-            guide,
+            order_index,
             unlinked: AtomicPtr::new(ptr::null_mut()),
             added: AtomicUsize::new(0),
             linked: AtomicUsize::new(0),
@@ -79,7 +79,7 @@ impl List {
 
     /// Bytes of memory that the order takes beside the nodes.
     pub(super) fn bytes(&self) -> usize {
-        self.guide.bytes()
+        self.order_index.bytes()
     }
 
     /// Hands a new node over, to be linked when an order is asked for. Only the writer calls this.
@@ -156,25 +156,19 @@ impl List {
         self.head().next()
     }
 
-    /// The first node at or after `place`.
-    pub(super) fn at_or_after(&self, place: &Place<'_>) -> Option<&Node> {
+    /// The first node at or after `place`, or the last one before it.
+    pub(super) fn seek(&self, place: &Place<'_>, direction: Direction) -> Option<&Node> {
         self.order();
-        self.before(place).next()
-    }
-
-    /// The last node before `place`.
-    pub(super) fn last_before(&self, place: &Place<'_>) -> Option<&Node> {
-        self.order();
-        self.unless_head(self.before(place))
-    }
-
-    fn unless_head<'l>(&'l self, node: &'l Node) -> Option<&'l Node> {
-        (!ptr::eq(node, self.head())).then_some(node)
+        let before = self.before(place);
+        match direction {
+            Direction::Forward => before.next(),
+            Direction::Backward => Some(before).filter(|node| !ptr::eq(*node, self.head())),
+        }
     }
 
     /// The last linked node before `place`, or the head.
     fn before(&self, place: &Place<'_>) -> &Node {
-        let near = iter::successors(self.guide.near(place), |node| node.back());
+        let near = iter::successors(self.order_index.near(place), |node| node.back());
         let mut node = near.into_iter().find(|node| node.is_before(place)).unwrap_or(self.head());
         while let Some(next) = node.next()
             && next.is_before(place)
@@ -186,7 +180,7 @@ impl List {
 
     /// Links a node where it belongs.
     fn link(&self, pages: &mut Pages, node: &Node) {
-        let spot = self.guide.find(pages, &node.place());
+        let spot = self.order_index.find(pages, &node.place());
         let before = spot.before();
         let next = spot.behind().or_else(|| before.unwrap_or(self.head()).next());
         // The way back first: with its next node a node counts as linked.
@@ -196,7 +190,7 @@ impl List {
         if let Some(next) = next {
             next.set_back(Some(node));
         }
-        self.guide.insert(pages, &spot, node);
+        self.order_index.insert(pages, &spot, node);
     }
 }
 

@@ -11,10 +11,10 @@
 
 mod arena;
 mod chain;
-mod guide;
 mod index;
 mod list;
 mod node;
+mod order_index;
 mod sync;
 mod table;
 

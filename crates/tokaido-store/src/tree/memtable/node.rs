@@ -5,7 +5,10 @@ use std::{
     slice,
 };
 
-use crate::tree::prefetch::{LINE_LEN, prefetch};
+use crate::{
+    Direction,
+    tree::prefetch::{LINE_LEN, prefetch},
+};
 
 use super::sync::{AtomicPtr, Ordering};
 
@@ -181,9 +184,18 @@ impl Node {
         }
     }
 
+    /// The next node in that direction.
+    #[inline]
+    pub(in crate::tree) fn beside(&self, direction: Direction) -> Option<&Self> {
+        match direction {
+            Direction::Forward => self.next(),
+            Direction::Backward => self.back(),
+        }
+    }
+
     /// The next node in order, for one that the order led to.
     #[inline]
-    pub(in crate::tree) fn next(&self) -> Option<&Self> {
+    pub(super) fn next(&self) -> Option<&Self> {
         // SAFETY: a link is null or leads to a node of the same arena, which lives as long as any
         // borrow of a node; Acquire pairs with the Release of `set_next`.
         unsafe { self.next.load(Ordering::Acquire).as_ref() }
@@ -196,7 +208,7 @@ impl Node {
 
     /// The node before this one, as `next`. A reader that goes back may miss nodes that were linked
     /// after its snapshot, which it would not see anyway.
-    pub(in crate::tree) fn back(&self) -> Option<&Self> {
+    pub(super) fn back(&self) -> Option<&Self> {
         // SAFETY: as in `next`.
         unsafe { self.back.load(Ordering::Acquire).as_ref() }
     }

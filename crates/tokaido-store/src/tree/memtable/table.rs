@@ -1,6 +1,8 @@
 //! The memtable as a whole, and the handle of its one writer.
 
-use std::{hash::BuildHasher, ptr::NonNull, sync::Arc};
+use std::{hash::BuildHasher, ops::Bound, ptr::NonNull, sync::Arc};
+
+use crate::Direction;
 
 use super::{
     arena::{Arena, Cursor},
@@ -138,33 +140,27 @@ impl Memtable {
         self.index.find(self.hash(tree, key), &Place::new(tree, key))
     }
 
-    /// The first node of the tree whose key is at least `key`, or above it.
-    pub(in crate::tree) fn after(&self, tree: u32, key: &[u8], is_included: bool) -> Option<&Node> {
-        if self.trees.lacks(tree) {
-            return None;
-        }
-        let node = match self.find_linked(tree, key) {
-            Some(node) if is_included => Some(node),
-            Some(node) => node.next(),
-            None => self.list.at_or_after(&Place::new(tree, key)),
-        };
-        node.filter(|node| node.tree() == tree)
-    }
-
-    /// The last node of the tree whose key is at most `key`, or below it.
-    pub(in crate::tree) fn before(
+    /// The nearest node of the tree from `from` on.
+    pub(in crate::tree) fn seek(
         &self,
         tree: u32,
-        key: &[u8],
-        is_included: bool,
+        from: Bound<&[u8]>,
+        direction: Direction,
     ) -> Option<&Node> {
         if self.trees.lacks(tree) {
             return None;
         }
-        let node = match self.find_linked(tree, key) {
-            Some(node) if is_included => Some(node),
-            Some(node) => node.back(),
-            None => self.list.last_before(&Place::new(tree, key)),
+        let (found, place) = match (from, direction) {
+            (Bound::Included(key) | Bound::Excluded(key), _) => {
+                (self.find_linked(tree, key), Place::new(tree, key))
+            }
+            (Bound::Unbounded, Direction::Forward) => (None, Place::new(tree, &[])),
+            (Bound::Unbounded, Direction::Backward) => (None, Place::new(tree + 1, &[])),
+        };
+        let node = match found {
+            Some(node) if matches!(from, Bound::Included(_)) => Some(node),
+            Some(node) => node.beside(direction),
+            None => self.list.seek(&place, direction),
         };
         node.filter(|node| node.tree() == tree)
     }
@@ -174,15 +170,6 @@ impl Memtable {
     fn find_linked(&self, tree: u32, key: &[u8]) -> Option<&Node> {
         self.list.order();
         self.find(tree, key).filter(|node| node.is_linked())
-    }
-
-    /// The last node of the tree.
-    pub(in crate::tree) fn last(&self, tree: u32) -> Option<&Node> {
-        if self.trees.lacks(tree) {
-            return None;
-        }
-        let behind = Place::new(tree + 1, &[]);
-        self.list.last_before(&behind).filter(|node| node.tree() == tree)
     }
 
     /// All nodes in order.
@@ -201,7 +188,7 @@ impl Memtable {
         self.list.len()
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(feature = "shuttle")))]
     pub(super) fn list_bytes(&self) -> usize {
         self.list.bytes()
     }

@@ -4,7 +4,7 @@
 //! may have (`cargo xtask test miri`), and shuttle in thousands of orders
 //! (`cargo xtask test shuttle`).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Bound};
 
 #[cfg(feature = "shuttle")]
 use shuttle::{
@@ -22,6 +22,8 @@ use std::{
     },
     thread,
 };
+
+use crate::Direction;
 
 use super::{Memtable, MemtableWriter, Node, Seen};
 
@@ -120,14 +122,14 @@ fn read_points(table: &Memtable, sequence: u64) {
 
 fn read_in_order(table: &Memtable, sequence: u64) {
     let expected = model(sequence);
-    let mut node = table.after(TREE, b"", true);
+    let mut node = table.seek(TREE, Bound::Unbounded, Direction::Forward);
     let mut forward = Vec::new();
     while let Some(at) = node {
         forward.extend(record(at, sequence));
         node = at.next();
     }
     assert!(forward.iter().map(|(key, number)| (key, number)).eq(&expected));
-    let mut node = table.last(TREE);
+    let mut node = table.seek(TREE, Bound::Unbounded, Direction::Backward);
     let mut backward = Vec::new();
     while let Some(at) = node {
         backward.extend(record(at, sequence));
@@ -136,7 +138,7 @@ fn read_in_order(table: &Memtable, sequence: u64) {
     assert!(backward.iter().rev().map(|(key, number)| (key, number)).eq(&expected));
     // From the middle, where a key may be or not.
     let middle = key(1);
-    let mut node = table.after(TREE, &middle, false);
+    let mut node = table.seek(TREE, Bound::Excluded(&middle), Direction::Forward);
     let mut behind = Vec::new();
     while let Some(at) = node {
         behind.extend(record(at, sequence));

@@ -2,13 +2,13 @@
 
 use std::{
     io::{self, Write},
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::{Ipv4Addr, TcpListener},
     path::Path,
     process::ExitCode,
     time::Instant,
 };
 
-use tokaido_server::{Config, PORT_DEFAULT, Server};
+use tokaido_server::{Address, Config, PORT_DEFAULT, Server, Signals, SocketAddress};
 use tokaido_wire::resp::Reply;
 
 use super::{
@@ -39,7 +39,10 @@ const WALKS: &str = "1000";
 /// shows what was asked, what came back, and how long each call took. Then the server stays up,
 /// to be tried out, until Ctrl-C; the directory is removed at the end.
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "Exit status: 0 if all went as shown, 1 on failure, 2 for a wrong command line."
+)]
 pub(crate) struct DemoArgs {
     /// End after the tour
     #[arg(long)]
@@ -52,16 +55,20 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode, Error> {
     let directory = tempfile::Builder::new().prefix("tokaido-demo-").tempdir().map_err(io_error)?;
     let procedures = directory.path().join("procedures");
     install_procedures(&procedures).map_err(io_error)?;
+    let signals = Signals::catch().map_err(Error::signal)?;
     let server = Server::start(Config {
-        listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, choose_port()))],
+        listen: vec![
+            Address::Tcp { host: Ipv4Addr::LOCALHOST.to_string(), port: choose_port() }.into(),
+        ],
         directory: directory.path().join("data"),
         procedures: Some(procedures),
+        watch: true,
         ..Config::default()
     })?;
     let toured = tour(&server, directory.path(), args.exit);
     match toured {
         Ok(()) if args.exit => server.stop(),
-        Ok(()) => server.run_until_signal().map_err(Error::signal)?,
+        Ok(()) => server.run_until_signal(signals).map_err(Error::signal)?,
         Err(error) => {
             server.stop();
             return Err(error);
@@ -77,7 +84,7 @@ fn choose_port() -> u16 {
 }
 
 fn tour(server: &Server, directory: &Path, exits: bool) -> Result<(), Error> {
-    let address = server.addresses()[0];
+    let address = &server.addresses()[0];
     let target = client::Server::new(Some(&address.to_string()), None)?;
     let mut asker = Asker {
         client: target.connect_to(DATABASE)?,
@@ -96,16 +103,18 @@ fn tour(server: &Server, directory: &Path, exits: bool) -> Result<(), Error> {
 fn greet<W: Write>(
     asker: &mut Asker<W>,
     server: &Server,
-    address: SocketAddr,
+    address: &SocketAddress,
     directory: &Path,
 ) -> io::Result<()> {
-    let names: Vec<&str> = server.procedures().iter().map(|p| p.name.as_str()).collect();
+    let procedures = server.procedures();
+    let names: Vec<&str> = procedures.iter().map(|p| p.name.as_str()).collect();
     let title =
         format!("Tokaido {}: procedures that run next to the data", env!("CARGO_PKG_VERSION"));
     asker.heading(&title)?;
     asker.line(&format!("listening   {address} (Redis protocol and HTTP on the same port)"))?;
     asker
         .line(&format!("store       {} (removed at the end)", directory.join("data").display()))?;
+    asker.line("reload      each change of a procedure file is served at once")?;
     asker.line("durability  every write is on disk before it is answered")?;
     for (index, line) in wrap(&names, WIDTH - 14).iter().enumerate() {
         asker.line(&format!("{:10}  {line}", if index == 0 { "procedures" } else { "" }))?;
@@ -193,12 +202,12 @@ fn walk<W: Write>(asker: &mut Asker<W>) -> Result<(), Error> {
     Ok(())
 }
 
-fn part<W: Write>(asker: &mut Asker<W>, address: SocketAddr, exits: bool) -> io::Result<()> {
+fn part<W: Write>(asker: &mut Asker<W>, address: &SocketAddress, exits: bool) -> io::Result<()> {
     if exits {
         return asker.out.flush();
     }
     asker.heading(&format!("The server stays up at {address} until Ctrl-C. Try"))?;
-    let port = address.port();
+    let port = address.tcp().map_or(PORT_DEFAULT, |address| address.port());
     for line in [
         format!("redis-cli -p {port} FCALL stations.between 0 Miya Kuwana"),
         format!("curl http://{address}/stations/01"),

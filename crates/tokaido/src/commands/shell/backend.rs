@@ -2,16 +2,17 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use tokaido_script::{Limits, Vm};
+use tokaido_script::{Interrupt, Limits, Runtime as _, Vm};
 use tokaido_server::{
-    Shared, SharedOptions,
-    redis::{COMMANDS, Context, Session, Target, execute},
+    Context, Procedures, Program, Shared, SharedOptions, Target,
+    redis::{COMMANDS, Session, execute},
 };
 use tokaido_store::{Store, Writer};
-use tokaido_wire::resp::{Reply, ReplyDecoder, ReplyWriter, RequestBuf};
+use tokaido_wire::resp::{Reply, ReplyDecoder, ReplyWriter, Request};
 
 use super::{
     lua::{self, LuaOutcome},
+    place::Place,
     remote::Remote,
 };
 use crate::{
@@ -36,7 +37,9 @@ pub(crate) struct Embedded {
     session: Session,
     writer: Box<dyn Writer>,
     vm: Vm,
+    program: Arc<Program>,
     shared: Arc<Shared>,
+    place: Place,
 }
 
 impl Backend {
@@ -50,13 +53,14 @@ impl Backend {
         database: &str,
     ) -> Result<Self, Error> {
         let store: Arc<dyn Store> = open_store(directory, Missing::Create)?;
-        let vm = start_vm(&store, procedures, Limits::default())?;
+        let (vm, _) = start_vm(&store, procedures, Limits::default())?;
         let writer = store.writer()?;
-        let options =
-            SharedOptions { procedures: vm.procedures().to_vec(), ..SharedOptions::default() };
+        let program = Arc::new(Program::of(vm.procedures().to_vec()));
+        let options = SharedOptions { program: Arc::clone(&program), ..SharedOptions::default() };
         let shared = Arc::new(Shared::new(Arc::clone(&store), options)?);
         let session = Session::new(&shared, "shell", "shell");
-        let mut embedded = Embedded { session, writer, vm, shared };
+        let place = Place::new(database);
+        let mut embedded = Embedded { session, writer, vm, program, shared, place };
         for command in [HELLO, ["SELECT", database]] {
             if let Reply::Error(message) = embedded.execute(&command)? {
                 return Err(ClientError::Refused { message }.into());
@@ -65,11 +69,35 @@ impl Backend {
         Ok(Self::Store(Box::new(embedded)))
     }
 
-    /// Where the data is, for the prompt.
-    pub(crate) fn name(&self) -> String {
+    /// The server, if there is one.
+    pub(crate) fn server_name(&self) -> Option<String> {
         match self {
-            Self::Server(remote) => remote.name(),
-            Self::Store(_) => "tokaido".to_owned(),
+            Self::Server(remote) => Some(remote.name()),
+            Self::Store(_) => None,
+        }
+    }
+
+    /// The database that commands go to, and whether a MULTI is open.
+    pub(crate) fn prompt(&self) -> String {
+        match self {
+            Self::Server(remote) => remote.prompt(),
+            Self::Store(embedded) => embedded.place.prompt(),
+        }
+    }
+
+    /// What stops the Lua that runs, and the waiting for a server.
+    pub(crate) fn interrupt(&self) -> Interrupt {
+        match self {
+            Self::Server(remote) => remote.interrupt(),
+            Self::Store(embedded) => embedded.vm.interrupt(),
+        }
+    }
+
+    /// Makes it usable again after an interruption.
+    pub(crate) fn recover(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Server(remote) => remote.recover(),
+            Self::Store(_) => Ok(()),
         }
     }
 
@@ -153,21 +181,25 @@ fn text(reply: Reply) -> Option<String> {
 impl Embedded {
     fn execute(&mut self, arguments: &[impl AsRef<[u8]>]) -> Result<Reply, Error> {
         let borrowed: Vec<&[u8]> = arguments.iter().map(AsRef::as_ref).collect();
-        let request = RequestBuf::from_arguments(&borrowed);
+        let request = Request::from_arguments(&borrowed);
         let mut bytes = Vec::new();
         let mut reply = ReplyWriter::new(&mut bytes, self.session.version());
         let mut context = Context {
             shared: &self.shared,
-            vm: &mut self.vm,
+            procedures: Procedures::new(&self.program, &mut self.vm),
             target: Target::Writer(&mut *self.writer),
             may_take_long: true,
+            timed_out: false,
         };
-        execute(&mut self.session, request.as_request(), &mut context, &mut reply);
+        execute(&mut self.session, request, &mut context, &mut reply);
         if let Err(error) = self.writer.flush() {
             return Ok(Reply::Error(format!("ERR {error}")));
         }
         match ReplyDecoder::new().decode(&bytes) {
-            Ok(Some((reply, _))) => Ok(reply),
+            Ok(Some((reply, _))) => {
+                self.place.note(arguments, &reply);
+                Ok(reply)
+            }
             // CLIENT REPLY OFF: the command ran and has no reply.
             Ok(None) => Ok(Reply::Simple(String::new())),
             Err(source) => {

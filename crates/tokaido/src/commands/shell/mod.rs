@@ -4,6 +4,7 @@ mod backend;
 mod complete;
 mod line;
 mod lua;
+mod place;
 mod remote;
 pub(crate) mod reply;
 mod session;

@@ -2,13 +2,14 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use tokaido_script::{Value, Vm};
-use tokaido_store::format_float;
+use tokaido_script::{Interrupt, Value, Vm};
+use tokaido_store::counter::format_float;
 use tokaido_wire::resp::Reply;
 
 use super::{
     backend::HELLO,
     lua::{self, LuaOutcome},
+    place::Place,
 };
 use crate::{
     client::{Client, ClientError, Server},
@@ -20,41 +21,81 @@ use crate::{
 const NO_STORE: &str =
     "this shell talks to a server: use command(\"GET\", \"k\"), or start it with --dir";
 
-/// A connection, which the lines of the shell share with the `command` of Lua.
+/// A server, and Lua that sends it commands.
 pub(super) struct Remote {
-    client: Rc<RefCell<Client>>,
+    connection: Rc<RefCell<Connection>>,
     vm: Vm,
+}
+
+/// A connection, which the lines of the shell share with the `command` of Lua.
+struct Connection {
+    client: Client,
+    place: Place,
+}
+
+impl Connection {
+    fn open(server: &Server, database: &str, interrupt: Interrupt) -> Result<Self, Error> {
+        let mut client = server.connect_to(database)?;
+        client.call(&HELLO)?;
+        client.interrupt_by(interrupt)?;
+        Ok(Self { client, place: Place::new(database) })
+    }
+
+    fn call(&mut self, arguments: &[impl AsRef<[u8]>]) -> Result<Reply, ClientError> {
+        let reply = self.client.call_raw(arguments)?;
+        self.place.note(arguments, &reply);
+        Ok(reply)
+    }
 }
 
 impl Remote {
     pub(super) fn connect(server: &Server, database: &str) -> Result<Self, Error> {
-        let mut client = server.connect_to(database)?;
-        client.call(&HELLO)?;
-        let client = Rc::new(RefCell::new(client));
         let mut vm = Vm::without_store(NO_STORE)?;
-        let lent = Rc::clone(&client);
+        let connection = Connection::open(server, database, vm.interrupt())?;
+        let connection = Rc::new(RefCell::new(connection));
+        let lent = Rc::clone(&connection);
         let command = move |arguments: &[Value]| command(&mut lent.borrow_mut(), arguments);
         vm.set_function("command", Box::new(command))?;
-        Ok(Self { client, vm })
+        Ok(Self { connection, vm })
     }
 
     pub(super) fn name(&self) -> String {
-        self.client.borrow().server().to_string()
+        self.connection.borrow().client.server().to_string()
+    }
+
+    pub(super) fn prompt(&self) -> String {
+        self.connection.borrow().place.prompt()
+    }
+
+    pub(super) fn interrupt(&self) -> Interrupt {
+        self.vm.interrupt()
     }
 
     /// Runs a command. An error reply is a reply.
     pub(super) fn execute(&mut self, arguments: &[impl AsRef<[u8]>]) -> Result<Reply, ClientError> {
-        self.client.borrow_mut().call_raw(arguments)
+        self.connection.borrow_mut().call(arguments)
     }
 
     /// Runs a chunk of Lua in this process.
     pub(super) fn run_lua(&mut self, text: &str) -> LuaOutcome {
         lua::run(&mut self.vm, None, text)
     }
+
+    /// After an interruption: takes a new connection, to the same database, if nobody knows any
+    /// more what the old one answers.
+    pub(super) fn recover(&mut self) -> Result<(), Error> {
+        let mut connection = self.connection.borrow_mut();
+        if connection.client.is_out_of_step() {
+            let server = connection.client.server().clone();
+            let database = connection.place.database().to_owned();
+            *connection = Connection::open(&server, &database, self.vm.interrupt())?;
+        }
+        Ok(())
+    }
 }
 
 /// `command(name, …)` of Lua: its value is the reply; an error reply is raised.
-fn command(client: &mut Client, arguments: &[Value]) -> Result<Value, String> {
+fn command(connection: &mut Connection, arguments: &[Value]) -> Result<Value, String> {
     if arguments.is_empty() {
         return Err("command takes a command and its arguments: command(\"GET\", \"k\")".to_owned());
     }
@@ -66,7 +107,7 @@ fn command(client: &mut Client, arguments: &[Value]) -> Result<Value, String> {
             })
         })
         .collect::<Result<Vec<Vec<u8>>, String>>()?;
-    match client.call_raw(&arguments) {
+    match connection.call(&arguments) {
         Ok(Reply::Error(message)) => Err(message),
         Ok(reply) => Ok(value::from_reply(reply)),
         Err(error) => Err(error.to_string()),

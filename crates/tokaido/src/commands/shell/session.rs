@@ -5,9 +5,16 @@ use std::{
     io::{self, BufRead, IsTerminal, Write},
     path::PathBuf,
     process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use rustyline::{Config, Editor, error::ReadlineError, history::FileHistory};
+use rustyline::{
+    Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyEvent,
+    RepeatCount, error::ReadlineError, history::FileHistory,
+};
 use tokaido_wire::resp::Reply;
 
 use super::{
@@ -18,8 +25,10 @@ use super::{
     reply,
 };
 use crate::{
+    client::ClientError,
     endpoint::{Endpoint, EndpointArgs},
-    error::{EXIT_FAILED, Error, lua_message},
+    error::{EXIT_FAILED, EXIT_INTERRUPTED, Error, lua_message},
+    interrupt::{self, Running},
     value,
 };
 
@@ -32,7 +41,10 @@ The first word decides what a line is:
   n = 1 + 2          anything else is Lua, and so is what begins with a keyword of Lua in
                      small letters; the value of an expression is printed
   = get              = before an expression: Lua, even if it begins with such a name
-  help, exit         this text; leave (as Ctrl-D)
+  help, exit         this text; leave (as Ctrl-D, or Ctrl-C twice)
+
+The prompt is the database, and says `(multi)` between MULTI and EXEC. Ctrl-C stops what runs: a
+transaction of Lua that was open is rolled back, and the shell goes on.
 
 Arguments of commands with spaces in them go in \"…\" or '…'. TAB completes names.
 Lua runs in this process, and globals stay from line to line. On a server it sends commands:
@@ -60,7 +72,8 @@ Examples:
   tokaido shell --dir data --procedures procedures
   echo 'INCR hits' | tokaido shell --connect 127.0.0.1:7653
 
-Exit status: 0; 1 if a line of a script failed; 2 for a wrong command line."
+Exit status: 0; 1 if a line of a script failed; 2 for a wrong command line; 3 if no server answers or
+the store cannot be opened; 130 if Ctrl-C ended a script."
 )]
 pub(crate) struct ShellArgs {
     /// Database to begin with
@@ -81,6 +94,7 @@ pub(crate) fn shell(args: &ShellArgs) -> Result<ExitCode, Error> {
         Endpoint::Server(server) => Backend::server(&server, &args.db)?,
     };
     let names = backend.names()?;
+    interrupt::catch(backend.interrupt())?;
     let is_raw = !io::stdout().is_terminal();
     let mut session = Session { backend, names, is_raw, pending: String::new() };
     if io::stdin().is_terminal() { converse(&mut session) } else { run_script(&mut session) }
@@ -118,11 +132,25 @@ impl Session {
             Line::Exit => Ok(Next::Leave),
             Line::Help => print(out, HELP.as_bytes()),
             Line::Command(arguments) => {
-                let reply = self.backend.execute(&arguments)?;
-                self.print_reply(&reply, out)
+                let running = Running::begin();
+                let reply = self.backend.execute(&arguments);
+                drop(running);
+                self.backend.recover()?;
+                match reply {
+                    Err(Error::Client(error @ ClientError::Interrupted)) => {
+                        Ok(Next::Failed(error.to_string()))
+                    }
+                    reply => self.print_reply(&reply?, out),
+                }
             }
             Line::Lua(chunk) => self.run_lua(chunk, out),
         }
+    }
+
+    /// The prompt; the lines of a chunk that goes on begin under each other.
+    fn prompt(&self) -> String {
+        let prompt = self.backend.prompt();
+        if self.pending.is_empty() { prompt } else { format!("{:>1$}", "> ", prompt.len()) }
     }
 
     fn print_reply(&self, reply: &Reply, out: &mut impl Write) -> Result<Next, Error> {
@@ -138,7 +166,11 @@ impl Session {
     }
 
     fn run_lua(&mut self, chunk: String, out: &mut impl Write) -> Result<Next, Error> {
-        match self.backend.run_lua(&chunk) {
+        let running = Running::begin();
+        let outcome = self.backend.run_lua(&chunk);
+        drop(running);
+        self.backend.recover()?;
+        match outcome {
             LuaOutcome::Values(values) => {
                 for value in &values {
                     let shown = match value {
@@ -180,21 +212,32 @@ fn converse(session: &mut Session) -> Result<ExitCode, Error> {
         // The first time there is none.
         let _ = editor.load_history(path);
     }
-    let prompt = format!("{}> ", session.backend.name());
-    let more = format!("{:>width$}", "> ", width = prompt.len());
+    let was_empty = WasEmpty::default();
+    let handler = EventHandler::Conditional(Box::new(OnCtrlC(Arc::clone(&was_empty))));
+    editor.bind_sequence(KeyEvent::ctrl('C'), handler);
     let mut out = io::stdout();
-    print(&mut out, b"`help` says what can be typed here; Ctrl-D leaves.")?;
+    greet(session, &mut out)?;
+    let mut is_second = false;
     loop {
-        let prompt = if session.pending.is_empty() { &prompt } else { &more };
-        let text = match editor.readline(prompt) {
+        let prompt = session.prompt();
+        let text = match editor.readline(&prompt) {
             Ok(text) => text,
             Err(ReadlineError::Interrupted) => {
+                let had_nothing = session.pending.is_empty() && was_empty.load(Ordering::Relaxed);
                 session.pending.clear();
+                if had_nothing && is_second {
+                    break;
+                }
+                if had_nothing {
+                    print(&mut out, b"Ctrl-C again, or Ctrl-D, leaves.")?;
+                }
+                is_second = had_nothing;
                 continue;
             }
             Err(ReadlineError::Eof) => break,
             Err(source) => return Err(Error::Terminal { source }),
         };
+        is_second = false;
         if !holds_password(&text) {
             // Only the history is lost if this fails.
             let _ = editor.add_history_entry(&text);
@@ -211,6 +254,26 @@ fn converse(session: &mut Session) -> Result<ExitCode, Error> {
         save_history(&mut editor, path);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says where the shell is, and how to get on.
+fn greet(session: &Session, out: &mut impl Write) -> Result<Next, Error> {
+    let server = session.backend.server_name().map(|name| format!("Connected to {name}. "));
+    let server = server.unwrap_or_default();
+    print(out, format!("{server}`help` says what can be typed here; Ctrl-D leaves.").as_bytes())
+}
+
+/// Whether the line was empty when Ctrl-C was pressed.
+type WasEmpty = Arc<AtomicBool>;
+
+/// Looks at the line before Ctrl-C throws it away.
+struct OnCtrlC(WasEmpty);
+
+impl ConditionalEventHandler for OnCtrlC {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext) -> Option<Cmd> {
+        self.0.store(context.line().is_empty(), Ordering::Relaxed);
+        Some(Cmd::Interrupt)
+    }
 }
 
 /// Whether a line is one that the history, which is a file, must not keep.
@@ -252,6 +315,9 @@ fn run_script(session: &mut Session) -> Result<ExitCode, Error> {
             Next::Go => {}
             Next::Failed(message) => complain(number, &message),
             Next::Leave => break,
+        }
+        if interrupt::was_raised() {
+            return Ok(EXIT_INTERRUPTED.into());
         }
     }
     if !session.pending.is_empty() {

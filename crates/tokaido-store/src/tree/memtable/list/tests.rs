@@ -1,8 +1,10 @@
 //! The order against that of a `BTreeSet`, however the keys come.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Bound};
 
 use proptest::{collection::vec, prelude::*};
+
+use crate::Direction;
 
 use super::super::{Memtable, MemtableWriter, Node};
 
@@ -29,12 +31,15 @@ fn check(table: &Memtable, expected: &BTreeSet<Key>) {
             let (tree, place) = (*tree, (*tree, key.clone()));
             let in_tree = |found: Option<&Key>| found.filter(|found| found.0 == tree).cloned();
             let at_or_after = in_tree(expected.range(place.clone()..).next());
-            assert_eq!(table.after(tree, key, true).map(key_of), at_or_after);
+            let found = table.seek(tree, Bound::Included(key), Direction::Forward);
+            assert_eq!(found.map(key_of), at_or_after);
             let before = in_tree(expected.range(..place).next_back());
-            assert_eq!(table.before(tree, key, false).map(key_of), before);
+            let found = table.seek(tree, Bound::Excluded(key), Direction::Backward);
+            assert_eq!(found.map(key_of), before);
         }
         let last = expected.range((*tree, vec![])..(*tree + 1, vec![])).next_back().cloned();
-        assert_eq!(table.last(*tree).map(key_of), last);
+        let found = table.seek(*tree, Bound::Unbounded, Direction::Backward);
+        assert_eq!(found.map(key_of), last);
     }
 }
 
@@ -86,7 +91,8 @@ fn pages_are_filled_in_whatever_order_keys_come() {
             let key = (2, order(n).to_be_bytes().to_vec());
             add(&mut writer, &key);
             expected.insert(key);
-            assert!(writer.table().last(2).is_some());
+            let last = writer.table().seek(2, Bound::Unbounded, Direction::Backward);
+            assert!(last.is_some());
         }
         assert!(writer.table().nodes().map(key_of).eq(expected));
         let bytes = writer.table().list_bytes() - bare;

@@ -1,0 +1,50 @@
+//! A file mapped into memory, for reading.
+//!
+//! This is the one place of the crate with unsafe code. What the bytes say is not trusted here or
+//! elsewhere; but a file that is *cut short* while it is mapped makes the system stop the process
+//! (SIGBUS) on the next touch of a page that has gone, as with any mapped file. Writers of the
+//! format never do that: they make a new file and rename it.
+
+use std::{fs::File, io, os::fd::AsRawFd, ptr, ptr::NonNull, slice};
+
+/// The mapped bytes. The file may be closed, renamed or removed meanwhile.
+#[derive(Debug)]
+pub(super) struct Map {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and is only read.
+unsafe impl Send for Map {}
+// SAFETY: as above.
+unsafe impl Sync for Map {}
+
+impl Map {
+    /// Maps the first `len` bytes of `file`, which has at least as many.
+    pub(super) fn new(file: &File, len: usize) -> io::Result<Self> {
+        // SAFETY: the system chooses the address, so nothing that is in use is mapped over; the
+        // descriptor is open; a length that it does not like is answered with an error.
+        let start = unsafe {
+            libc::mmap(ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, len })
+    }
+
+    /// The bytes of the file.
+    pub(super) fn bytes(&self) -> &[u8] {
+        // SAFETY: `start` and `len` are those of a mapping that is readable and lives as long as
+        // `self`. Nobody writes to a cdb file that is in its place (see the head of this file).
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and whole, and no slice of it outlives `self`.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}

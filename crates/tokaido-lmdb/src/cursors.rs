@@ -1,0 +1,99 @@
+//! The cursors of one transaction, opened when first needed.
+//!
+//! LMDB begins a search at the page where the cursor stands, so keeping cursors makes accesses to
+//! neighbouring keys cheap. Each database has two: one for points and one for scans, so that
+//! neither loses the other's place.
+
+use std::ptr;
+
+use lmdb_master_sys as ffi;
+
+use super::{Dbi, LmdbError, error::check};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Role {
+    Point,
+    Scan,
+}
+
+struct Slot {
+    raw: *mut ffi::MDB_cursor,
+    /// The life of the transaction that the cursor was last renewed for.
+    life: u64,
+    /// Whether the cursor stands on an entry, and nothing was written since.
+    positioned: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Cursors {
+    slots: Vec<Option<Slot>>,
+    /// Counts the renewals of the transaction.
+    life: u64,
+}
+
+impl Cursors {
+    fn place(dbi: Dbi, role: Role) -> usize {
+        dbi as usize * 2 + role as usize
+    }
+
+    /// The cursor of `dbi` in that role, ready for use in `txn`.
+    ///
+    /// # Safety
+    /// `txn` is the live transaction that this object belongs to, always the same one, and `dbi`
+    /// one of its databases.
+    pub(super) unsafe fn get(
+        &mut self,
+        txn: *mut ffi::MDB_txn,
+        dbi: Dbi,
+        role: Role,
+    ) -> Result<*mut ffi::MDB_cursor, LmdbError> {
+        let place = Self::place(dbi, role);
+        if let Some(Some(slot)) = self.slots.get_mut(place) {
+            if slot.life != self.life {
+                // SAFETY: the cursor was opened in this transaction, which has been renewed since.
+                check(unsafe { ffi::mdb_cursor_renew(txn, slot.raw) })?;
+                slot.life = self.life;
+                slot.positioned = false;
+            }
+            return Ok(slot.raw);
+        }
+        if self.slots.len() <= place {
+            self.slots.resize_with(place + 1, || None);
+        }
+        let mut raw = ptr::null_mut();
+        // SAFETY: the transaction is live; `raw` is a valid place for the new handle.
+        check(unsafe { ffi::mdb_cursor_open(txn, dbi, &raw mut raw) })?;
+        self.slots[place] = Some(Slot { raw, life: self.life, positioned: false });
+        Ok(raw)
+    }
+
+    /// Notes that the scan cursor of `dbi` stands on an entry, or that it does not.
+    pub(super) fn set_positioned(&mut self, dbi: Dbi, positioned: bool) {
+        if let Some(Some(slot)) = self.slots.get_mut(Self::place(dbi, Role::Scan)) {
+            slot.positioned = positioned;
+        }
+    }
+
+    pub(super) fn is_positioned(&self, dbi: Dbi) -> bool {
+        match self.slots.get(Self::place(dbi, Role::Scan)) {
+            Some(Some(slot)) => slot.positioned && slot.life == self.life,
+            _ => false,
+        }
+    }
+
+    /// The transaction is about to see another snapshot: no cursor stands anywhere.
+    pub(super) fn outdate(&mut self) {
+        self.life += 1;
+    }
+
+    /// Closes all.
+    ///
+    /// # Safety
+    /// The transaction that they were opened in has not ended.
+    pub(super) unsafe fn close(&mut self) {
+        for slot in self.slots.drain(..).flatten() {
+            // SAFETY: opened by `get` and closed once, since it is taken out here.
+            unsafe { ffi::mdb_cursor_close(slot.raw) }
+        }
+    }
+}

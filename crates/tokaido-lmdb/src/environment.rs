@@ -1,0 +1,116 @@
+//! The environment: one file, its lock file, and its map.
+
+use std::{
+    ffi::CString,
+    fs::File,
+    os::{fd::AsRawFd, unix::ffi::OsStrExt},
+    path::Path,
+    ptr,
+    sync::Arc,
+};
+
+use lmdb_master_sys as ffi;
+
+use super::{LmdbError, ReadTxn, WriteTxn, error::check};
+
+/// How to open an environment.
+pub struct EnvironmentOptions {
+    /// Bytes of address space for the file; 0 for as many as the file has.
+    pub map_size: usize,
+    /// Maximum number of read transactions at one time. Whoever comes first says it for all who come
+    /// later.
+    pub readers_max: u32,
+    /// Maximum number of named databases.
+    pub databases_max: u32,
+}
+
+/// An open environment, which is closed with the last of its transactions.
+pub struct Environment {
+    handle: Arc<Handle>,
+}
+
+pub(super) struct Handle(pub(super) *mut ffi::MDB_env);
+
+// SAFETY: LMDB's environment handle may be used by any thread; only transactions belong to one.
+unsafe impl Send for Handle {}
+// SAFETY: as above; LMDB locks what its threads share.
+unsafe impl Sync for Handle {}
+
+/// How a process uses an environment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// To read and to write.
+    Write,
+    /// To read beside a process that may be writing, which is kept from reusing the pages of its read
+    /// transactions. No process may open the same environment with locks twice.
+    Read,
+    /// To read without the lock file: nobody may write to it any more.
+    ReadStill,
+}
+
+impl Environment {
+    /// Opens the environment whose files are `data.mdb` and `lock.mdb` in `directory`; creates it if
+    /// it is to be written to.
+    pub fn open(
+        directory: &Path,
+        options: &EnvironmentOptions,
+        access: Access,
+    ) -> Result<Self, LmdbError> {
+        let flags = match access {
+            Access::Write => 0,
+            Access::Read => ffi::MDB_RDONLY,
+            Access::ReadStill => ffi::MDB_RDONLY | ffi::MDB_NOLOCK,
+        };
+        let path =
+            CString::new(directory.as_os_str().as_bytes()).map_err(|_| LmdbError(libc::EINVAL))?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: `raw` is a valid place for the new handle.
+        check(unsafe { ffi::mdb_env_create(&raw mut raw) })?;
+        let environment = Self { handle: Arc::new(Handle(raw)) };
+        // NOTLS ties a read transaction to its handle and not to a thread, so that a snapshot
+        // belongs to a task.
+        // SAFETY: the handle is live and not yet open, as these calls demand; dropping it closes
+        // it, which LMDB demands after a failed open as well.
+        unsafe {
+            check(ffi::mdb_env_set_mapsize(raw, options.map_size))?;
+            check(ffi::mdb_env_set_maxreaders(raw, options.readers_max))?;
+            check(ffi::mdb_env_set_maxdbs(raw, options.databases_max))?;
+            check(ffi::mdb_env_open(raw, path.as_ptr(), ffi::MDB_NOTLS | flags, 0o640))?;
+        }
+        if access == Access::Write {
+            environment.forget_dead_readers()?;
+        }
+        Ok(environment)
+    }
+
+    /// A process that was killed leaves its reader slots behind; they would pin old pages.
+    pub fn forget_dead_readers(&self) -> Result<(), LmdbError> {
+        let mut dead = 0;
+        // SAFETY: the handle is open.
+        check(unsafe { ffi::mdb_reader_check(self.handle.0, &raw mut dead) })
+    }
+
+    /// Writes what is committed now to `file`, without the pages that are free. It holds a read
+    /// transaction meanwhile, and stops nobody. The file is not synced.
+    pub fn copy(&self, file: &File) -> Result<(), LmdbError> {
+        // SAFETY: the handle is open, and the file as long as the call takes.
+        check(unsafe { ffi::mdb_env_copyfd2(self.handle.0, file.as_raw_fd(), ffi::MDB_CP_COMPACT) })
+    }
+
+    /// Begins a read transaction of what is committed now.
+    pub fn read(&self) -> Result<ReadTxn, LmdbError> {
+        ReadTxn::begin(&self.handle)
+    }
+
+    /// Begins the write transaction. There is one at a time: another thread's is waited for.
+    pub fn write(&self) -> Result<WriteTxn, LmdbError> {
+        WriteTxn::begin(&self.handle)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: the handle is live, and each transaction holds it until it has ended.
+        unsafe { ffi::mdb_env_close(self.0) }
+    }
+}

@@ -1,0 +1,66 @@
+//! LMDB's return codes.
+
+use std::{ffi::CStr, fmt};
+
+use lmdb_master_sys as ffi;
+
+/// A return code other than success: LMDB's own are negative, the system's are positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LmdbError(pub(super) libc::c_int);
+
+impl LmdbError {
+    /// The system's error number, if it is one.
+    pub fn system(self) -> Option<i32> {
+        (self.0 > 0).then_some(self.0)
+    }
+
+    /// There is no room, on the disk or in the map.
+    pub fn is_full(self) -> bool {
+        [libc::ENOSPC, libc::EDQUOT, libc::EFBIG, ffi::MDB_MAP_FULL].contains(&self.0)
+    }
+
+    /// The map is as large as it may be, however much room the disk has.
+    pub fn is_map_full(self) -> bool {
+        self.0 == ffi::MDB_MAP_FULL
+    }
+
+    /// The environment refuses every transaction, since a meta page could not be written.
+    pub fn is_given_up(self) -> bool {
+        self.0 == ffi::MDB_PANIC
+    }
+
+    /// There are as many read transactions as there may be.
+    pub fn is_readers_full(self) -> bool {
+        self.0 == ffi::MDB_READERS_FULL
+    }
+}
+
+impl fmt::Display for LmdbError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // SAFETY: mdb_strerror gives a C string that stays valid: a literal, or the C library's
+        // message for a system error, which is copied here before anyone can replace it.
+        let text = unsafe { CStr::from_ptr(ffi::mdb_strerror(self.0)) };
+        write!(f, "{}", text.to_string_lossy())
+    }
+}
+
+impl std::error::Error for LmdbError {}
+
+impl From<LmdbError> for std::io::Error {
+    fn from(error: LmdbError) -> Self {
+        match error.system() {
+            Some(code) => Self::from_raw_os_error(code),
+            None => Self::other(error),
+        }
+    }
+}
+
+/// Turns a return code into a result.
+pub(super) fn check(code: libc::c_int) -> Result<(), LmdbError> {
+    if code == ffi::MDB_SUCCESS { Ok(()) } else { Err(LmdbError(code)) }
+}
+
+/// As [`check`], where "not found" is an answer.
+pub(super) fn found(code: libc::c_int) -> Result<bool, LmdbError> {
+    if code == ffi::MDB_NOTFOUND { Ok(false) } else { check(code).map(|()| true) }
+}

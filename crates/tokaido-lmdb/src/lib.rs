@@ -1,0 +1,24 @@
+//! A small safe face of LMDB: only what the store uses, and nothing of the store; and [`pages`], which
+//! reads LMDB's file without LMDB.
+//!
+//! A transaction owns its cursors, and everything that reads borrows the transaction. So a slice
+//! into a page cannot outlive the next write or the transaction's end, which is the rule that
+//! LMDB asks its callers to keep.
+
+#![deny(missing_docs)]
+
+mod cursors;
+mod environment;
+mod error;
+pub mod pages;
+mod transaction;
+
+pub use environment::{Access, Environment, EnvironmentOptions};
+pub use error::LmdbError;
+pub use transaction::{Insert, ReadTxn, Step, Txn, Walk, WriteTxn};
+
+/// A named database of LMDB, as the environment numbers it.
+pub type Dbi = lmdb_master_sys::MDB_dbi;
+
+/// Longest key that LMDB takes, in bytes.
+pub const LMDB_KEY_LEN_MAX: usize = 511;

@@ -1,0 +1,84 @@
+-- Functions of the libraries that work in C, where no time limit reaches them, or that use up the
+-- stack of C when they call each other: done so that neither happens.
+
+local core = ...
+
+local error, type, setmetatable, select = error, type, setmetatable, select
+local tostring, unpack = tostring, unpack
+
+local bounded = { table = {}, coroutine = {} }
+
+-- string.format calls `__tostring` from C, and uses up the stack of C if that formats, too. So
+-- tables become text before.
+local format, getmetatable = string.format, getmetatable
+local function format_shown(pattern, ...)
+  local arguments, count = { ... }, select("#", ...)
+  for i = 1, count do
+    local argument = arguments[i]
+    if type(argument) == "table" and getmetatable(argument) ~= nil then
+      arguments[i] = tostring(argument)
+    end
+  end
+  return format(pattern, unpack(arguments, 1, count))
+end
+
+local function has_table(a, b, c, d)
+  return type(a) == "table" or type(b) == "table" or type(c) == "table" or type(d) == "table"
+end
+
+-- Up to eight arguments are looked at without a loop, so that the caller's loop compiles with it.
+function bounded.format(pattern, ...)
+  local a, b, c, d, e, f, g, h = ...
+  if select("#", ...) > 8 or has_table(a, b, c, d) or has_table(e, f, g, h) then
+    return format_shown(pattern, ...)
+  end
+  return format(pattern, ...)
+end
+
+-- Up to here table.sort compares without a comparison of ours.
+local SORT_IN_C_MAX = 100
+
+-- The comparisons of C take as long as they like; those in Lua meet the time limit.
+local sort = table.sort
+local function is_less(a, b) return a < b end
+function bounded.table.sort(list, less)
+  if less == nil and type(list) == "table" and #list > SORT_IN_C_MAX then less = is_less end
+  sort(list, less)
+end
+
+-- From a position below the first, C moves every entry in between, be it there or not.
+local insert = table.insert
+function bounded.table.insert(list, ...)
+  local position = ...
+  if select("#", ...) == 2 and type(position) == "number" and position < 1 then
+    error("table.insert takes a position from 1 up, this is " .. position, 2)
+  end
+  insert(list, ...)
+end
+
+-- Maximum number of coroutines that resume each other: each uses the stack of C.
+local COROUTINE_DEPTH_MAX = 150
+
+local create, resume, running = coroutine.create, coroutine.resume, coroutine.running
+local depths = setmetatable({}, { __mode = "k" })
+local TOO_DEEP = "coroutines resume each other more than " .. COROUTINE_DEPTH_MAX .. " deep"
+
+function bounded.coroutine.resume(thread, ...)
+  local depth = (depths[running()] or 0) + 1
+  if depth > COROUTINE_DEPTH_MAX then return false, TOO_DEEP end
+  if type(thread) == "thread" then depths[thread] = depth end
+  return resume(thread, ...)
+end
+local resume_checked = bounded.coroutine.resume
+
+local function resumed(ok, ...)
+  if not ok then error(..., 0) end
+  return ...
+end
+
+function bounded.coroutine.wrap(run)
+  local thread = create(run)
+  return function(...) return resumed(resume_checked(thread, ...)) end
+end
+
+core.bounded = bounded

@@ -1,0 +1,70 @@
+//! Why a call gave no result.
+
+/// A call failed. The caller rolls the transaction back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The procedure raised, or did something that is not allowed.
+    #[error("{message}")]
+    Raised {
+        /// `file:line: message`.
+        message: String,
+        /// Lua's stack, a line a level.
+        traceback: String,
+    },
+    /// The procedure said no, by `error{message = …, code = …, status = …}`.
+    #[error("{message}")]
+    Refused {
+        /// For the user.
+        message: String,
+        /// For programs, if the procedure gave one.
+        code: Option<String>,
+        /// The HTTP status, if the procedure gave one: 400 to 599.
+        status: Option<u16>,
+    },
+    /// It ran past [`Limits::time`](crate::Limits::time) and was stopped.
+    #[error("{name} was stopped after {limit_ms} ms, its time limit; nothing of it remains")]
+    TimeLimit {
+        /// The procedure.
+        name: String,
+        /// The limit in ms.
+        limit_ms: u64,
+    },
+    /// A script ran past [`Limits::script_time`](crate::Limits::script_time) and was stopped.
+    #[error(
+        "{name} was stopped after {limit_ms} ms, its time limit; a transaction that was open is rolled back"
+    )]
+    ScriptTimeLimit {
+        /// The script.
+        name: String,
+        /// The limit in ms.
+        limit_ms: u64,
+    },
+    /// Its [`Interrupt`](crate::Interrupt) was raised.
+    #[error("interrupted; a transaction that was open is rolled back")]
+    Interrupted,
+    /// It needed more than [`Limits::memory_bytes`](crate::Limits::memory_bytes).
+    #[error("{name} needed more than {limit_bytes} bytes, its memory limit; nothing of it remains")]
+    MemoryLimit {
+        /// The procedure.
+        name: String,
+        /// The limit in bytes.
+        limit_bytes: usize,
+    },
+    /// A script needed more than [`Limits::script_memory_bytes`](crate::Limits::script_memory_bytes).
+    #[error(
+        "{name} needed more than {limit_bytes} bytes, its memory limit; a transaction that was open is rolled back"
+    )]
+    ScriptMemoryLimit {
+        /// The script.
+        name: String,
+        /// The limit in bytes.
+        limit_bytes: usize,
+    },
+    /// An argument or a result has no form on the other side.
+    #[error("{message}")]
+    Value {
+        /// Which one and why.
+        message: String,
+    },
+}

@@ -1,0 +1,39 @@
+//! The Lua that user code finds: which functions, how files become procedures, and what becomes of a
+//! variable that nobody declared.
+
+/// A kind of Lua code.
+///
+/// Every dialect stands on the core of the prelude: databases, transactions, values, errors, limits.
+#[derive(Debug)]
+pub struct Dialect {
+    /// The text of the Lua file that makes `core.loader`, which turns files into procedures.
+    pub loader: &'static str,
+    /// What it adds to the core and the loader, in order: the texts of Lua files, each of which gets
+    /// the prelude's table of parts.
+    pub prelude: &'static [&'static str],
+    /// The variables that a file did not declare.
+    pub globals: Globals,
+}
+
+/// What becomes of an assignment to a variable that was not declared. Each file has its own globals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Globals {
+    /// It is an error, since it is an accident.
+    Refused,
+    /// It makes a global of the file.
+    Allowed,
+}
+
+impl Dialect {
+    /// Tokaido's own: files return tables of what `tokaido.read`, `tokaido.write` and `tokaido.http`
+    /// made, and require each other.
+    pub const NATIVE: Self = Self {
+        loader: include_str!("../lua/loader.lua"),
+        prelude: &[
+            include_str!("../lua/procedure.lua"),
+            include_str!("../lua/api.lua"),
+            include_str!("../lua/script.lua"),
+        ],
+        globals: Globals::Refused,
+    };
+}

@@ -1,0 +1,56 @@
+//! What a call is lent by the program around the VM: a transaction, and the commands of a server.
+
+use tokaido_store::{ReadTransaction, WriteTransaction};
+
+use crate::Value;
+
+/// The transaction that a call runs in.
+pub enum Transaction<'t> {
+    /// For [`Mode::Read`](crate::Mode::Read).
+    Read(&'t mut dyn ReadTransaction),
+    /// For [`Mode::Write`](crate::Mode::Write); a read procedure may run in it, too.
+    Write(&'t mut dyn WriteTransaction),
+}
+
+/// Runs commands for scripts (`tx:command` in Lua), each inside the transaction of the script that
+/// asks: the command sees what the script has written, and what it writes is the script's to see,
+/// to commit and to roll back.
+///
+/// The VM is in the middle of the script meanwhile, so a command must not call back into it.
+pub trait Host {
+    /// Runs one command, the name first, and gives its reply.
+    ///
+    /// # Errors
+    /// See [`CommandError`].
+    fn command(
+        &mut self,
+        transaction: Transaction<'_>,
+        arguments: &[&[u8]],
+    ) -> Result<Value, CommandError>;
+}
+
+/// A command gave no reply. The script gets the message as an error.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// It was refused, and nothing of it remains: the script may catch the error and go on.
+    #[error("{0}")]
+    Refused(String),
+    /// Something of it may remain in the transaction, which can no longer be committed, even if the
+    /// script catches the error.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What a call runs in.
+pub struct Scope<'t> {
+    /// The transaction.
+    pub transaction: Transaction<'t>,
+    /// Who runs the call's commands; without one they are refused.
+    pub host: Option<&'t mut dyn Host>,
+}
+
+impl<'t> From<Transaction<'t>> for Scope<'t> {
+    fn from(transaction: Transaction<'t>) -> Self {
+        Self { transaction, host: None }
+    }
+}

@@ -1,0 +1,151 @@
+//! What the server needs of a language: procedures that can be listed and called.
+
+use std::sync::Arc;
+
+use tokaido_store::Store;
+
+use crate::{
+    CallError, HttpRequest, HttpResponse, Limits, LoadError, Procedure, ProcedureId, Scope,
+    Sources, Value,
+};
+
+/// The procedures of some sources, ready to be called. It belongs to one thread.
+pub trait Runtime {
+    /// Every procedure; a [`ProcedureId`] is a place among them.
+    fn procedures(&self) -> &[Procedure];
+
+    /// The procedure of that name.
+    fn find(&self, name: &[u8]) -> Option<ProcedureId> {
+        let found = self.procedures().iter().position(|p| p.name.as_bytes() == name);
+        found.map(ProcedureId::from_index)
+    }
+
+    /// Calls a procedure, and gives its first result. On `Err` the transaction must be rolled back.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    ///
+    /// # Panics
+    /// If there is no such procedure.
+    fn call(
+        &mut self,
+        procedure: ProcedureId,
+        scope: Scope<'_>,
+        arguments: &[Value],
+    ) -> Result<Value, CallError>;
+
+    /// Calls a procedure that has a route, and fills `response`, which is empty on `Err`.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    ///
+    /// # Panics
+    /// If there is no such procedure, or it has no route.
+    fn call_http(
+        &mut self,
+        procedure: ProcedureId,
+        scope: Scope<'_>,
+        request: &HttpRequest<'_>,
+        response: &mut HttpResponse,
+    ) -> Result<(), CallError>;
+}
+
+/// A language that procedures are written in.
+pub trait Language: Send + Sync {
+    /// How the names of its files end, without the dot.
+    fn extension(&self) -> &'static str;
+
+    /// Makes a runtime of the files of this language. Files with errors are left out and reported;
+    /// the others serve.
+    ///
+    /// # Errors
+    /// If the language itself cannot start.
+    fn start(
+        &self,
+        store: &Arc<dyn Store>,
+        sources: &Sources,
+        limits: Limits,
+    ) -> Result<(Box<dyn Runtime>, Vec<LoadError>), RuntimeError>;
+}
+
+/// A runtime could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start {language}: {message}")]
+pub struct RuntimeError {
+    /// The language.
+    pub language: &'static str,
+    /// What went wrong.
+    pub message: String,
+}
+
+/// Starts every language, and makes one runtime of them.
+///
+/// # Errors
+/// See [`Language::start`].
+pub fn start(
+    languages: &[Arc<dyn Language>],
+    store: &Arc<dyn Store>,
+    sources: &Sources,
+    limits: Limits,
+) -> Result<(Box<dyn Runtime>, Vec<LoadError>), RuntimeError> {
+    if let [language] = languages {
+        return language.start(store, sources, limits);
+    }
+    let (mut together, mut errors) = (Together::default(), Vec::new());
+    for language in languages {
+        let (runtime, failed) = language.start(store, sources, limits)?;
+        together.procedures.extend_from_slice(runtime.procedures());
+        together.runtimes.push(runtime);
+        errors.extend(failed);
+    }
+    Ok((Box::new(together), errors))
+}
+
+/// Several runtimes, whose procedures stand one behind the other.
+#[derive(Default)]
+struct Together {
+    runtimes: Vec<Box<dyn Runtime>>,
+    procedures: Vec<Procedure>,
+}
+
+impl Together {
+    /// The runtime of a procedure, and its place there.
+    fn locate(&mut self, procedure: ProcedureId) -> (&mut dyn Runtime, ProcedureId) {
+        let mut index = procedure.index();
+        for runtime in &mut self.runtimes {
+            let count = runtime.procedures().len();
+            if index < count {
+                return (&mut **runtime, ProcedureId::from_index(index));
+            }
+            index -= count;
+        }
+        panic!("no procedure {procedure:?}");
+    }
+}
+
+impl Runtime for Together {
+    fn procedures(&self) -> &[Procedure] {
+        &self.procedures
+    }
+
+    fn call(
+        &mut self,
+        procedure: ProcedureId,
+        scope: Scope<'_>,
+        arguments: &[Value],
+    ) -> Result<Value, CallError> {
+        let (runtime, procedure) = self.locate(procedure);
+        runtime.call(procedure, scope, arguments)
+    }
+
+    fn call_http(
+        &mut self,
+        procedure: ProcedureId,
+        scope: Scope<'_>,
+        request: &HttpRequest<'_>,
+        response: &mut HttpResponse,
+    ) -> Result<(), CallError> {
+        let (runtime, procedure) = self.locate(procedure);
+        runtime.call_http(procedure, scope, request, response)
+    }
+}

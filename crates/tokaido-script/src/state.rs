@@ -1,0 +1,441 @@
+//! One Lua state with the prelude in it, and protected calls into it.
+
+use std::{ffi::c_int, time::Duration};
+
+use mlua::{Function, LightUserData, Lua, LuaOptions, StdLib, Table, ffi};
+
+use crate::{
+    Dialect, Interrupt, Limits, RuntimeError, Value,
+    bridge::{
+        Context,
+        context::{Entering, LuaSide, StoreOrReason, Target},
+        functions::SharedFunction,
+        random,
+    },
+    convert::{Converter, Unconvertible},
+    memory::{self, MemoryGuard},
+    prelude,
+    vm::cannot_start,
+    watchdog::{Stop, Watched},
+};
+
+/// Why a call into Lua gave no result.
+pub(crate) enum Failure {
+    /// An error that nobody caught.
+    Raised { message: String, traceback: String },
+    /// One that the procedure raised as a table with a message.
+    Refused { message: String, code: Option<String>, status: Option<u16> },
+    /// The VM was refused memory.
+    Memory,
+    /// The watchdog stopped it.
+    Time,
+    /// Somebody else did.
+    Interrupted,
+    /// What it returned has no form outside.
+    Result(Unconvertible),
+}
+
+/// Owns the context that Lua has the address of.
+struct ContextOwner(*mut Context);
+
+impl Drop for ContextOwner {
+    fn drop(&mut self) {
+        // SAFETY: it came from a box, and the VM, which knows the address, has been closed.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+/// Registry references to what is called from here.
+#[derive(Clone, Copy)]
+struct References {
+    context: c_int,
+    on_error: c_int,
+    enter: c_int,
+    dispatch: c_int,
+}
+
+/// A Lua state. The fields are dropped in order: the context last, since Lua knows its address.
+pub(crate) struct LuaState {
+    dialect: &'static Dialect,
+    watched: Watched,
+    lua: Lua,
+    memory: Box<MemoryGuard>,
+    context: ContextOwner,
+    raw: *mut ffi::lua_State,
+    references: References,
+    core: Table,
+    limits: Limits,
+}
+
+impl Drop for LuaState {
+    fn drop(&mut self) {
+        // SAFETY: the state is the guard's, and is closed after this.
+        unsafe { self.memory.remove() };
+    }
+}
+
+impl LuaState {
+    pub(crate) fn new(
+        dialect: &'static Dialect,
+        store: &StoreOrReason,
+        limits: Limits,
+        interrupt: Interrupt,
+    ) -> Result<Self, RuntimeError> {
+        Self::build(dialect, store, limits, interrupt).map_err(|error| cannot_start(&error))
+    }
+
+    fn build(
+        dialect: &'static Dialect,
+        store: &StoreOrReason,
+        limits: Limits,
+        interrupt: Interrupt,
+    ) -> mlua::Result<Self> {
+        let libraries = StdLib::TABLE
+            | StdLib::STRING
+            | StdLib::MATH
+            | StdLib::BIT
+            | StdLib::OS
+            | StdLib::JIT
+            | StdLib::FFI
+            | StdLib::DEBUG;
+        // SAFETY: the unsafe libraries are for the prelude; it takes them out of the globals
+        // before any other code runs.
+        let lua = unsafe { Lua::unsafe_new_with(libraries, LuaOptions::default()) };
+        let context = ContextOwner(Box::into_raw(Box::new(Context::new(store.clone(), limits))));
+        let core = prelude::run(&lua, dialect, context.0, limits)?;
+        let (raw, references) = take_references(&lua, &core, context.0)?;
+        lua.set_memory_limit(memory::wall_bytes(limits.memory_bytes))?;
+        // SAFETY: `drop` takes the guard out before the VM is closed.
+        let memory = unsafe { MemoryGuard::install(raw, limits.memory_bytes) };
+        let watched = Watched::new(raw, interrupt);
+        Ok(Self { dialect, watched, lua, memory, context, raw, references, core, limits })
+    }
+
+    pub(crate) fn dialect(&self) -> &'static Dialect {
+        self.dialect
+    }
+
+    pub(crate) fn lua(&self) -> &Lua {
+        &self.lua
+    }
+
+    /// The prelude's table of its parts.
+    pub(crate) fn core(&self) -> &Table {
+        &self.core
+    }
+
+    /// The context. Only while no Lua code runs.
+    pub(crate) fn context(&mut self) -> &mut Context {
+        // SAFETY: native functions borrow it only while Lua runs, which needs `&mut self`.
+        unsafe { &mut *self.context.0 }
+    }
+
+    /// Gives `math.random` a new seed if an earlier call, or a file that was loaded, has set one.
+    pub(crate) fn forget_seed(&mut self) {
+        if !std::mem::take(&mut self.context().is_seeded) {
+            return;
+        }
+        let new_seed = || self.core.get::<Function>("reseed")?.call::<()>(random::seed()?);
+        if let Err(error) = new_seed() {
+            tracing::warn!(%error, "math.random goes on with the seed that an earlier call has set");
+        }
+    }
+
+    /// Has Lua look for its databases again if any was dropped since it last did.
+    pub(crate) fn forget_dropped(&mut self, dropped: u64) {
+        if self.context().dropped == dropped {
+            return;
+        }
+        let forget = || self.core.get::<Function>("forget_databases")?.call::<()>(());
+        match forget() {
+            Ok(()) => self.context().dropped = dropped,
+            Err(error) => tracing::warn!(%error, "databases that were dropped are not forgotten"),
+        }
+    }
+
+    /// Makes a function of the host a global of scripts.
+    pub(crate) fn set_function(&mut self, function: SharedFunction) -> mlua::Result<()> {
+        let functions = &mut self.context().functions;
+        let (index, name) = (functions.len(), function.0.clone());
+        functions.push(function);
+        self.core.get::<Function>("set_function")?.call((name, index))
+    }
+
+    /// Runs `body` with the memory limit of scripts.
+    pub(crate) fn with_memory_of_scripts<T>(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> T,
+    ) -> mlua::Result<T> {
+        match self.limits.script_memory_bytes {
+            // To mlua, no limit is 0.
+            None => self.set_memory_limit(usize::MAX, 0)?,
+            Some(limit) => self.set_memory_limit(limit, memory::wall_bytes(limit))?,
+        }
+        let result = body(self);
+        self.lua.gc_collect()?;
+        let limit = self.limits.memory_bytes;
+        self.set_memory_limit(limit, memory::wall_bytes(limit))?;
+        Ok(result)
+    }
+
+    fn set_memory_limit(&mut self, limit_bytes: usize, wall_bytes: usize) -> mlua::Result<()> {
+        // SAFETY: the guard is put back at once; mlua changes its limit only while its own
+        // allocator is in place.
+        unsafe {
+            self.memory.remove();
+            let set = self.lua.set_memory_limit(wall_bytes);
+            self.memory = MemoryGuard::install(self.raw, limit_bytes);
+            set.map(|_| ())
+        }
+    }
+
+    /// Runs something in Lua under the time limit; tells whether it was stopped.
+    pub(crate) fn timed<T>(&mut self, body: impl FnOnce(&Lua, &Table) -> T) -> (T, bool) {
+        let call = self.watched.begin(Some(self.limits.time));
+        let result = body(&self.lua, &self.core);
+        let stopped = call.end();
+        self.memory.end_call();
+        (result, stopped.is_some())
+    }
+
+    /// Calls a procedure, and gives its first result.
+    pub(crate) fn call(&mut self, run: i64, arguments: &[Value]) -> Result<Value, Failure> {
+        let entering = Entering { target: Target::Procedure(run), arguments };
+        self.context().entering = Some(entering);
+        let (state, converter) = (self.raw, self.context().lua_side.converter);
+        self.protected(Some(self.limits.time), |references| {
+            // SAFETY: `protected` has made room.
+            unsafe {
+                push_reference(state, references.enter);
+                push_reference(state, references.context);
+            }
+            (1, 1)
+        })?;
+        // SAFETY: `protected` left one result on the stack, and it is taken off.
+        unsafe {
+            let result = converter.read(state, ffi::lua_gettop(state));
+            ffi::lua_pop(state, 1);
+            result.map_err(Failure::Result)
+        }
+    }
+
+    /// Calls the handler of a route; request and response are in the context.
+    pub(crate) fn dispatch(&mut self, run: i64) -> Result<(), Failure> {
+        let state = self.raw;
+        self.protected(Some(self.limits.time), |references| {
+            // SAFETY: `protected` has made room.
+            unsafe {
+                push_reference(state, references.dispatch);
+                ffi::lua_pushinteger(state, run as ffi::lua_Integer);
+            }
+            (1, 0)
+        })
+    }
+
+    /// Calls a chunk of a script, and gives all its results.
+    pub(crate) fn run_chunk(
+        &mut self,
+        chunk: Function,
+        arguments: &[Value],
+    ) -> Result<Vec<Value>, Failure> {
+        let reference = make_reference(&self.lua, chunk)
+            .map_err(|error| Failure::Raised {
+                message: error.to_string(),
+                traceback: String::new(),
+            })?
+            .1;
+        let entering = Entering { target: Target::Chunk(reference), arguments };
+        self.context().entering = Some(entering);
+        let (state, converter) = (self.raw, self.context().lua_side.converter);
+        // SAFETY: the stack is put back as it was.
+        let base = unsafe { ffi::lua_gettop(state) };
+        let outcome = self.protected(self.limits.script_time, |references| {
+            // SAFETY: `protected` has made room.
+            unsafe {
+                push_reference(state, references.enter);
+                push_reference(state, references.context);
+            }
+            (1, ffi::LUA_MULTRET)
+        });
+        // SAFETY: as above; the results are between `base` and the top.
+        unsafe {
+            ffi::luaL_unref(state, ffi::LUA_REGISTRYINDEX, reference);
+            let results = outcome.and_then(|()| {
+                (base + 1..=ffi::lua_gettop(state))
+                    .map(|index| converter.read(state, index).map_err(Failure::Result))
+                    .collect()
+            });
+            ffi::lua_settop(state, base);
+            results
+        }
+    }
+
+    /// A protected call of what `push` pushes; it answers the numbers of arguments and results. The
+    /// results are left on the stack.
+    fn protected(
+        &mut self,
+        limit: Option<Duration>,
+        push: impl FnOnce(References) -> (c_int, c_int),
+    ) -> Result<(), Failure> {
+        let (state, references) = (self.raw, self.references);
+        let call = self.watched.begin(limit);
+        // SAFETY: the state is ours, and no other Lua code runs. Reading from the registry
+        // allocates nothing, so nothing raises outside of the protected call.
+        let (base, status) = unsafe {
+            let base = ffi::lua_gettop(state);
+            ffi::lua_checkstack(state, 8);
+            push_reference(state, references.on_error);
+            let (arguments, results) = push(references);
+            let status = ffi::lua_pcall(state, arguments, results, base + 1);
+            ffi::lua_remove(state, base + 1);
+            (base, status)
+        };
+        let stopped = call.end();
+        let refused = self.memory.end_call();
+        let failure = if let Some(stop) = stopped {
+            match stop {
+                Stop::Time => Failure::Time,
+                Stop::Interrupt => Failure::Interrupted,
+            }
+        } else if refused || status == ffi::LUA_ERRMEM {
+            Failure::Memory
+        } else if status != ffi::LUA_OK {
+            // SAFETY: a failed call leaves one value.
+            let raised = unsafe { self.context().lua_side.converter.read(state, base + 1) };
+            failure_of(raised)
+        } else {
+            return Ok(());
+        };
+        // SAFETY: the stack is put back as it was.
+        unsafe { ffi::lua_settop(state, base) };
+        Err(failure)
+    }
+}
+
+/// What `on_error` of the prelude makes of an error.
+#[derive(Default)]
+struct Report {
+    message: String,
+    traceback: String,
+    code: Option<String>,
+    status: Option<u16>,
+    refused: bool,
+}
+
+impl Report {
+    fn set(&mut self, name: &[u8], value: Value) {
+        match (name, value) {
+            (b"message", Value::String(text)) => self.message = lossy(&text),
+            (b"traceback", Value::String(text)) => self.traceback = lossy(&text),
+            (b"code", Value::String(text)) => self.code = Some(lossy(&text)),
+            (b"status", Value::Integer(status)) => self.status = u16::try_from(status).ok(),
+            (b"refused", Value::Boolean(refused)) => self.refused = refused,
+            _ => {}
+        }
+    }
+}
+
+/// Reads a report; where `on_error` failed itself, LuaJIT leaves a string.
+fn failure_of(raised: Result<Value, Unconvertible>) -> Failure {
+    let mut report = Report::default();
+    match raised {
+        Ok(Value::Map(fields)) => {
+            for (name, value) in fields {
+                if let Value::String(name) = name {
+                    report.set(&name, value);
+                }
+            }
+        }
+        Ok(Value::String(text)) => report.message = lossy(&text),
+        _ => report.message = "an error without a message".to_owned(),
+    }
+    let Report { message, traceback, code, status, refused } = report;
+    if refused {
+        Failure::Refused { message, code, status }
+    } else {
+        Failure::Raised { message, traceback }
+    }
+}
+
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
+}
+
+unsafe fn push_reference(state: *mut ffi::lua_State, reference: c_int) {
+    // SAFETY: the caller has made room.
+    unsafe { ffi::lua_rawgeti(state, ffi::LUA_REGISTRYINDEX, reference.into()) };
+}
+
+/// Puts a value into the registry; gives the main state, too.
+fn make_reference(
+    lua: &Lua,
+    value: impl mlua::IntoLua,
+) -> mlua::Result<(*mut ffi::lua_State, c_int)> {
+    let mut made = (std::ptr::null_mut(), ffi::LUA_NOREF);
+    // SAFETY: takes the one value off the stack.
+    unsafe {
+        lua.exec_raw::<()>(value, |state| {
+            made = (state, ffi::luaL_ref(state, ffi::LUA_REGISTRYINDEX));
+        })?;
+    }
+    Ok(made)
+}
+
+fn take_references(
+    lua: &Lua,
+    core: &Table,
+    context: *mut Context,
+) -> mlua::Result<(*mut ffi::lua_State, References)> {
+    let text: Table = core.get("text")?;
+    let of = |table: &Table, name: &str| -> mlua::Result<c_int> {
+        Ok(make_reference(lua, table.get::<mlua::Value>(name)?)?.1)
+    };
+    let converter = Converter {
+        integer_from_halves: of(&text, "integer_from_halves")?,
+        integer_to_halves: of(&text, "integer_to_halves")?,
+        object_meta: of(core, "object_meta")?,
+    };
+    // SAFETY: `enter` keeps to the rules of C functions, and is given the context.
+    let enter = unsafe { lua.create_c_function(enter)? };
+    let (state, address) = make_reference(lua, LightUserData(context.cast()))?;
+    let references = References {
+        context: address,
+        on_error: of(core, "on_error")?,
+        enter: make_reference(lua, enter)?.1,
+        dispatch: of(core, "dispatch")?,
+    };
+    let lua_side =
+        LuaSide { converter, runs: of(core, "runs")?, transaction: of(core, "transaction")? };
+    // SAFETY: nothing runs in the VM now.
+    unsafe { (*context).lua_side = lua_side };
+    Ok((state, references))
+}
+
+/// Called protected with the context: pushes the function and its arguments, and calls it.
+unsafe extern "C-unwind" fn enter(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: `LuaState::protected` passes the context, and whoever set `entering` holds the
+    // arguments until it returns. Nothing here needs dropping when a raise passes through.
+    unsafe {
+        let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
+        let Some(Entering { target, arguments }) = context.entering.take() else { return 0 };
+        let LuaSide { converter, runs, transaction } = context.lua_side;
+        ffi::lua_settop(state, 0);
+        let arguments = &*arguments;
+        let mut count = arguments.len() as c_int;
+        match target {
+            Target::Procedure(run) => {
+                push_reference(state, runs);
+                ffi::lua_rawgeti(state, 1, run as ffi::lua_Integer);
+                push_reference(state, transaction);
+                ffi::lua_remove(state, 1);
+                count += 1;
+            }
+            Target::Chunk(chunk) => push_reference(state, chunk),
+        }
+        for argument in arguments {
+            converter.push(state, argument, false);
+        }
+        ffi::lua_call(state, count, ffi::LUA_MULTRET);
+        ffi::lua_gettop(state)
+    }
+}

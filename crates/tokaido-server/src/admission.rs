@@ -1,0 +1,143 @@
+//! A new connection: which protocol it speaks, and what it is told when there is no room for it.
+
+use std::{io, rc::Rc, time::Duration};
+
+use tokaido_store::DatabaseError;
+use tokio::io::AsyncReadExt;
+
+use crate::{
+    connection::{Connection, Phase},
+    detect::{FIRST_LINE_BYTES_MAX, ProtocolName, ROWS, Verdict, detect},
+    http,
+    memcached::{self, Memcached},
+    placement::Placement,
+    redis::{Redis, Session, show_address},
+    stream,
+    transport::Input,
+    worker::Worker,
+};
+
+const NO_ROOM: &str = "too many connections; close some, or raise limits.connections_max";
+
+/// Serves a connection to its end. `allowed` are the protocols of its listener.
+pub(crate) async fn serve(
+    worker: &Rc<Worker>,
+    connection: &Rc<Connection>,
+    mut input: Input,
+    allowed: &[ProtocolName],
+) {
+    let mut first = Vec::new();
+    let peer = &connection.peer;
+    match read_first_line(&mut input, allowed, &mut first).await {
+        Ok(Some(Verdict::Serve(ProtocolName::Redis))) => {
+            let placement = Placement::resp(worker);
+            stream::serve(placement, connection, input, first, |_| redis(worker, connection)).await;
+        }
+        Ok(Some(Verdict::Serve(ProtocolName::Http))) => {
+            http::serve(worker, connection, input, first).await;
+        }
+        Ok(Some(Verdict::Serve(ProtocolName::Memcached))) => match memcached(worker, connection) {
+            Ok(memcached) => {
+                let placement = Placement::memcached(worker);
+                stream::serve(placement, connection, input, first, |_| memcached).await;
+            }
+            Err(error) => {
+                say_last(connection, &memcached::refusal(&error.to_string(), &first)).await;
+            }
+        },
+        Ok(Some(Verdict::Refuse(protocol))) => {
+            tracing::debug!(%peer, protocol = protocol.name(), "the protocol is not allowed here");
+            say_last(connection, &wrong_protocol(protocol, allowed, &first)).await;
+        }
+        Ok(Some(Verdict::Tls)) => {
+            tracing::info!(%peer, "closed a connection that began with TLS, which is not spoken here");
+        }
+        Ok(None) if connection.expired().is_some() => {
+            let limit_ms = worker.service.config.limits.first_line_ms;
+            let reason = format!("no whole line came within {limit_ms} ms; closing");
+            let message = refusal(allowed[0], "408 Request Timeout", &reason, &first);
+            say_last(connection, &message).await;
+        }
+        // The client went away again.
+        Ok(None) => {}
+        Err(error) => tracing::debug!(%peer, %error, "a connection broke"),
+    }
+}
+
+/// A new Redis session.
+fn redis(worker: &Worker, connection: &Connection) -> Redis {
+    let peer = show_address(&connection.peer);
+    let local = connection.local_address().as_ref().map(show_address).unwrap_or_default();
+    let session = Session::new(&worker.service.shared, &peer, &local);
+    Redis::new(session, &worker.service.config.limits)
+}
+
+/// A new session of the memcached protocol.
+fn memcached(worker: &Worker, connection: &Connection) -> Result<Memcached, DatabaseError> {
+    let peer = connection.peer.to_string();
+    let local = connection.local_address().map(|address| address.to_string()).unwrap_or_default();
+    let session = memcached::Session::new(&worker.service.shared, &peer, &local)?;
+    Ok(Memcached::new(session, &worker.service.config.limits))
+}
+
+/// Tells a client that there is no room, in its own protocol. `time` is how long it may take for
+/// its first line, which tells that; then it is closed unheard.
+pub(crate) async fn refuse(
+    connection: &Rc<Connection>,
+    mut input: Input,
+    allowed: &[ProtocolName],
+    time: Duration,
+) {
+    let mut first = Vec::new();
+    let read = tokio::time::timeout(time, read_first_line(&mut input, allowed, &mut first)).await;
+    let protocol = match read {
+        Ok(Ok(Some(Verdict::Serve(protocol) | Verdict::Refuse(protocol)))) => protocol,
+        _ => allowed[0],
+    };
+    let message = refusal(protocol, "503 Service Unavailable", NO_ROOM, &first);
+    say_last(connection, &message).await;
+}
+
+/// What a client is told whose protocol is not one of those that are allowed.
+fn wrong_protocol(protocol: ProtocolName, allowed: &[ProtocolName], first: &[u8]) -> Vec<u8> {
+    let names: Vec<_> = allowed.iter().map(|protocol| protocol.name()).collect();
+    let (names, name) = (names.join(" and "), protocol.name());
+    let reason = format!("this address speaks {names}, not {name}; connect to one that does");
+    refusal(protocol, "421 Misdirected Request", &reason, first)
+}
+
+/// The only reply on a connection that is not served, as its client's protocol has it. `reason`
+/// needs no escaping in any, and `first` is what has come.
+fn refusal(protocol: ProtocolName, http_status: &str, reason: &str, first: &[u8]) -> Vec<u8> {
+    match protocol {
+        ProtocolName::Redis => format!("-ERR {reason}\r\n").into(),
+        ProtocolName::Http => http::raw_error(http_status, reason).into(),
+        ProtocolName::Memcached => memcached::refusal(reason, first),
+    }
+}
+
+/// Reads until the protocol is known; `None` at the end of input.
+async fn read_first_line(
+    input: &mut Input,
+    allowed: &[ProtocolName],
+    first: &mut Vec<u8>,
+) -> io::Result<Option<Verdict<ProtocolName>>> {
+    loop {
+        if let Some(verdict) = detect(ROWS, allowed, first) {
+            return Ok(Some(verdict));
+        }
+        // Lines are short; what is longer than the limit is decided by then.
+        first.reserve(4096.min(FIRST_LINE_BYTES_MAX));
+        if input.read_buf(first).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+/// Sends one short message, without waiting for room in the socket, and closes.
+pub(crate) async fn say_last(connection: &Connection, message: &[u8]) {
+    connection.enter(Phase::Reply);
+    // A client that has left no room for this line gets to see the end of the connection alone.
+    let _ = connection.transport().try_write(message);
+    connection.linger().await;
+}

@@ -1,0 +1,61 @@
+//! What the socket of an HTTP connection and the requests on it tell each other.
+
+use std::cell::Cell;
+
+use tokaido_wire::http::FramingError;
+
+use crate::{Limits, access::Principal};
+
+/// One HTTP connection, between what reads its bytes and what answers its requests.
+pub(super) struct Exchange {
+    head_len_max: Cell<usize>,
+    refused: Cell<Option<FramingError>>,
+    timeout_told: Cell<bool>,
+}
+
+impl Exchange {
+    /// With a client that is `newcomer` before it has sent anything.
+    pub(super) fn new(limits: &Limits, newcomer: Principal) -> Self {
+        let head_len_max = match newcomer {
+            Principal::User => limits.http_head_bytes_max,
+            Principal::Anonymous => {
+                limits.http_head_bytes_max.min(limits.anonymous_request_bytes_max)
+            }
+        };
+        let (refused, timeout_told) = (Cell::new(None), Cell::new(false));
+        Self { head_len_max: Cell::new(head_len_max), refused, timeout_told }
+    }
+
+    /// Most bytes of a head that may come next.
+    pub(super) fn head_len_max(&self) -> usize {
+        self.head_len_max.get()
+    }
+
+    /// The client has sent a request as `principal`. One that has given the password once may send
+    /// longer heads from there on.
+    pub(super) fn came_from(&self, principal: Principal, limits: &Limits) {
+        if principal == Principal::User {
+            self.head_len_max.set(limits.http_head_bytes_max);
+        }
+    }
+
+    /// A request is not passed on.
+    pub(super) fn refuse(&self, error: FramingError) {
+        self.refused.set(Some(error));
+    }
+
+    /// The request that was not passed on. What went wrong within a body is not here: its request
+    /// was passed on, and is answered like any other.
+    pub(super) fn refused(&self) -> Option<FramingError> {
+        self.refused.get().filter(|error| *error != FramingError::Chunk)
+    }
+
+    /// A request whose time was over has been told so.
+    pub(super) fn tell_of_timeout(&self) {
+        self.timeout_told.set(true);
+    }
+
+    pub(super) fn has_told_of_timeout(&self) -> bool {
+        self.timeout_told.get()
+    }
+}

@@ -1,0 +1,221 @@
+//! What other threads have for one connection: bytes to push to its client (messages of a channel,
+//! invalidations, …), and wake-ups for a request of it that waits.
+//!
+//! Pushed messages stand between replies, never inside one, in the order in which they were pushed.
+//! The connection's task sends them behind the replies that it has; a conversation that is away, with
+//! the writer or in the pool, does not hold them up. Whoever subscribes to something in the middle
+//! of a run calls [`Mailbox::hold`], so that nothing of it overtakes the replies of that run.
+
+use std::{
+    future::poll_fn,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Waker},
+};
+
+/// The way to one connection, from any thread.
+#[derive(Clone)]
+pub struct Mailbox(Arc<Inner>);
+
+/// The connection's end of its mailbox. Dropping it closes the mailbox.
+pub(crate) struct MailboxReceiver {
+    inner: Arc<Inner>,
+    /// Something was left in the mailbox until the conversation is back.
+    left_some: bool,
+}
+
+struct Inner {
+    /// Something has arrived since the receiver last took; changed only under the lock.
+    arrived: AtomicBool,
+    bytes_max: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    pushed: Vec<u8>,
+    /// What is pushed from here on waits for the replies of the run under way.
+    held_from: Option<usize>,
+    woken: bool,
+    end: Option<PushError>,
+    waker: Option<Waker>,
+}
+
+/// A message was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PushError {
+    /// The client takes less than is pushed to it; its connection is being closed.
+    #[error("the client takes less than is pushed to it; its connection is closed")]
+    Full,
+    /// The connection has ended.
+    #[error("the connection has ended")]
+    Closed,
+}
+
+/// A mailbox that holds so many bytes, and its other end.
+pub(crate) fn mailbox(bytes_max: usize) -> (Mailbox, MailboxReceiver) {
+    let arrived = AtomicBool::new(false);
+    let inner = Arc::new(Inner { arrived, bytes_max, state: Mutex::default() });
+    (Mailbox(inner.clone()), MailboxReceiver { inner, left_some: false })
+}
+
+impl Mailbox {
+    /// Sends a whole message of the protocol to the client.
+    ///
+    /// # Errors
+    /// If the connection has ended, or is ended for this: what it has not taken is over the limit.
+    pub fn push(&self, message: &[u8]) -> Result<(), PushError> {
+        let mut state = self.0.lock();
+        if let Some(end) = state.end {
+            return Err(end);
+        }
+        let result = if state.pushed.len() + message.len() > self.0.bytes_max {
+            state.pushed = Vec::new();
+            state.end = Some(PushError::Full);
+            Err(PushError::Full)
+        } else {
+            state.pushed.extend_from_slice(message);
+            Ok(())
+        };
+        self.0.announce(state);
+        result
+    }
+
+    /// Has the request that waits run again. Without one nothing happens.
+    pub fn wake(&self) {
+        let mut state = self.0.lock();
+        state.woken = true;
+        self.0.announce(state);
+    }
+
+    /// Keeps what is pushed from now on behind the replies of the run under way. To be called by the
+    /// protocol, in that run.
+    pub fn hold(&self) {
+        let mut state = self.0.lock();
+        let len = state.pushed.len();
+        state.held_from.get_or_insert(len);
+        self.0.announce(state);
+    }
+}
+
+impl MailboxReceiver {
+    /// Waits until something arrives.
+    pub(crate) async fn arrived(&self) {
+        poll_fn(|cx| self.inner.poll_arrived(cx)).await;
+    }
+
+    /// Takes what may be sent while the conversation is away.
+    ///
+    /// # Errors
+    /// If more was pushed than the mailbox holds.
+    pub(crate) fn take_some(&mut self, output: &mut Vec<u8>) -> Result<(), PushError> {
+        let mut state = self.inner.lock();
+        self.inner.arrived.store(false, Ordering::Relaxed);
+        if let Some(end) = state.end {
+            return Err(end);
+        }
+        let rest = match state.held_from {
+            Some(from) => state.pushed.split_off(from),
+            None => Vec::new(),
+        };
+        output.extend_from_slice(&std::mem::replace(&mut state.pushed, rest));
+        state.held_from = state.held_from.map(|_| 0);
+        self.left_some = state.woken || state.held_from.is_some();
+        Ok(())
+    }
+
+    /// Takes everything, when all replies of the conversation are in `output`. Tells whether there
+    /// was a wake-up.
+    ///
+    /// # Errors
+    /// If more was pushed than the mailbox holds.
+    pub(crate) fn take_all(&mut self, output: &mut Vec<u8>) -> Result<bool, PushError> {
+        if !self.left_some && !self.inner.arrived.load(Ordering::Acquire) {
+            return Ok(false);
+        }
+        let mut state = self.inner.lock();
+        state.held_from = None;
+        let woken = std::mem::take(&mut state.woken);
+        drop(state);
+        self.take_some(output)?;
+        Ok(woken)
+    }
+}
+
+impl Drop for MailboxReceiver {
+    fn drop(&mut self) {
+        *self.inner.lock() = State { end: Some(PushError::Closed), ..State::default() };
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the receiver see what is new.
+    fn announce(&self, mut state: MutexGuard<'_, State>) {
+        self.arrived.store(true, Ordering::Release);
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn poll_arrived(&self, cx: &Context<'_>) -> Poll<()> {
+        if self.arrived.load(Ordering::Acquire) {
+            return Poll::Ready(());
+        }
+        let mut state = self.lock();
+        if self.arrived.load(Ordering::Relaxed) {
+            return Poll::Ready(());
+        }
+        match &mut state.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_waits_for_the_conversation() {
+        let (mailbox, mut receiver) = mailbox(100);
+        mailbox.push(b"a").expect("there is room");
+        mailbox.hold();
+        mailbox.push(b"b").expect("there is room");
+        let mut sent = Vec::new();
+        receiver.take_some(&mut sent).expect("it is open");
+        mailbox.push(b"c").expect("there is room");
+        mailbox.wake();
+        receiver.take_some(&mut sent).expect("it is open");
+        assert_eq!(sent, b"a");
+        sent.extend_from_slice(b" reply ");
+        assert_eq!(receiver.take_all(&mut sent), Ok(true));
+        mailbox.push(b"d").expect("there is room");
+        receiver.take_some(&mut sent).expect("it is open");
+        assert_eq!(sent, b"a reply bcd");
+        assert_eq!(receiver.take_all(&mut sent), Ok(false));
+    }
+
+    #[test]
+    fn a_mailbox_is_full_for_good_and_then_closed() {
+        let (mailbox, mut receiver) = mailbox(3);
+        assert_eq!(mailbox.push(b"abc"), Ok(()));
+        receiver.take_some(&mut Vec::new()).expect("it is open");
+        assert_eq!(mailbox.push(b"abc"), Ok(()));
+        assert_eq!(mailbox.push(b"d"), Err(PushError::Full));
+        let mut sent = Vec::new();
+        assert_eq!(receiver.take_all(&mut sent), Err(PushError::Full));
+        assert_eq!((sent.len(), mailbox.push(b"")), (0, Err(PushError::Full)));
+        drop(receiver);
+        assert_eq!(mailbox.push(b""), Err(PushError::Closed));
+    }
+}

@@ -1,0 +1,202 @@
+//! What the commands do to records. Each runs in a transaction, whatever the engine.
+
+use tokaido_store::{
+    Amendment, CommitNumber, DatabaseId, Kind, Marks, NewRecord, Record, WriteError,
+    WriteTransaction,
+};
+use tokaido_wire::memcached::{Mode, Store, unsigned};
+
+use super::failure::{Failure, is_too_large};
+
+/// What came of storing a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StoreOutcome {
+    /// It is there, under this cas.
+    Stored(CommitNumber),
+    /// The value that was there has another cas.
+    Exists,
+    /// There is none to compare the cas with.
+    NotFound,
+    /// The mode's condition does not hold, or the result would be too long.
+    NotStored,
+    /// It is too long for the database. A value that it was to replace is gone.
+    TooLarge,
+}
+
+/// The record, if it is one that the protocol can show: one of bytes.
+pub(super) fn shown(record: Option<Record<'_>>) -> Option<Record<'_>> {
+    record.filter(|record| record.kind == Kind::Bytes)
+}
+
+/// Stores a value. `may_be_stale`: one whose cas is lower than what is there takes its place, as a
+/// stale one. No value may become longer than `len_max`.
+pub(super) fn store(
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    store: &Store<'_>,
+    may_be_stale: bool,
+    len_max: usize,
+) -> Result<StoreOutcome, Failure> {
+    let now_ms = if store.exptime.0 == 0 { 0 } else { tx.now_ms() };
+    let new = NewRecord {
+        flags: store.flags,
+        expires_at_ms: store.exptime.at_ms(now_ms),
+        ..NewRecord::of(store.value)
+    };
+    if store.mode == Mode::Set {
+        return put(tx, database, store.key, new);
+    }
+    let found = tx.get(database, store.key)?;
+    match (store.mode, found) {
+        (Mode::Add, None) | (Mode::Replace, Some(_)) => put(tx, database, store.key, new),
+        (Mode::Cas, None) => Ok(StoreOutcome::NotFound),
+        (Mode::Cas, Some(old)) if store.cas == old.version => put(tx, database, store.key, new),
+        (Mode::Cas, Some(old)) if may_be_stale && (1..old.version).contains(&store.cas) => {
+            let claimed = if old.marks.has(Marks::CLAIMED) { Marks::CLAIMED } else { Marks::NONE };
+            let (expires_at_ms, marks) = (old.expires_at_ms, Marks::STALE.and(claimed));
+            put(tx, database, store.key, NewRecord { expires_at_ms, marks, ..new })
+        }
+        (Mode::Cas, Some(_)) => Ok(StoreOutcome::Exists),
+        (Mode::Append | Mode::Prepend, Some(old)) => {
+            if store.cas != 0 && store.cas != old.version {
+                return Ok(StoreOutcome::Exists);
+            }
+            if old.kind != Kind::Bytes || old.value.len() + store.value.len() > len_max {
+                return Ok(StoreOutcome::NotStored);
+            }
+            let value = match store.mode {
+                Mode::Append => [old.value, store.value].concat(),
+                _ => [store.value, old.value].concat(),
+            };
+            let new = NewRecord { marks: Marks::NONE, ..old.with_value(&value) };
+            match tx.put(database, store.key, new) {
+                Err(error) if is_too_large(&error) => Ok(StoreOutcome::NotStored),
+                put => Ok(put.map(|()| StoreOutcome::Stored(tx.number()))?),
+            }
+        }
+        _ => Ok(StoreOutcome::NotStored),
+    }
+}
+
+fn put(
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    key: &[u8],
+    new: NewRecord<'_>,
+) -> Result<StoreOutcome, Failure> {
+    match tx.put(database, key, new) {
+        // So that nobody takes the old value for the new one.
+        Err(error) if is_too_large(&error) => {
+            tx.delete(database, key)?;
+            Ok(StoreOutcome::TooLarge)
+        }
+        put => Ok(put.map(|()| StoreOutcome::Stored(tx.number()))?),
+    }
+}
+
+/// What came of moving a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// It has a new value.
+    Moved(Counter),
+    /// It was missing, and is there now.
+    Made(Counter),
+    /// The value is no number.
+    NotNumeric,
+    /// There is none.
+    NotFound,
+    /// It has another cas.
+    Exists,
+}
+
+/// A counter that was moved or made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counter {
+    pub(super) number: u64,
+    pub(super) version: CommitNumber,
+    /// The expiry that it had before.
+    pub(super) expired_at_ms: Option<u64>,
+}
+
+/// How a counter is to be moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Count {
+    pub(super) by: u64,
+    pub(super) is_down: bool,
+    /// The cas that is to be there; 0: any.
+    pub(super) cas: u64,
+    /// The number and the expiry of one that is missing; `None`: it stays missing.
+    pub(super) vivify: Option<(u64, Option<u64>)>,
+    /// The new expiry, if one that is there gets one.
+    pub(super) expires_at_ms: Option<Option<u64>>,
+}
+
+/// Moves a counter. A number that gets shorter is filled up with spaces, and its record stays the same
+/// in all but the value; a longer one is a new record.
+pub(super) fn count(
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    key: &[u8],
+    count: &Count,
+) -> Result<Counted, Failure> {
+    let Some(old) = tx.get(database, key)? else { return make_counter(tx, database, key, count) };
+    if old.kind != Kind::Bytes || old.value.is_empty() {
+        return Ok(Counted::NotNumeric);
+    }
+    if count.cas != 0 && count.cas != old.version {
+        return Ok(Counted::Exists);
+    }
+    let Some(number) = unsigned(old.value) else { return Ok(Counted::NotNumeric) };
+    let number =
+        if count.is_down { number.saturating_sub(count.by) } else { number.wrapping_add(count.by) };
+    let mut value = itoa::Buffer::new().format(number).as_bytes().to_vec();
+    let marks = if value.len() <= old.value.len() { old.marks } else { Marks::NONE };
+    value.resize(value.len().max(old.value.len()), b' ');
+    let expires_at_ms = count.expires_at_ms.unwrap_or(old.expires_at_ms);
+    let expired_at_ms = old.expires_at_ms;
+    let new = NewRecord { marks, expires_at_ms, ..old.with_value(&value) };
+    tx.put(database, key, new)?;
+    Ok(Counted::Moved(Counter { number, version: tx.number(), expired_at_ms }))
+}
+
+fn make_counter(
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    key: &[u8],
+    count: &Count,
+) -> Result<Counted, Failure> {
+    let Some((number, expires_at_ms)) = count.vivify else { return Ok(Counted::NotFound) };
+    let mut digits = itoa::Buffer::new();
+    let new = NewRecord::of(digits.format(number).as_bytes()).expiring(expires_at_ms);
+    tx.put(database, key, new)?;
+    let expired_at_ms = None;
+    Ok(Counted::Made(Counter { number, version: tx.number(), expired_at_ms }))
+}
+
+/// Gives a record a new expiry, which counts as a read of it; gives its cas from then on.
+pub(super) fn touch(
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    key: &[u8],
+    expires_at_ms: Option<u64>,
+) -> Result<Option<CommitNumber>, WriteError> {
+    let Some(record) = shown(tx.get(database, key)?) else { return Ok(None) };
+    let amendment = Amendment { expires_at_ms, marks: record.marks.and(Marks::FETCHED) };
+    tx.amend(database, key, amendment)
+}
+
+/// Deletes a record, if it has this cas, or whatever its cas if that is 0; `None` without one.
+pub(super) fn delete(
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    key: &[u8],
+    cas: u64,
+) -> Result<Option<bool>, WriteError> {
+    if cas != 0 {
+        let Some(record) = tx.get(database, key)? else { return Ok(None) };
+        if record.version != cas {
+            return Ok(Some(false));
+        }
+    }
+    Ok(tx.delete(database, key)?.then_some(true))
+}

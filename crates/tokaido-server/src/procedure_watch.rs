@@ -1,0 +1,86 @@
+//! `watch`: looks at the procedure files from time to time, and reloads them when they have changed.
+//!
+//! They are looked at and not listened to: that works on every file system and in every container,
+//! however an editor saves a file, and costs a look at each file's entry.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use tokaido_script::Sources;
+
+use crate::service::Service;
+
+/// The files as they look from outside; or why that cannot be seen.
+type Look = Result<u64, String>;
+
+/// What is looked at.
+pub(crate) struct Watched {
+    directory: PathBuf,
+    extensions: Vec<&'static str>,
+    /// As they looked before they were read.
+    loaded: Look,
+}
+
+impl Watched {
+    /// To be called before the files are read, so that no change after that is missed.
+    pub(crate) fn new(directory: PathBuf, extensions: Vec<&'static str>) -> Self {
+        let mut watched = Self { directory, extensions, loaded: Ok(0) };
+        watched.loaded = watched.look();
+        watched
+    }
+
+    fn look(&self) -> Look {
+        Sources::fingerprint(&self.directory, &self.extensions).map_err(|error| error.to_string())
+    }
+
+    /// Looks every `interval` until the sender is gone, and calls `changed` once the files have
+    /// changed and then looked the same twice: whoever writes several files is given time for it.
+    fn run(mut self, interval: Duration, until: &Receiver<()>, changed: impl Fn()) {
+        let mut last = self.loaded.clone();
+        while until.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+            let now = self.look();
+            if now == last && now != self.loaded {
+                // Before they are read: what changes after this look is seen in a later one.
+                self.loaded = now.clone();
+                changed();
+            }
+            last = now;
+        }
+    }
+}
+
+/// The thread that looks. It ends when this is dropped.
+#[derive(Default)]
+pub(crate) struct ProcedureWatch {
+    until: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ProcedureWatch {
+    /// # Errors
+    /// If the system gives no thread.
+    pub(crate) fn start(watched: Watched, service: Arc<Service>) -> io::Result<Self> {
+        let (sender, until) = channel();
+        let interval = Duration::from_millis(service.config.limits.procedure_look_ms);
+        let run = move || watched.run(interval, &until, || service.reload_if_changed());
+        let thread = thread::Builder::new().name("tokaido-reload".to_owned()).spawn(run)?;
+        Ok(Self { until: Some(sender), thread: Some(thread) })
+    }
+}
+
+impl Drop for ProcedureWatch {
+    fn drop(&mut self) {
+        self.until = None;
+        if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
+            tracing::error!("the thread that watches the procedure files panicked");
+        }
+    }
+}

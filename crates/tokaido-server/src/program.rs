@@ -1,0 +1,237 @@
+//! The program that a server runs: one generation of its procedures, swapped as a whole.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokaido_script::{
+    CallError, Dialect, Language, Limits, LoadError, Lua, Procedure, ProcedureId, Runtime,
+    RuntimeError, Sources,
+};
+use tokaido_store::Store;
+
+use crate::{
+    call_statistics::{CallStatistics, Outcome},
+    http::{RouteError, Router},
+    loading::Loading,
+};
+
+/// One generation of procedures, with the names and routes that they are found by. An id belongs to
+/// its program and means nothing in another.
+#[derive(Debug, Default)]
+pub struct Program {
+    generation: u64,
+    sources: Sources,
+    procedures: Vec<Procedure>,
+    statistics: Vec<CallStatistics>,
+    names: HashMap<Vec<u8>, ProcedureId>,
+    router: Router,
+    /// A call that took no longer may run on a worker, whose other connections wait meanwhile.
+    short_call_max: Duration,
+}
+
+impl Program {
+    /// A program of procedures that are called by name only.
+    #[must_use]
+    pub fn of(procedures: Vec<Procedure>) -> Self {
+        let ids = (0..procedures.len()).map(ProcedureId::from_index);
+        let mut names = HashMap::new();
+        for (procedure, id) in procedures.iter().zip(ids) {
+            names.entry(procedure.name.clone().into_bytes()).or_insert(id);
+        }
+        let statistics = procedures.iter().map(|_| CallStatistics::default()).collect();
+        Self { generation: 1, procedures, statistics, names, ..Self::default() }
+    }
+
+    /// Which program it is of those that the server has had; the first is 1.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The procedures, by [`ProcedureId::index`].
+    #[must_use]
+    pub fn procedures(&self) -> &[Procedure] {
+        &self.procedures
+    }
+
+    pub(crate) fn get(&self, id: ProcedureId) -> &Procedure {
+        &self.procedures[id.index()]
+    }
+
+    /// The procedure of that name.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<ProcedureId> {
+        self.names.get(name).copied()
+    }
+
+    pub(crate) fn router(&self) -> &Router {
+        &self.router
+    }
+
+    /// Whether a worker may run it itself.
+    pub(crate) fn runs_inline(&self, id: ProcedureId) -> bool {
+        self.statistics[id.index()].is_short()
+    }
+
+    /// Makes a call, and notes how long it took and how it ended.
+    pub(crate) fn timed<T>(
+        &self,
+        id: ProcedureId,
+        call: impl FnOnce() -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let started = Instant::now();
+        let result = call();
+        let took = started.elapsed();
+        let outcome = match &result {
+            Ok(_) => Outcome::Done,
+            Err(CallError::Refused { .. }) => Outcome::Refused,
+            Err(_) => Outcome::Failed,
+        };
+        self.statistics[id.index()].called(took, took <= self.short_call_max, outcome);
+        result
+    }
+
+    /// Procedures with what was counted of them.
+    pub(crate) fn statistics(&self) -> impl Iterator<Item = (&Procedure, &CallStatistics)> {
+        self.procedures.iter().zip(&self.statistics)
+    }
+
+    /// Makes it the one that follows `before`.
+    fn follow(&mut self, before: &Self) {
+        self.generation = before.generation + 1;
+        for (procedure, statistics) in self.procedures.iter().zip(&mut self.statistics) {
+            if let Some(old) = before.find(procedure.name.as_bytes()) {
+                *statistics = before.statistics[old.index()].after();
+            }
+        }
+    }
+}
+
+/// The program that serves now.
+#[derive(Debug)]
+pub(crate) struct CurrentProgram {
+    /// That of the program, so that to look for a newer one is to read a number.
+    generation: AtomicU64,
+    program: Mutex<Arc<Program>>,
+    /// What came of the files when they were last read.
+    loading: Mutex<Arc<Loading>>,
+}
+
+impl CurrentProgram {
+    pub(crate) fn new(program: Arc<Program>) -> Self {
+        let generation = AtomicU64::new(program.generation);
+        Self { generation, program: Mutex::new(program), loading: Mutex::default() }
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn get(&self) -> Arc<Program> {
+        self.program.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn loading(&self) -> Arc<Loading> {
+        self.loading.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes what came of reading the files.
+    pub(crate) fn set_loading(&self, loading: Loading) {
+        *self.loading.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(loading);
+    }
+
+    /// Puts another program into its place. Each thread takes it over before its next request.
+    pub(crate) fn replace(&self, mut program: Program) -> Arc<Program> {
+        let mut current = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        program.follow(&current);
+        self.generation.store(program.generation, Ordering::Release);
+        *current = Arc::new(program);
+        current.clone()
+    }
+}
+
+/// Makes programs of sources, and runtimes of programs.
+pub(crate) struct Loader {
+    pub(crate) languages: Vec<Arc<dyn Language>>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) limits: Limits,
+    pub(crate) short_call_max: Duration,
+}
+
+/// The languages that procedures may be written in.
+pub(crate) fn languages() -> Vec<Arc<dyn Language>> {
+    vec![Arc::new(Lua { dialect: &Dialect::NATIVE })]
+}
+
+impl Loader {
+    #[cfg(test)]
+    pub(crate) fn of_lua(store: &Arc<dyn Store>) -> Self {
+        let (languages, store) = (languages(), store.clone());
+        Self {
+            languages,
+            store,
+            limits: Limits::default(),
+            short_call_max: Duration::from_millis(1),
+        }
+    }
+
+    /// How the names of procedure files end.
+    pub(crate) fn extensions(&self) -> Vec<&'static str> {
+        self.languages.iter().map(|language| language.extension()).collect()
+    }
+
+    /// Loads a program. What is wrong with its files is told; the rest serves.
+    pub(crate) fn load(&self, sources: Sources) -> Result<(Program, Vec<LoadError>), RuntimeError> {
+        let (runtime, mut errors) = self.start(&sources)?;
+        let mut program = Program::of(runtime.procedures().to_vec());
+        program.short_call_max = self.short_call_max;
+        program.sources = sources;
+        for (place, procedure) in program.procedures.iter().enumerate() {
+            let id = ProcedureId::from_index(place);
+            // Within a language that was looked at when it was loaded.
+            if let Some(first) =
+                program.find(procedure.name.as_bytes()).filter(|&first| first != id)
+            {
+                let message = procedure.declared_twice(&procedure.name, program.get(first));
+                errors.push(LoadError::of_procedure(procedure, message));
+            }
+            let Some(route) = &procedure.route else { continue };
+            let message = match program.router.add(route, id) {
+                Ok(()) => continue,
+                Err(RouteError::Taken(first)) => {
+                    let what = format!("{} {}", route.method, route.pattern);
+                    procedure.declared_twice(&what, program.get(first))
+                }
+                Err(error) => format!("{}: {error}", procedure.name),
+            };
+            errors.push(LoadError::of_procedure(procedure, message));
+        }
+        Ok((program, errors))
+    }
+
+    /// A runtime of the program for one more thread.
+    pub(crate) fn runtime(&self, program: &Program) -> Result<Box<dyn Runtime>, RuntimeError> {
+        let (runtime, _errors) = self.start(&program.sources)?;
+        let same = |(a, b): (&Procedure, &Procedure)| {
+            (&a.name, a.mode, &a.route) == (&b.name, b.mode, &b.route)
+        };
+        let (loaded, expected) = (runtime.procedures(), program.procedures());
+        if loaded.len() == expected.len() && loaded.iter().zip(expected).all(same) {
+            return Ok(runtime);
+        }
+        Err(RuntimeError {
+            language: "a program",
+            message: "its files do not give the same procedures each time they are loaded; what \
+                      they return must not depend on the time or on chance"
+                .to_owned(),
+        })
+    }
+
+    fn start(&self, sources: &Sources) -> Result<(Box<dyn Runtime>, Vec<LoadError>), RuntimeError> {
+        tokaido_script::start(&self.languages, &self.store, sources, self.limits)
+    }
+}

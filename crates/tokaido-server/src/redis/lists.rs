@@ -1,0 +1,473 @@
+//! Lists: items in the order in which they were put.
+
+use std::ops::{ControlFlow, Range};
+
+use tokaido_store::{
+    Direction, ReadTransaction, WriteTransaction,
+    collections::{End, List},
+};
+
+use super::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+};
+
+pub(super) const COMMANDS: &[Command] = rows! {
+"lindex" 3 Read(lindex), KEY [] List "1.0.0"
+    "key index"
+    "Gives the item of an index; negative ones count from the end.";
+"linsert" 5 Write(linsert), KEY [DENYOOM] List "2.2.0"
+    "key <BEFORE | AFTER> pivot element"
+    "Puts an item beside the first one that equals the pivot.";
+"llen" 2 Read(llen), KEY [FAST] List "1.0.0"
+    "key"
+    "Gives the number of items of a list.";
+"lmove" 5 Write(lmove), TWO_KEYS [DENYOOM] List "6.2.0"
+    "source destination <LEFT | RIGHT> <LEFT | RIGHT>"
+    "Moves an item from one end of a list to one end of another, or of the same.";
+"lmpop" -4 Write(lmpop), NO_KEY [MOVABLE_KEYS] List "7.0.0"
+    "numkeys key [key ...] <LEFT | RIGHT> [COUNT count]"
+    "Removes and gives items of the first of the lists that is there.";
+"lpop" -2 Write(lpop), KEY [FAST] List "1.0.0"
+    "key [count]"
+    "Removes and gives the first items of a list. The list goes with its last item.";
+"lpos" -3 Read(lpos), KEY [] List "6.0.6"
+    "key element [RANK rank] [COUNT num-matches] [MAXLEN len]"
+    "Gives the indexes of the items that equal the element.";
+"lpush" -3 Write(lpush), KEY [FAST DENYOOM] List "1.0.0"
+    "key element [element ...]"
+    "Puts items before the first one, one after the other; gives the number of items.";
+"lpushx" -3 Write(lpushx), KEY [FAST DENYOOM] List "2.2.0"
+    "key element [element ...]"
+    "Puts items before the first one, if there is a list.";
+"lrange" 4 Read(lrange), KEY [] List "1.0.0"
+    "key start stop"
+    "Gives the items of a range of indexes, both included; negative ones count from the end.";
+"lrem" 4 Write(lrem), KEY [] List "1.0.0"
+    "key count element"
+    "Removes items that equal the element: all with a count of 0, the last ones with a negative one.";
+"lset" 4 Write(lset), KEY [DENYOOM] List "1.0.0"
+    "key index element"
+    "Puts an item in the place of the one of an index.";
+"ltrim" 4 Write(ltrim), KEY [] List "1.0.0"
+    "key start stop"
+    "Removes all items but those of a range of indexes.";
+"rpop" -2 Write(rpop), KEY [FAST] List "1.0.0"
+    "key [count]"
+    "Removes and gives the last items of a list, from the end on.";
+"rpoplpush" 3 Write(rpoplpush), TWO_KEYS [DENYOOM] List "1.2.0"
+    "source destination"
+    "Moves the last item of a list before the first one of another, or of the same.";
+"rpush" -3 Write(rpush), KEY [FAST DENYOOM] List "1.0.0"
+    "key element [element ...]"
+    "Puts items behind the last one, one after the other; gives the number of items.";
+"rpushx" -3 Write(rpushx), KEY [FAST DENYOOM] List "2.2.0"
+    "key element [element ...]"
+    "Puts items behind the last one, if there is a list.";
+};
+
+/// The list that the argument at `index` names.
+fn list<'c>(call: &Call<'c>, index: usize) -> List<'c> {
+    List::new(call.database, call.arg(index))
+}
+
+fn lpush(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    push(call, tx, End::Front, false)
+}
+
+fn rpush(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    push(call, tx, End::Back, false)
+}
+
+fn lpushx(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    push(call, tx, End::Front, true)
+}
+
+fn rpushx(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    push(call, tx, End::Back, true)
+}
+
+fn push(
+    call: &mut Call<'_>,
+    tx: &mut dyn WriteTransaction,
+    end: End,
+    only_if_there: bool,
+) -> Result<(), Failure> {
+    let list = list(call, 1);
+    if only_if_there && list.is_empty(tx)? {
+        call.reply.integer(0);
+        return Ok(());
+    }
+    let len = list.push(tx, call.packing(), end, call.request.arguments().skip(1))?;
+    call.reply.integer(len as i64);
+    Ok(())
+}
+
+fn lpop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    pop(call, tx, End::Front, "lpop")
+}
+
+fn rpop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    pop(call, tx, End::Back, "rpop")
+}
+
+fn pop(
+    call: &mut Call<'_>,
+    tx: &mut dyn WriteTransaction,
+    end: End,
+    command: &str,
+) -> Result<(), Failure> {
+    let list = list(call, 1);
+    if call.len() == 2 {
+        let popped = list.pop(tx, end, 1)?;
+        call.reply.bulk_or_null(popped.first().map(Vec::as_slice));
+        return Ok(());
+    }
+    if call.len() > 3 {
+        return Err(call.wrong_arity(command));
+    }
+    let count = call.positive(2)?;
+    if list.is_empty(tx)? {
+        call.reply.null_array();
+        return Ok(());
+    }
+    let popped = list.pop(tx, end, count)?;
+    write_items(call, &popped);
+    Ok(())
+}
+
+fn write_items(call: &mut Call<'_>, items: &[Vec<u8>]) {
+    call.reply.array(items.len());
+    for item in items {
+        call.reply.bulk(item);
+    }
+}
+
+fn lmpop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let keys = 2..call.key_count(1)?.saturating_add(2);
+    let end = end_at(call, keys.end)?;
+    let count = match call.len() - keys.end {
+        1 => 1,
+        3 if call.is_word(keys.end + 1, "COUNT") => {
+            let count = call.integer(keys.end + 2).ok().filter(|&count| count > 0);
+            count.ok_or_else(|| Failure::other("count should be greater than 0"))? as u64
+        }
+        _ => return Err(Failure::Syntax),
+    };
+    for index in keys {
+        let popped = list(call, index).pop(tx, end, count)?;
+        if !popped.is_empty() {
+            call.reply.array(2);
+            call.reply.bulk(call.arg(index));
+            write_items(call, &popped);
+            return Ok(());
+        }
+    }
+    call.reply.null_array();
+    Ok(())
+}
+
+/// The end that the argument at `index` names.
+fn end_at(call: &Call<'_>, index: usize) -> Result<End, Failure> {
+    if call.is_word(index, "LEFT") {
+        Ok(End::Front)
+    } else if call.is_word(index, "RIGHT") {
+        Ok(End::Back)
+    } else {
+        Err(Failure::Syntax)
+    }
+}
+
+fn lmove(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (from, to) = (end_at(call, 3)?, end_at(call, 4)?);
+    move_item(call, tx, from, to)
+}
+
+fn rpoplpush(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    move_item(call, tx, End::Back, End::Front)
+}
+
+fn move_item(
+    call: &mut Call<'_>,
+    tx: &mut dyn WriteTransaction,
+    from: End,
+    to: End,
+) -> Result<(), Failure> {
+    let (source, target) = (list(call, 1), list(call, 2));
+    let len = source.len(tx)?;
+    if len == 0 {
+        call.reply.null();
+        return Ok(());
+    }
+    target.len(tx)?;
+    let is_same = call.arg(1) == call.arg(2);
+    if is_same && len == 1 {
+        // The list must not go with its only item, or its expiry would go, too.
+        return write_item(call, tx, 0);
+    }
+    let popped = source.pop(tx, from, 1)?;
+    let items = popped.iter().map(Vec::as_slice);
+    target.push(tx, call.packing(), to, items)?;
+    call.reply.bulk_or_null(popped.first().map(Vec::as_slice));
+    Ok(())
+}
+
+/// Writes the item of an index, or null if there is none.
+fn write_item(
+    call: &mut Call<'_>,
+    tx: &mut (impl ReadTransaction + ?Sized),
+    index: u64,
+) -> Result<(), Failure> {
+    let mut is_there = false;
+    list(call, 1).visit(tx, index..index + 1, Direction::Forward, |_, item| {
+        is_there = true;
+        call.reply.bulk(item);
+        ControlFlow::Break(())
+    })?;
+    if !is_there {
+        call.reply.null();
+    }
+    Ok(())
+}
+
+fn llen(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let len = list(call, 1).len(tx)?;
+    call.reply.integer(len as i64);
+    Ok(())
+}
+
+fn lindex(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let len = list(call, 1).len(tx)?;
+    if len == 0 {
+        call.reply.null();
+        return Ok(());
+    }
+    match index_in(len, call.integer(2)?) {
+        Some(index) => write_item(call, tx, index),
+        None => {
+            call.reply.null();
+            Ok(())
+        }
+    }
+}
+
+/// The index that a number means, of which a negative one counts from the end.
+fn index_in(len: u64, number: i64) -> Option<u64> {
+    let index =
+        if number < 0 { len.checked_sub(number.unsigned_abs())? } else { number.unsigned_abs() };
+    (index < len).then_some(index)
+}
+
+/// The range of indexes that two numbers mean, both included.
+fn range_in(len: u64, start: i64, stop: i64) -> Range<u64> {
+    let place = |number: i64| match number {
+        0.. => number.unsigned_abs(),
+        _ => len.saturating_sub(number.unsigned_abs()),
+    };
+    let is_before_all = stop < 0 && stop.unsigned_abs() > len;
+    let end = if is_before_all { 0 } else { place(stop).saturating_add(1).min(len) };
+    let start = place(start).min(end);
+    start..end
+}
+
+fn lrange(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let (start, stop) = (call.integer(2)?, call.integer(3)?);
+    let list = list(call, 1);
+    let range = range_in(list.len(tx)?, start, stop);
+    let count = range.end - range.start;
+    call.check_visit(count)?;
+    call.reply.array(count as usize);
+    let mut written = 0;
+    list.visit(tx, range, Direction::Forward, |_, item| {
+        written += 1;
+        call.reply.bulk(item);
+        ControlFlow::Continue(())
+    })?;
+    call.check_written(written, count as usize)
+}
+
+fn ltrim(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (start, stop) = (call.integer(2)?, call.integer(3)?);
+    let list = list(call, 1);
+    let len = list.len(tx)?;
+    let range = range_in(len, start, stop);
+    if range != (0..len) {
+        list.trim(tx, range)?;
+    }
+    call.reply.ok();
+    Ok(())
+}
+
+fn lset(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let list = list(call, 1);
+    let len = list.len(tx)?;
+    if len == 0 {
+        return Err(Failure::NoSuchKey);
+    }
+    let index = index_in(len, call.integer(2)?);
+    let index = index.ok_or_else(|| Failure::other("index out of range"))?;
+    list.set(tx, call.packing(), index, call.arg(3))?;
+    call.reply.ok();
+    Ok(())
+}
+
+fn linsert(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let behind = if call.is_word(2, "AFTER") {
+        1
+    } else if call.is_word(2, "BEFORE") {
+        0
+    } else {
+        return Err(Failure::Syntax);
+    };
+    let (list, pivot) = (list(call, 1), call.arg(3));
+    let len = list.len(tx)?;
+    let mut found = None;
+    list.visit(tx, 0..len, Direction::Forward, |index, item| {
+        if item == pivot {
+            found = Some(index);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    })?;
+    let reply = match found {
+        Some(index) => list.insert(tx, call.packing(), index + behind, call.arg(4))? as i64,
+        None if len == 0 => 0,
+        None => -1,
+    };
+    call.reply.integer(reply);
+    Ok(())
+}
+
+fn lrem(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (count, element) = (call.integer(2)?, call.arg(3));
+    let list = list(call, 1);
+    let len = list.len(tx)?;
+    let most = if count == 0 { u64::MAX } else { count.unsigned_abs() };
+    let direction = if count < 0 { Direction::Backward } else { Direction::Forward };
+    let mut found = Vec::new();
+    list.visit(tx, 0..len, direction, |index, item| {
+        if item == element {
+            found.push(index);
+        }
+        if found.len() as u64 == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    found.sort_unstable();
+    list.remove(tx, &found)?;
+    call.reply.integer(found.len() as i64);
+    Ok(())
+}
+
+/// The options of LPOS.
+struct Search {
+    /// The matches before this one are passed over.
+    skipped: u64,
+    direction: Direction,
+    /// How many matches are wanted; without it, one, which is not given as an array.
+    count: Option<u64>,
+    /// How many items are looked at.
+    looked_at_max: u64,
+}
+
+impl Search {
+    fn read(call: &Call<'_>) -> Result<Self, Failure> {
+        let direction = Direction::Forward;
+        let mut search = Self { skipped: 0, direction, count: None, looked_at_max: 0 };
+        for at in (3..call.len()).step_by(2) {
+            if at + 1 == call.len() {
+                return Err(Failure::Syntax);
+            }
+            search.read_option(call, at)?;
+        }
+        if search.looked_at_max == 0 {
+            search.looked_at_max = u64::MAX;
+        }
+        Ok(search)
+    }
+
+    fn read_option(&mut self, call: &Call<'_>, at: usize) -> Result<(), Failure> {
+        let number = |message: &str| {
+            let number = call.integer(at + 1).ok().and_then(|number| u64::try_from(number).ok());
+            number.ok_or_else(|| Failure::other(message))
+        };
+        if call.is_word(at, "RANK") {
+            let rank = call.integer(at + 1)?;
+            if rank == 0 {
+                return Err(Failure::other(
+                    "RANK can't be zero: use 1 to start from the first match, 2 from the second \
+                     ... or use negative to start from the end of the list",
+                ));
+            }
+            if rank == i64::MIN {
+                return Err(Failure::OutOfRange);
+            }
+            self.skipped = rank.unsigned_abs() - 1;
+            self.direction = if rank < 0 { Direction::Backward } else { Direction::Forward };
+        } else if call.is_word(at, "COUNT") {
+            self.count = Some(number("COUNT can't be negative")?);
+        } else if call.is_word(at, "MAXLEN") {
+            self.looked_at_max = number("MAXLEN can't be negative")?;
+        } else {
+            return Err(Failure::Syntax);
+        }
+        Ok(())
+    }
+}
+
+fn lpos(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let mut search = Search::read(call)?;
+    let (list, element) = (list(call, 1), call.arg(2));
+    let len = list.len(tx)?;
+    call.check_visit(len.min(search.looked_at_max))?;
+    let most = match search.count {
+        None => 1,
+        Some(0) => u64::MAX,
+        Some(count) => count,
+    };
+    let range = match search.direction {
+        Direction::Forward => 0..len.min(search.looked_at_max),
+        Direction::Backward => len.saturating_sub(search.looked_at_max)..len,
+    };
+    let mut found = Vec::new();
+    list.visit(tx, range, search.direction, |index, item| {
+        if item == element {
+            match search.skipped {
+                0 => found.push(index),
+                _ => search.skipped -= 1,
+            }
+        }
+        if found.len() as u64 == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    match (search.count, found.first()) {
+        (Some(_), _) => {
+            call.reply.array(found.len());
+            found.iter().for_each(|&index| call.reply.integer(index as i64));
+        }
+        (None, Some(&index)) => call.reply.integer(index as i64),
+        (None, None) => call.reply.null(),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_mean_indexes_from_either_end() {
+        assert_eq!([0, 2, -1, -3].map(|n| index_in(3, n)), [Some(0), Some(2), Some(2), Some(0)]);
+        assert_eq!([3, -4, i64::MIN, i64::MAX].map(|n| index_in(3, n)), [None; 4]);
+        for (start, stop, range) in [
+            (0, -1, 0..3),
+            (-100, 100, 0..3),
+            (1, 1, 1..2),
+            (-2, -2, 1..2),
+            (2, 1, 2..2),
+            (5, 9, 3..3),
+            (0, -4, 0..0),
+            (i64::MIN, i64::MAX, 0..3),
+        ] {
+            assert_eq!(range_in(3, start, stop), range, "{start} {stop}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Numbers as Redis takes them in arguments.
+
+/// Reads an integer as Redis does: decimal, 64 bits, no sign but `-`, no leading zeros or spaces.
+pub(crate) fn parse_integer(text: &[u8]) -> Option<i64> {
+    const LEN_MAX: usize = "-9223372036854775808".len();
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let canonical = match digits {
+        [b'0'] => text.len() == 1,
+        [b'1'..=b'9', ..] => text.len() <= LEN_MAX,
+        _ => false,
+    };
+    if !canonical {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Reads a number as C does, without spaces around it: decimal or hexadecimal, with or without an
+/// exponent, or an infinity. What is no number, or too large or too small to be one, is none.
+pub(crate) fn parse_double(text: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (sign, digits) = match text.as_bytes().first()? {
+        b'-' => (-1.0, &text[1..]),
+        b'+' => (1.0, &text[1..]),
+        _ => (1.0, text),
+    };
+    if let Some(hexadecimal) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        return parse_hexadecimal(hexadecimal).map(|number| sign * number);
+    }
+    if digits.eq_ignore_ascii_case("inf") || digits.eq_ignore_ascii_case("infinity") {
+        return Some(sign * f64::INFINITY);
+    }
+    // The standard library knows another form of a sign, and words.
+    let is_plain = |b: u8| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'-' | b'+');
+    if !digits.bytes().all(is_plain) || digits.starts_with(['-', '+']) {
+        return None;
+    }
+    let number: f64 = digits.parse().ok()?;
+    let mantissa = digits.split(['e', 'E']).next().unwrap_or_default();
+    let has_vanished = number == 0.0 && mantissa.bytes().any(|b| matches!(b, b'1'..=b'9'));
+    (number.is_finite() && !has_vanished).then_some(sign * number)
+}
+
+/// Reads what follows `0x`: digits, perhaps a point, perhaps `p` and an exponent of two.
+fn parse_hexadecimal(text: &str) -> Option<f64> {
+    let (digits, exponent) = match text.split_once(['p', 'P']) {
+        Some((digits, exponent)) => (digits, exponent.parse().ok()?),
+        None => (text, 0i32),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut number = 0.0;
+    for digit in whole.chars().chain(fraction.chars()) {
+        number = number * 16.0 + f64::from(digit.to_digit(16)?);
+    }
+    let exponent = exponent.checked_sub(4 * i32::try_from(fraction.len()).ok()?)?;
+    let number = number * 2f64.powi(exponent);
+    number.is_finite().then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_read_strictly() {
+        assert_eq!(parse_integer(b"0"), Some(0));
+        assert_eq!(parse_integer(b"-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(parse_integer(b"9223372036854775807"), Some(i64::MAX));
+        for text in ["", "-", "-0", "+1", "01", " 1", "1 ", "1.0", "0x1", "9223372036854775808"] {
+            assert_eq!(parse_integer(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_c_reads_them() {
+        for (text, number) in [
+            ("1", 1.0),
+            ("+1.5", 1.5),
+            ("-.5", -0.5),
+            ("5.", 5.0),
+            ("1e3", 1000.0),
+            ("0x10", 16.0),
+            ("-0x1.8p1", -3.0),
+            ("inf", f64::INFINITY),
+            ("-Infinity", f64::NEG_INFINITY),
+            ("0e99999", 0.0),
+        ] {
+            assert_eq!(parse_double(text.as_bytes()), Some(number), "{text}");
+        }
+        for text in ["", " 1", "1 ", "nan", "--1", "+-1", "1e999", "1e-999", "0x", "0xg", "e5", "."]
+        {
+            assert_eq!(parse_double(text.as_bytes()), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Redis as the stream loop sees it: bytes to requests, requests to replies.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use tokaido_store::CommitError;
+use tokaido_wire::resp::{Decoded, ProtocolError, ReplyWriter, RequestDecoder};
+
+use super::{Session, Step, execute};
+use crate::{
+    Limits,
+    access::Principal,
+    protocol::{Context, Progress, Protocol},
+    shared::wall_clock_us,
+};
+
+/// What an inline command that is in truth a line of HTTP begins with. A browser that a page makes
+/// send a request to this server sends one of them before anything that the page has chosen.
+const HTTP_NAMES: [&[u8]; 2] = [b"post", b"host:"];
+
+/// Shortest time between two lines of the log about that.
+const HTTP_LOGGED_US_MIN: u64 = 60_000_000;
+
+/// The Redis protocol on one connection.
+pub(crate) struct Redis {
+    session: Session,
+    decoder: RequestDecoder,
+    /// Whose limits the decoder has.
+    limited_as: Principal,
+}
+
+impl Redis {
+    pub(crate) fn new(session: Session, limits: &Limits) -> Self {
+        let limited_as = session.principal;
+        Self { session, decoder: RequestDecoder::new(limits_of(limited_as, limits)), limited_as }
+    }
+
+    /// What a client is told that sends no requests.
+    fn wrong_request(&self, error: ProtocolError, limits: &Limits) -> String {
+        use ProtocolError::{BulkLength, MultibulkLength, TooBigInline, TooBigRequest};
+        let is_of_size =
+            matches!(error, BulkLength | MultibulkLength | TooBigInline | TooBigRequest);
+        if is_of_size && self.session.principal == Principal::Anonymous {
+            let max = limits.anonymous_request_bytes_max;
+            return format!(
+                "Protocol error: {error}; before AUTH a request has at most {max} bytes"
+            );
+        }
+        format!("Protocol error: {error}")
+    }
+
+    fn error(&self, message: &str, output: &mut Vec<u8>) {
+        ReplyWriter::new(output, self.session.version()).error(message);
+    }
+}
+
+impl Protocol for Redis {
+    /// Replies are told apart by their order alone.
+    type Token = ();
+
+    fn step(
+        &mut self,
+        input: &[u8],
+        context: &mut Context<'_>,
+        output: &mut Vec<u8>,
+    ) -> Progress<()> {
+        let limits = context.shared.limits();
+        if self.limited_as != self.session.principal {
+            self.limited_as = self.session.principal;
+            self.decoder.limit(limits_of(self.limited_as, limits));
+        }
+        let consumed = match self.decoder.decode(input) {
+            Ok(Decoded::Complete { consumed }) => consumed,
+            Ok(Decoded::Incomplete) => return Progress::NeedsInput,
+            Err(error) => {
+                self.fail(&self.wrong_request(error, limits), output);
+                return Progress::Failed;
+            }
+        };
+        let request = self.decoder.request(input);
+        if HTTP_NAMES.iter().any(|name| request.name().eq_ignore_ascii_case(name)) {
+            log_http(&self.session);
+            self.fail("POST and Host: are of HTTP, not of Redis; closing", output);
+            return Progress::Failed;
+        }
+        let start = output.len();
+        let mut reply = ReplyWriter::new(output, self.session.version());
+        let step = execute(&mut self.session, request, context, &mut reply);
+        // CLIENT REPLY withholds replies.
+        let token = (output.len() > start).then_some(());
+        match step {
+            Step::Done => Progress::Done { consumed, token },
+            Step::Close => Progress::Close { consumed, token },
+            Step::NeedsWriter => Progress::NeedsWriter,
+            Step::NeedsPool => Progress::NeedsPool,
+        }
+    }
+
+    fn is_anonymous(&self) -> bool {
+        self.session.principal == Principal::Anonymous
+    }
+
+    fn refuse(&mut self, (): (), error: &CommitError, output: &mut Vec<u8>) {
+        self.error(&format!("ERR {error}"), output);
+    }
+
+    fn fail(&mut self, reason: &str, output: &mut Vec<u8>) {
+        self.error(&format!("ERR {reason}"), output);
+    }
+}
+
+fn limits_of(principal: Principal, limits: &Limits) -> tokaido_wire::resp::Limits {
+    match principal {
+        Principal::User => limits.request(),
+        Principal::Anonymous => limits.anonymous_request(),
+    }
+}
+
+/// Somebody may be attacking this server through a browser: whoever runs it has to hear of it, and
+/// no attacker may fill the log.
+fn log_http(session: &Session) {
+    static LOGGED_US: AtomicU64 = AtomicU64::new(0);
+    let now_us = wall_clock_us();
+    if now_us.saturating_sub(LOGGED_US.load(Relaxed)) < HTTP_LOGGED_US_MIN {
+        return;
+    }
+    LOGGED_US.store(now_us, Relaxed);
+    let peer = &session.client().peer;
+    tracing::warn!(
+        peer,
+        "closed a connection that sent POST or Host: as a Redis command; is a page in a browser made to send commands?"
+    );
+}

@@ -1,0 +1,104 @@
+//! What a command writes its reply to, whoever asked: the bytes of the wire, or a script's values.
+
+use tokaido_wire::resp::{ReplyWriter, Version};
+
+/// Takes replies, one after another. An aggregate is its length followed by so many replies (a
+/// map: twice as many).
+pub trait Reply {
+    /// A status, such as `PONG`.
+    fn simple(&mut self, text: &str);
+
+    /// The status `OK`.
+    fn ok(&mut self);
+
+    /// An error: a code in capitals and a message.
+    fn error(&mut self, text: &str);
+
+    /// An integer.
+    fn integer(&mut self, value: i64);
+
+    /// A byte string.
+    fn bulk(&mut self, bytes: &[u8]);
+
+    /// A byte string, or null for `None`.
+    fn bulk_or_null(&mut self, bytes: Option<&[u8]>) {
+        match bytes {
+            Some(bytes) => self.bulk(bytes),
+            None => self.null(),
+        }
+    }
+
+    /// Null where a string could stand.
+    fn null(&mut self);
+
+    /// Null where an array could stand: version 2 of the protocol tells the two apart.
+    fn null_array(&mut self);
+
+    /// The head of an array.
+    fn array(&mut self, len: usize);
+
+    /// The head of a map; `len` pairs follow, key and value.
+    fn map(&mut self, len: usize);
+
+    /// The head of an array of pairs; `len` times [`pair`](Self::pair) and two replies follow.
+    fn pairs(&mut self, len: usize);
+
+    /// The head of a pair, where the protocol has one: version 2 has a flat array of all of them.
+    fn pair(&mut self);
+
+    /// The head of a set.
+    fn set(&mut self, len: usize);
+
+    /// A floating-point number.
+    fn double(&mut self, value: f64);
+
+    /// True or false.
+    fn boolean(&mut self, value: bool);
+
+    /// A text for humans with its format, such as `txt`.
+    fn verbatim(&mut self, format: &str, text: &str);
+
+    /// How much was written, for [`truncate`](Self::truncate).
+    fn mark(&self) -> usize;
+
+    /// Takes back what was written since [`mark`](Self::mark) gave `mark`.
+    fn truncate(&mut self, mark: usize);
+
+    /// Changes the version of the protocol for the replies that follow, where there is a protocol.
+    fn set_version(&mut self, _version: Version) {}
+}
+
+/// Methods that [`ReplyWriter`] has by the same name.
+macro_rules! pass_on {
+    ($($method:ident($($argument:ident: $type:ty),*);)*) => {
+        $(fn $method(&mut self, $($argument: $type),*) {
+            self.$method($($argument),*);
+        })*
+    };
+}
+
+impl Reply for ReplyWriter<'_> {
+    pass_on! {
+        simple(text: &str);
+        ok();
+        error(text: &str);
+        integer(value: i64);
+        bulk(bytes: &[u8]);
+        null();
+        null_array();
+        array(len: usize);
+        map(len: usize);
+        pairs(len: usize);
+        pair();
+        set(len: usize);
+        double(value: f64);
+        boolean(value: bool);
+        verbatim(format: &str, text: &str);
+        truncate(len: usize);
+        set_version(version: Version);
+    }
+
+    fn mark(&self) -> usize {
+        self.len()
+    }
+}

@@ -1,0 +1,277 @@
+//! Commands that a script calls, in its own transaction: no bytes of the wire are made or read.
+
+use tokaido_script::{CommandError, Host, Scope, Transaction, Value};
+use tokaido_store::DatabaseId;
+use tokaido_wire::resp::{Request, format_double};
+
+use super::{
+    call::Call,
+    command::{Command, Handler},
+    execute,
+    failure::Failure,
+    reply::Reply,
+};
+use crate::{
+    Shared,
+    access::{self, Principal},
+    selected::Selected,
+};
+
+/// The commands for one call of a procedure.
+pub(crate) struct ScriptCommands<'s> {
+    pub(crate) shared: &'s Shared,
+    /// Whoever called the procedure.
+    principal: Principal,
+    /// The database that the caller has selected.
+    selected: Selected,
+    reply: ScriptReply,
+}
+
+impl<'s> ScriptCommands<'s> {
+    pub(crate) fn new(shared: &'s Shared, principal: Principal, selected: Selected) -> Self {
+        Self { shared, principal, selected, reply: ScriptReply::default() }
+    }
+
+    /// What the procedure runs in.
+    pub(crate) fn in_transaction<'t, 'l: 't>(
+        &'t mut self,
+        transaction: Transaction<'l>,
+    ) -> Scope<'t> {
+        // Each arm lends the transaction for as long as the commands are lent.
+        match transaction {
+            Transaction::Read(tx) => Scope { transaction: Transaction::Read(tx), host: Some(self) },
+            Transaction::Write(tx) => {
+                Scope { transaction: Transaction::Write(tx), host: Some(self) }
+            }
+        }
+    }
+}
+
+impl ScriptCommands<'_> {
+    /// Finds the command, and checks that the caller of the procedure may run it.
+    fn admit(&self, request: Request<'_>) -> Result<&'static Command, Failure> {
+        let command = execute::find_command(request)?;
+        let command = command.ok_or_else(|| execute::unknown(self.shared, request))?;
+        access::allow(self.principal, command.permission(self.selected.id()))?;
+        Ok(command)
+    }
+}
+
+impl ScriptCommands<'_> {
+    /// The selected database, for a command in a transaction.
+    fn database(
+        &self,
+        command: &Command,
+        transaction: &mut Transaction<'_>,
+    ) -> Result<DatabaseId, Failure> {
+        match transaction {
+            Transaction::Write(tx) => {
+                execute::selected_for(command, &self.selected, *tx, self.shared)
+            }
+            Transaction::Read(_) => Ok(self.selected.id()),
+        }
+    }
+}
+
+impl Host for ScriptCommands<'_> {
+    fn command(
+        &mut self,
+        mut transaction: Transaction<'_>,
+        arguments: &[&[u8]],
+    ) -> Result<Value, CommandError> {
+        let request = Request::from_arguments(arguments);
+        let refused = |failure: Failure| CommandError::Refused(failure.to_string());
+        let command = self.admit(request).map_err(refused)?;
+        let database = self.database(command, &mut transaction).map_err(refused)?;
+        self.reply.truncate(0);
+        let Self { shared, ref mut reply, .. } = *self;
+        let mut call = Call { shared, database, request, reply, may_take_long: true };
+        match execute::run_within(command, &mut call, transaction) {
+            Ok(()) => Ok(self.reply.take()),
+            // Commands find out what is wrong with their arguments before they write.
+            Err(failure)
+                if failure.is_of_store() && matches!(command.handler, Handler::Write(_)) =>
+            {
+                let message = failure.to_string();
+                // It ends the call of the procedure, whose own error begins with a code.
+                let message = message.strip_prefix("ERR ").unwrap_or(&message);
+                Err(CommandError::Failed(message.to_owned()))
+            }
+            Err(failure) => Err(CommandError::Refused(failure.to_string())),
+        }
+    }
+}
+
+/// A reply as a script sees it, in the form that Redis gives to scripts of version 2 of the
+/// protocol: a status is a table with the field `ok`, an error one with `err`, null is `false`, and
+/// maps and sets are arrays.
+#[derive(Default)]
+struct ScriptReply {
+    parts: Vec<Part>,
+}
+
+enum Part {
+    Value(Value),
+    /// An array of so many of the parts that follow.
+    Array(usize),
+}
+
+impl ScriptReply {
+    /// The reply that was written, as a whole.
+    fn take(&mut self) -> Value {
+        assemble(&mut self.parts.drain(..))
+    }
+
+    fn push(&mut self, value: Value) {
+        self.parts.push(Part::Value(value));
+    }
+
+    fn push_field(&mut self, field: &str, text: &str) {
+        let string = |text: &str| Value::String(text.as_bytes().to_vec());
+        self.push(Value::Map(vec![(string(field), string(text))]));
+    }
+}
+
+fn assemble(parts: &mut impl Iterator<Item = Part>) -> Value {
+    match parts.next() {
+        Some(Part::Value(value)) => value,
+        Some(Part::Array(len)) => Value::Array((0..len).map(|_| assemble(parts)).collect()),
+        None => Value::Nil,
+    }
+}
+
+impl Reply for ScriptReply {
+    fn simple(&mut self, text: &str) {
+        self.push_field("ok", text);
+    }
+
+    fn ok(&mut self) {
+        self.simple("OK");
+    }
+
+    fn error(&mut self, text: &str) {
+        self.push_field("err", text);
+    }
+
+    fn integer(&mut self, value: i64) {
+        self.push(Value::Integer(value));
+    }
+
+    fn bulk(&mut self, bytes: &[u8]) {
+        self.push(Value::String(bytes.to_vec()));
+    }
+
+    fn null(&mut self) {
+        self.push(Value::Boolean(false));
+    }
+
+    fn null_array(&mut self) {
+        self.null();
+    }
+
+    fn array(&mut self, len: usize) {
+        self.parts.push(Part::Array(len));
+    }
+
+    fn map(&mut self, len: usize) {
+        self.array(2 * len);
+    }
+
+    fn pairs(&mut self, len: usize) {
+        self.array(2 * len);
+    }
+
+    fn pair(&mut self) {}
+
+    fn set(&mut self, len: usize) {
+        self.array(len);
+    }
+
+    fn double(&mut self, value: f64) {
+        self.bulk(format_double(value).as_bytes());
+    }
+
+    fn boolean(&mut self, value: bool) {
+        self.integer(i64::from(value));
+    }
+
+    fn verbatim(&mut self, _: &str, text: &str) {
+        self.bulk(text.as_bytes());
+    }
+
+    fn mark(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn truncate(&mut self, mark: usize) {
+        self.parts.truncate(mark);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Write = fn(&mut ScriptReply);
+
+    #[test]
+    fn every_form_of_a_reply_becomes_one_value() {
+        let replies: &[(Write, &str)] = &[
+            (|r| r.ok(), r#"Map([(String("ok"), String("OK"))])"#),
+            (|r| r.error("ERR no"), r#"Map([(String("err"), String("ERR no"))])"#),
+            (|r| r.integer(-1), "Integer(-1)"),
+            (|r| r.bulk(b"v"), r#"String("v")"#),
+            (|r| r.null(), "Boolean(false)"),
+            (|r| r.null_array(), "Boolean(false)"),
+            (|r| r.double(3.0), r#"String("3")"#),
+            (|r| r.double(0.1), r#"String("0.1")"#),
+            (|r| r.boolean(true), "Integer(1)"),
+            (|r| r.verbatim("txt", "v"), r#"String("v")"#),
+            (|r| r.set(0), "Array([])"),
+        ];
+        for (write, expected) in replies {
+            let mut reply = ScriptReply::default();
+            reply.integer(7);
+            let mark = reply.mark();
+            reply.array(2);
+            write(&mut reply);
+            reply.truncate(mark);
+            reply.truncate(0);
+            write(&mut reply);
+            assert_eq!(show(&reply.take()), *expected);
+            assert_eq!(reply.mark(), 0, "{expected}");
+        }
+    }
+
+    #[test]
+    fn aggregates_take_the_replies_that_follow() {
+        let mut reply = ScriptReply::default();
+        reply.array(3);
+        reply.map(1);
+        reply.bulk(b"key");
+        reply.array(1);
+        reply.null();
+        reply.set(1);
+        reply.integer(1);
+        reply.bulk(b"last");
+        assert_eq!(
+            show(&reply.take()),
+            r#"Array([Array([String("key"), Array([Boolean(false)])]), Array([Integer(1)]), String("last")])"#
+        );
+    }
+
+    /// As `Debug` shows it, but with strings as text.
+    fn show(value: &Value) -> String {
+        let list = |values: &[Value]| values.iter().map(show).collect::<Vec<_>>().join(", ");
+        match value {
+            Value::String(bytes) => format!("String({:?})", String::from_utf8_lossy(bytes)),
+            Value::Array(values) => format!("Array([{}])", list(values)),
+            Value::Map(pairs) => {
+                let pair =
+                    |(key, value): &(Value, Value)| format!("({}, {})", show(key), show(value));
+                format!("Map([{}])", pairs.iter().map(pair).collect::<Vec<_>>().join(", "))
+            }
+            other => format!("{other:?}"),
+        }
+    }
+}

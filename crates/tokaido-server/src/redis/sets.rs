@@ -1,0 +1,324 @@
+//! Sets: members, each once.
+
+use std::ops::ControlFlow;
+
+use tokaido_store::{
+    ReadTransaction, WriteTransaction,
+    collections::{Set, intersect, subtract, unite},
+};
+
+use super::{
+    call::Call,
+    command::{Command, rows},
+    element_scan::{self, ElementScan},
+    failure::Failure,
+    random::{self, random},
+};
+
+pub(super) const COMMANDS: &[Command] = rows! {
+"sadd" -3 Write(sadd), KEY [FAST DENYOOM] Set "1.0.0"
+    "key member [member ...]"
+    "Adds members to a set; gives how many are new.";
+"scard" 2 Read(scard), KEY [FAST] Set "1.0.0"
+    "key"
+    "Gives the number of members of a set.";
+"sdiff" -2 Read(sdiff), KEYS [] Set "1.0.0"
+    "key [key ...]"
+    "Gives the members that the first set has and no other.";
+"sdiffstore" -3 Write(sdiffstore), KEYS [DENYOOM] Set "1.0.0"
+    "destination key [key ...]"
+    "Stores the members that the first set has and no other; gives how many they are.";
+"sinter" -2 Read(sinter), KEYS [] Set "1.0.0"
+    "key [key ...]"
+    "Gives the members that all of the sets have.";
+"sintercard" -3 Read(sintercard), NO_KEY [MOVABLE_KEYS] Set "7.0.0"
+    "numkeys key [key ...] [LIMIT limit]"
+    "Gives the number of members that all of the sets have.";
+"sinterstore" -3 Write(sinterstore), KEYS [DENYOOM] Set "1.0.0"
+    "destination key [key ...]"
+    "Stores the members that all of the sets have; gives how many they are.";
+"sismember" 3 Read(sismember), KEY [FAST] Set "1.0.0"
+    "key member"
+    "Tells whether a set has a member.";
+"smembers" 2 Read(smembers), KEY [] Set "1.0.0"
+    "key"
+    "Gives all members of a set.";
+"smismember" -3 Read(smismember), KEY [FAST] Set "6.2.0"
+    "key member [member ...]"
+    "Tells of each of several members whether a set has it.";
+"smove" 4 Write(smove), TWO_KEYS [FAST] Set "1.0.0"
+    "source destination member"
+    "Moves a member from one set to another.";
+"spop" -2 Write(spop), KEY [FAST] Set "1.0.0"
+    "key [count]"
+    "Removes and gives some members of a set, drawn by lot.";
+"srandmember" -2 Read(srandmember), KEY [] Set "1.0.0"
+    "key [count]"
+    "Gives some members of a set, drawn by lot; with a negative count the same ones perhaps again.";
+"srem" -3 Write(srem), KEY [FAST] Set "1.0.0"
+    "key member [member ...]"
+    "Removes members of a set; gives how many there were. The set goes with its last member.";
+"sscan" -3 Read(sscan), KEY [] Set "2.8.0"
+    "key cursor [MATCH pattern] [COUNT count]"
+    "Gives some members of a set, and the cursor to go on with.";
+"sunion" -2 Read(sunion), KEYS [] Set "1.0.0"
+    "key [key ...]"
+    "Gives the members that any of the sets has.";
+"sunionstore" -3 Write(sunionstore), KEYS [DENYOOM] Set "1.0.0"
+    "destination key [key ...]"
+    "Stores the members that any of the sets has; gives how many they are.";
+};
+
+/// The set that the argument at `index` names.
+fn set<'c>(call: &Call<'c>, index: usize) -> Set<'c> {
+    Set::new(call.database, call.arg(index))
+}
+
+fn sadd(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let added = set(call, 1).add(tx, call.packing(), call.request.arguments().skip(1))?;
+    call.reply.integer(added as i64);
+    Ok(())
+}
+
+fn srem(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let removed = set(call, 1).remove(tx, call.request.arguments().skip(1))?;
+    call.reply.integer(removed as i64);
+    Ok(())
+}
+
+fn scard(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let len = set(call, 1).len(tx)?;
+    call.reply.integer(len as i64);
+    Ok(())
+}
+
+fn sismember(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let member = call.arg(2);
+    set(call, 1).look_up(tx, [member], |is_there| call.reply.integer(i64::from(is_there)))?;
+    Ok(())
+}
+
+fn smismember(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let members = call.request.arguments().skip(1);
+    call.reply.array(call.len() - 2);
+    set(call, 1).look_up(tx, members, |is_there| call.reply.integer(i64::from(is_there)))?;
+    Ok(())
+}
+
+fn smembers(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let set = set(call, 1);
+    let len = set.len(tx)?;
+    call.check_visit(len)?;
+    call.reply.set(len as usize);
+    let mut written = 0;
+    set.visit(tx, |member| {
+        written += 1;
+        call.reply.bulk(member);
+        ControlFlow::Continue(())
+    })?;
+    call.check_written(written, len as usize)
+}
+
+fn smove(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (source, target, member) = (set(call, 1), set(call, 2), call.arg(3));
+    let mut is_there = false;
+    if !source.is_empty(tx)? {
+        target.len(tx)?;
+        source.look_up(tx, [member], |found| is_there = found)?;
+    }
+    if is_there && call.arg(1) != call.arg(2) {
+        source.remove(tx, [member])?;
+        target.add(tx, call.packing(), [member])?;
+    }
+    call.reply.integer(i64::from(is_there));
+    Ok(())
+}
+
+fn spop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let count = match call.len() {
+        2 => None,
+        3 => Some(call.positive(2)?),
+        _ => return Err(Failure::Syntax),
+    };
+    let popped = set(call, 1).pop(tx, count.unwrap_or(1), &mut random)?;
+    if count.is_none() {
+        call.reply.bulk_or_null(popped.first().map(Vec::as_slice));
+        return Ok(());
+    }
+    write_set(call, &popped);
+    Ok(())
+}
+
+fn write_set(call: &mut Call<'_>, members: &[Vec<u8>]) {
+    call.reply.set(members.len());
+    for member in members {
+        call.reply.bulk(member);
+    }
+}
+
+fn srandmember(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let set = set(call, 1);
+    let mut members = Vec::new();
+    match call.len() {
+        2 => {
+            set.draw(tx, 1, &mut random, |member| members.push(member.to_vec()))?;
+            call.reply.bulk_or_null(members.first().map(Vec::as_slice));
+            return Ok(());
+        }
+        3 => {}
+        _ => return Err(Failure::Syntax),
+    }
+    let count = random::count(call, 2)?;
+    let len = set.len(tx)?;
+    let times = random::check_count(call, count, len, false)?;
+    if count >= 0 {
+        members = set.sample(tx, times, &mut random)?;
+    } else {
+        set.draw(tx, times, &mut random, |member| members.push(member.to_vec()))?;
+    }
+    call.reply.array(members.len());
+    for member in &members {
+        call.reply.bulk(member);
+    }
+    Ok(())
+}
+
+fn sscan(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let cursor = ElementScan::cursor(call)?;
+    let set = set(call, 1);
+    if set.is_empty(tx)? {
+        element_scan::write(call, 0, &[]);
+        return Ok(());
+    }
+    let scan = ElementScan::read(call)?;
+    let mut found = Vec::new();
+    let next = set.page(tx, cursor, scan.count, |member| {
+        if scan.admits(member) {
+            found.push(member.to_vec());
+        }
+    })?;
+    element_scan::write(call, next, &found);
+    Ok(())
+}
+
+/// What is made of several sets.
+#[derive(Clone, Copy)]
+enum Operation {
+    Intersection,
+    Union,
+    Difference,
+}
+
+impl Operation {
+    fn run(
+        self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        sets: &[Set<'_>],
+    ) -> Result<Vec<Vec<u8>>, Failure> {
+        let mut members = Vec::new();
+        match self {
+            Self::Intersection => intersect(tx, sets, |member| {
+                members.push(member.to_vec());
+                ControlFlow::Continue(())
+            })?,
+            Self::Union => members.extend(unite(tx, sets)?),
+            Self::Difference => subtract(tx, sets, |member| members.push(member.to_vec()))?,
+        }
+        Ok(members)
+    }
+}
+
+/// The sets that the arguments from `first` up to `end` name.
+fn sets<'c>(call: &Call<'c>, first: usize, end: usize) -> Vec<Set<'c>> {
+    (first..end).map(|index| set(call, index)).collect()
+}
+
+/// Refuses where others wait to go through sets that are large together.
+fn check_visits(
+    call: &Call<'_>,
+    tx: &mut dyn ReadTransaction,
+    sets: &[Set<'_>],
+) -> Result<(), Failure> {
+    let mut sum = 0u64;
+    for set in sets {
+        sum = sum.saturating_add(set.len(tx)?);
+    }
+    call.check_visit(sum)
+}
+
+fn sinter(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    give(call, tx, Operation::Intersection)
+}
+
+fn sunion(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    give(call, tx, Operation::Union)
+}
+
+fn sdiff(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    give(call, tx, Operation::Difference)
+}
+
+fn give(
+    call: &mut Call<'_>,
+    tx: &mut dyn ReadTransaction,
+    operation: Operation,
+) -> Result<(), Failure> {
+    let sets = sets(call, 1, call.len());
+    check_visits(call, tx, &sets)?;
+    let members = operation.run(tx, &sets)?;
+    write_set(call, &members);
+    Ok(())
+}
+
+fn sinterstore(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    store(call, tx, Operation::Intersection)
+}
+
+fn sunionstore(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    store(call, tx, Operation::Union)
+}
+
+fn sdiffstore(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    store(call, tx, Operation::Difference)
+}
+
+fn store(
+    call: &mut Call<'_>,
+    tx: &mut dyn WriteTransaction,
+    operation: Operation,
+) -> Result<(), Failure> {
+    let members = operation.run(tx, &sets(call, 2, call.len()))?;
+    let members = members.iter().map(Vec::as_slice);
+    let count = set(call, 1).replace(tx, call.packing(), members)?;
+    call.reply.integer(count as i64);
+    Ok(())
+}
+
+fn sintercard(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let keys = 2..call.key_count(1)?.saturating_add(2);
+    if keys.end > call.len() {
+        return Err(Failure::other("Number of keys can't be greater than number of args"));
+    }
+    let mut limit = 0;
+    let mut at = keys.end;
+    while at < call.len() {
+        if !call.is_word(at, "LIMIT") || at + 1 == call.len() {
+            return Err(Failure::Syntax);
+        }
+        limit = call
+            .integer(at + 1)
+            .ok()
+            .and_then(|limit| usize::try_from(limit).ok())
+            .ok_or_else(|| Failure::other("LIMIT can't be negative"))?;
+        at += 2;
+    }
+    let sets = sets(call, keys.start, keys.end);
+    check_visits(call, tx, &sets)?;
+    let mut count = 0;
+    intersect(tx, &sets, |_| {
+        count += 1;
+        if count == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    call.reply.integer(count as i64);
+    Ok(())
+}

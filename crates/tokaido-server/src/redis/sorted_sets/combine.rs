@@ -1,0 +1,366 @@
+//! Several sorted sets, or sets, as one: ZUNION, ZINTER, ZDIFF, what stores them and what counts them.
+
+use std::{collections::HashMap, ops::ControlFlow};
+
+use tokaido_store::{
+    Direction, Kind, ReadTransaction, WriteTransaction,
+    collections::{Set, SortedSet, Span},
+};
+
+use super::members::{sorted_set, write_members};
+use crate::redis::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+    number::parse_double,
+};
+
+pub(in crate::redis) const COMMANDS: &[Command] = rows! {
+"zdiff" -3 Read(zdiff), NO_KEY [MOVABLE_KEYS] SortedSet "6.2.0"
+    "numkeys key [key ...] [WITHSCORES]"
+    "Gives the members that the first sorted set has and no other.";
+"zdiffstore" -4 Write(zdiffstore), KEY [DENYOOM MOVABLE_KEYS] SortedSet "6.2.0"
+    "destination numkeys key [key ...]"
+    "Stores the members that the first sorted set has and no other; gives how many they are.";
+"zinter" -3 Read(zinter), NO_KEY [MOVABLE_KEYS] SortedSet "6.2.0"
+    "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>] [WITHSCORES]"
+    "Gives the members that all of the sorted sets have.";
+"zintercard" -3 Read(zintercard), NO_KEY [MOVABLE_KEYS] SortedSet "7.0.0"
+    "numkeys key [key ...] [LIMIT limit]"
+    "Gives the number of members that all of the sorted sets have.";
+"zinterstore" -4 Write(zinterstore), KEY [DENYOOM MOVABLE_KEYS] SortedSet "2.0.0"
+    "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]"
+    "Stores the members that all of the sorted sets have; gives how many they are.";
+"zunion" -3 Read(zunion), NO_KEY [MOVABLE_KEYS] SortedSet "6.2.0"
+    "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>] [WITHSCORES]"
+    "Gives the members that any of the sorted sets has.";
+"zunionstore" -4 Write(zunionstore), KEY [DENYOOM MOVABLE_KEYS] SortedSet "2.0.0"
+    "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]"
+    "Stores the members that any of the sorted sets has; gives how many they are.";
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Union,
+    Intersection,
+    Difference,
+}
+
+/// What becomes of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Give,
+    Count,
+    Store,
+}
+
+/// How two scores of one member become one.
+#[derive(Clone, Copy)]
+enum Aggregate {
+    Sum,
+    Min,
+    Max,
+}
+
+impl Aggregate {
+    /// Opposite infinities add up to zero.
+    fn join(self, a: f64, b: f64) -> f64 {
+        match self {
+            Self::Sum => number_or_zero(a + b),
+            Self::Min => a.min(b),
+            Self::Max => a.max(b),
+        }
+    }
+}
+
+fn number_or_zero(number: f64) -> f64 {
+    if number.is_nan() { 0.0 } else { number }
+}
+
+/// One of the sets that are combined, with what its scores are multiplied with.
+#[derive(Clone, Copy)]
+struct Source<'c> {
+    elements: Elements<'c>,
+    weight: f64,
+    len: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Elements<'c> {
+    Sorted(SortedSet<'c>),
+    /// Each member has the score 1.
+    Plain(Set<'c>),
+}
+
+impl<'c> Source<'c> {
+    fn open(
+        call: &Call<'c>,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        index: usize,
+    ) -> Result<Self, Failure> {
+        let (database, key) = (call.database, call.arg(index));
+        let kind = tx.get(database, key)?.map(|record| record.kind);
+        let (elements, len) = match kind {
+            Some(Kind::Set) => {
+                let set = Set::new(database, key);
+                (Elements::Plain(set), set.len(tx)?)
+            }
+            _ => {
+                let set = SortedSet::new(database, key);
+                (Elements::Sorted(set), set.len(tx)?)
+            }
+        };
+        Ok(Self { elements, weight: 1.0, len })
+    }
+
+    fn weigh(&self, score: f64) -> f64 {
+        number_or_zero(self.weight * score)
+    }
+
+    fn visit(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        mut visit: impl FnMut(&[u8], f64),
+    ) -> Result<(), Failure> {
+        let mut show = |member: &[u8], score: f64| {
+            visit(member, self.weigh(score));
+            ControlFlow::Continue(())
+        };
+        match self.elements {
+            Elements::Sorted(set) => set.visit(tx, &Span::all(), Direction::Forward, show)?,
+            Elements::Plain(set) => set.visit(tx, |member| show(member, 1.0))?,
+        }
+        Ok(())
+    }
+
+    /// The score of a member.
+    fn score(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        member: &[u8],
+    ) -> Result<Option<f64>, Failure> {
+        let mut score = None;
+        match self.elements {
+            Elements::Sorted(set) => set.look_up(tx, [member], |found| score = found)?,
+            Elements::Plain(set) => {
+                set.look_up(tx, [member], |is_there| score = is_there.then_some(1.0))?;
+            }
+        }
+        Ok(score.map(|score| self.weigh(score)))
+    }
+}
+
+/// A command, read from its arguments.
+struct Query<'c> {
+    operation: Operation,
+    sources: Vec<Source<'c>>,
+    aggregate: Aggregate,
+    with_scores: bool,
+    /// So many members are counted.
+    limit: usize,
+}
+
+impl<'c> Query<'c> {
+    /// Reads it, and sees that all keys hold what can be combined.
+    fn read(
+        call: &Call<'c>,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        operation: Operation,
+        purpose: Purpose,
+        command: &str,
+    ) -> Result<Self, Failure> {
+        let first = if purpose == Purpose::Store { 2 } else { 1 };
+        let count = call.integer(first)?;
+        if count < 1 {
+            let message = format!("at least 1 input key is needed for '{command}' command");
+            return Err(Failure::other(message));
+        }
+        let room = call.len() - (first + 1);
+        let count = usize::try_from(count).ok().filter(|&count| count <= room);
+        let end = first + 1 + count.ok_or(Failure::Syntax)?;
+        let sources = (first + 1..end).map(|index| Source::open(call, tx, index));
+        let sources = sources.collect::<Result<_, _>>()?;
+        let aggregate = Aggregate::Sum;
+        let mut query = Self { operation, sources, aggregate, with_scores: false, limit: 0 };
+        let mut at = end;
+        while at < call.len() {
+            at += query.read_option(call, purpose, at)?;
+        }
+        Ok(query)
+    }
+
+    /// Reads one option; gives how many arguments it has taken.
+    fn read_option(
+        &mut self,
+        call: &Call<'_>,
+        purpose: Purpose,
+        at: usize,
+    ) -> Result<usize, Failure> {
+        let left = call.len() - at;
+        let is_weighed = self.operation != Operation::Difference && purpose != Purpose::Count;
+        if is_weighed && left > self.sources.len() && call.is_word(at, "WEIGHTS") {
+            for (i, source) in self.sources.iter_mut().enumerate() {
+                let weight = parse_double(call.arg(at + 1 + i));
+                let not_a_float = || Failure::other("weight value is not a float");
+                source.weight = weight.ok_or_else(not_a_float)?;
+            }
+            return Ok(1 + self.sources.len());
+        }
+        if is_weighed && left >= 2 && call.is_word(at, "AGGREGATE") {
+            self.aggregate = if call.is_word(at + 1, "SUM") {
+                Aggregate::Sum
+            } else if call.is_word(at + 1, "MIN") {
+                Aggregate::Min
+            } else if call.is_word(at + 1, "MAX") {
+                Aggregate::Max
+            } else {
+                return Err(Failure::Syntax);
+            };
+            return Ok(2);
+        }
+        if purpose == Purpose::Give && call.is_word(at, "WITHSCORES") {
+            self.with_scores = true;
+            return Ok(1);
+        }
+        if purpose == Purpose::Count && left >= 2 && call.is_word(at, "LIMIT") {
+            let limit = call.integer(at + 1).ok().and_then(|limit| usize::try_from(limit).ok());
+            let negative = || Failure::other("LIMIT can't be negative");
+            self.limit = limit.ok_or_else(negative)?;
+            return Ok(2);
+        }
+        Err(Failure::Syntax)
+    }
+
+    /// The members of the result with their scores, in order.
+    fn run(
+        &self,
+        call: &Call<'_>,
+        tx: &mut (impl ReadTransaction + ?Sized),
+    ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
+        call.check_visit(self.sources.iter().fold(0, |sum: u64, s| sum.saturating_add(s.len)))?;
+        let mut members = match self.operation {
+            Operation::Union => self.unite(tx)?,
+            Operation::Intersection => self.intersect(tx)?,
+            Operation::Difference => self.subtract(tx)?,
+        };
+        members.sort_unstable_by(|(a, a_score), (b, b_score)| {
+            (a_score + 0.0).total_cmp(&(b_score + 0.0)).then_with(|| a.cmp(b))
+        });
+        Ok(members)
+    }
+
+    fn unite(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+    ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
+        let mut united: HashMap<Vec<u8>, f64> = HashMap::new();
+        for source in &self.sources {
+            source.visit(tx, |member, score| match united.get_mut(member) {
+                Some(old) => *old = self.aggregate.join(*old, score),
+                None => drop(united.insert(member.to_vec(), score)),
+            })?;
+        }
+        Ok(united.into_iter().collect())
+    }
+
+    /// The smallest is gone through, and its members are looked up in the others.
+    fn intersect(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+    ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
+        let mut sources = self.sources.clone();
+        sources.sort_by_key(|source| source.len);
+        let Some((smallest, others)) = sources.split_first() else { return Ok(Vec::new()) };
+        let mut members = Vec::new();
+        smallest.visit(tx, |member, score| members.push((member.to_vec(), score)))?;
+        let mut common = Vec::new();
+        'members: for (member, mut score) in members {
+            for other in others {
+                let Some(theirs) = other.score(tx, &member)? else { continue 'members };
+                score = self.aggregate.join(score, theirs);
+            }
+            common.push((member, score));
+            if common.len() == self.limit {
+                break;
+            }
+        }
+        Ok(common)
+    }
+
+    fn subtract(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+    ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
+        let Some((first, others)) = self.sources.split_first() else { return Ok(Vec::new()) };
+        let mut members = Vec::new();
+        first.visit(tx, |member, score| members.push((member.to_vec(), score)))?;
+        let mut left = Vec::new();
+        'members: for (member, score) in members {
+            for other in others {
+                if other.score(tx, &member)?.is_some() {
+                    continue 'members;
+                }
+            }
+            left.push((member, score));
+        }
+        Ok(left)
+    }
+}
+
+fn zunion(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    give(call, tx, Operation::Union, "zunion")
+}
+
+fn zinter(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    give(call, tx, Operation::Intersection, "zinter")
+}
+
+fn zdiff(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    give(call, tx, Operation::Difference, "zdiff")
+}
+
+fn give(
+    call: &mut Call<'_>,
+    tx: &mut dyn ReadTransaction,
+    operation: Operation,
+    command: &str,
+) -> Result<(), Failure> {
+    let query = Query::read(call, tx, operation, Purpose::Give, command)?;
+    let members = query.run(call, tx)?;
+    write_members(call, &members, query.with_scores);
+    Ok(())
+}
+
+fn zintercard(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let operation = Operation::Intersection;
+    let query = Query::read(call, tx, operation, Purpose::Count, "zintercard")?;
+    let count = query.run(call, tx)?.len();
+    call.reply.integer(count as i64);
+    Ok(())
+}
+
+fn zunionstore(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    store(call, tx, Operation::Union, "zunionstore")
+}
+
+fn zinterstore(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    store(call, tx, Operation::Intersection, "zinterstore")
+}
+
+fn zdiffstore(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    store(call, tx, Operation::Difference, "zdiffstore")
+}
+
+fn store(
+    call: &mut Call<'_>,
+    tx: &mut dyn WriteTransaction,
+    operation: Operation,
+    command: &str,
+) -> Result<(), Failure> {
+    let query = Query::read(call, tx, operation, Purpose::Store, command)?;
+    let members = query.run(call, tx)?;
+    let members = members.iter().map(|(member, score)| (&member[..], *score));
+    let count = sorted_set(call, 1).replace(tx, call.packing(), members)?;
+    call.reply.integer(count as i64);
+    Ok(())
+}

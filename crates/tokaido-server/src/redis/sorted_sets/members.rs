@@ -1,0 +1,321 @@
+//! Members and their scores: ZADD, ZINCRBY, ZREM, ZSCORE, ZRANK and what is near them.
+
+use tokaido_store::{ReadTransaction, WriteTransaction, collections::SortedSet};
+use tokaido_wire::resp::format_double;
+
+use crate::redis::{
+    call::Call,
+    command::{Command, rows},
+    element_scan::{self, ElementScan},
+    failure::Failure,
+    number::parse_double,
+    random::{self, random},
+};
+
+pub(in crate::redis) const COMMANDS: &[Command] = rows! {
+"zadd" -4 Write(zadd), KEY [FAST DENYOOM] SortedSet "1.2.0"
+    "key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]"
+    "Gives members scores; gives how many members are new.";
+"zcard" 2 Read(zcard), KEY [FAST] SortedSet "1.2.0"
+    "key"
+    "Gives the number of members of a sorted set.";
+"zincrby" 4 Write(zincrby), KEY [FAST DENYOOM] SortedSet "1.2.0"
+    "key increment member"
+    "Adds a number to the score of a member; gives the new score.";
+"zmscore" -3 Read(zmscore), KEY [FAST] SortedSet "6.2.0"
+    "key member [member ...]"
+    "Gives the scores of several members.";
+"zrandmember" -2 Read(zrandmember), KEY [] SortedSet "6.2.0"
+    "key [count [WITHSCORES]]"
+    "Gives some members, drawn by lot; with a negative count the same ones perhaps again.";
+"zrank" -3 Read(zrank), KEY [FAST] SortedSet "2.0.0"
+    "key member [WITHSCORE]"
+    "Gives how many members are before this one.";
+"zrem" -3 Write(zrem), KEY [FAST] SortedSet "1.2.0"
+    "key member [member ...]"
+    "Removes members; gives how many there were. The sorted set goes with its last member.";
+"zrevrank" -3 Read(zrevrank), KEY [FAST] SortedSet "2.0.0"
+    "key member [WITHSCORE]"
+    "Gives how many members are behind this one.";
+"zscan" -3 Read(zscan), KEY [] SortedSet "2.8.0"
+    "key cursor [MATCH pattern] [COUNT count]"
+    "Gives some members with their scores, and the cursor to go on with.";
+"zscore" 3 Read(zscore), KEY [FAST] SortedSet "1.2.0"
+    "key member"
+    "Gives the score of a member.";
+};
+
+/// The sorted set that the argument at `index` names.
+pub(super) fn sorted_set<'c>(call: &Call<'c>, index: usize) -> SortedSet<'c> {
+    SortedSet::new(call.database, call.arg(index))
+}
+
+/// Writes a score, or null.
+pub(super) fn write_score(call: &mut Call<'_>, score: Option<f64>) {
+    match score {
+        Some(score) => call.reply.double(score),
+        None => call.reply.null(),
+    }
+}
+
+/// What ZADD does to which members.
+#[derive(Default)]
+struct Rules {
+    only_new: bool,
+    only_old: bool,
+    only_greater: bool,
+    only_less: bool,
+    counts_changes: bool,
+    adds: bool,
+}
+
+/// What came of it.
+#[derive(Default)]
+struct Outcome {
+    added: i64,
+    changed: i64,
+    /// The score of the last member, if it has got it by this.
+    score: Option<f64>,
+    is_nan: bool,
+}
+
+impl Rules {
+    /// Reads the options; gives the place behind them.
+    fn read(call: &Call<'_>) -> (Self, usize) {
+        let (mut rules, mut at) = (Self::default(), 2);
+        loop {
+            *(if call.is_word(at, "NX") {
+                &mut rules.only_new
+            } else if call.is_word(at, "XX") {
+                &mut rules.only_old
+            } else if call.is_word(at, "GT") {
+                &mut rules.only_greater
+            } else if call.is_word(at, "LT") {
+                &mut rules.only_less
+            } else if call.is_word(at, "CH") {
+                &mut rules.counts_changes
+            } else if call.is_word(at, "INCR") {
+                &mut rules.adds
+            } else {
+                return (rules, at);
+            }) = true;
+            at += 1;
+        }
+    }
+
+    fn check(&self, pairs: usize) -> Result<(), Failure> {
+        let Self { only_new, only_old, only_greater, only_less, .. } = *self;
+        if only_new && only_old {
+            let message = "XX and NX options at the same time are not compatible";
+            return Err(Failure::other(message));
+        }
+        if only_new && (only_greater || only_less) || only_greater && only_less {
+            let message = "GT, LT, and/or NX options at the same time are not compatible";
+            return Err(Failure::other(message));
+        }
+        if self.adds && pairs > 1 {
+            return Err(Failure::other("INCR option supports a single increment-element pair"));
+        }
+        Ok(())
+    }
+
+    /// The score that a member gets, if it gets one.
+    fn decide(&self, old: Option<f64>, offered: f64, outcome: &mut Outcome) -> Option<f64> {
+        outcome.score = None;
+        let Some(old) = old else {
+            if self.only_old {
+                return None;
+            }
+            outcome.added += 1;
+            outcome.score = Some(offered);
+            return Some(offered);
+        };
+        if self.only_new {
+            return None;
+        }
+        let score = if self.adds { old + offered } else { offered };
+        if score.is_nan() {
+            outcome.is_nan = true;
+            return None;
+        }
+        if self.only_less && score >= old || self.only_greater && score <= old {
+            return None;
+        }
+        outcome.changed += i64::from(score != old);
+        outcome.score = Some(score);
+        Some(score)
+    }
+}
+
+fn zadd(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (rules, first) = Rules::read(call);
+    add(call, tx, &rules, first)
+}
+
+/// Redis takes the options of ZADD here, too.
+fn zincrby(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (rules, first) = Rules::read(call);
+    add(call, tx, &Rules { adds: true, ..rules }, first)
+}
+
+/// Gives scores to members, which follow one another from `first` on.
+fn add(
+    call: &mut Call<'_>,
+    tx: &mut dyn WriteTransaction,
+    rules: &Rules,
+    first: usize,
+) -> Result<(), Failure> {
+    let texts = call.len() - first;
+    if texts == 0 || !texts.is_multiple_of(2) {
+        return Err(Failure::Syntax);
+    }
+    rules.check(texts / 2)?;
+    let mut members = Vec::new();
+    for at in (first..call.len()).step_by(2) {
+        let score = parse_double(call.arg(at)).ok_or(Failure::NotAFloat)?;
+        members.push((call.arg(at + 1), score));
+    }
+    let mut outcome = Outcome::default();
+    sorted_set(call, 1).update(tx, call.packing(), members, |old, offered| {
+        rules.decide(old, offered, &mut outcome)
+    })?;
+    if outcome.is_nan {
+        return Err(Failure::other("resulting score is not a number (NaN)"));
+    }
+    if rules.adds {
+        write_score(call, outcome.score);
+    } else {
+        let changed = if rules.counts_changes { outcome.changed } else { 0 };
+        call.reply.integer(outcome.added + changed);
+    }
+    Ok(())
+}
+
+fn zrem(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let removed = sorted_set(call, 1).remove(tx, call.request.arguments().skip(1))?;
+    call.reply.integer(removed as i64);
+    Ok(())
+}
+
+fn zcard(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let len = sorted_set(call, 1).len(tx)?;
+    call.reply.integer(len as i64);
+    Ok(())
+}
+
+fn zscore(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let member = call.arg(2);
+    sorted_set(call, 1).look_up(tx, [member], |score| write_score(call, score))?;
+    Ok(())
+}
+
+fn zmscore(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let members = call.request.arguments().skip(1);
+    call.reply.array(call.len() - 2);
+    sorted_set(call, 1).look_up(tx, members, |score| write_score(call, score))?;
+    Ok(())
+}
+
+fn zrank(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    write_rank(call, tx, false, "zrank")
+}
+
+fn zrevrank(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    write_rank(call, tx, true, "zrevrank")
+}
+
+fn write_rank(
+    call: &mut Call<'_>,
+    tx: &mut dyn ReadTransaction,
+    is_reverse: bool,
+    command: &str,
+) -> Result<(), Failure> {
+    if call.len() > 4 {
+        return Err(call.wrong_arity(command));
+    }
+    let with_score = call.len() == 4;
+    if with_score && !call.is_word(3, "WITHSCORE") {
+        return Err(Failure::Syntax);
+    }
+    let set = sorted_set(call, 1);
+    let Some((rank, score)) = set.rank(tx, call.arg(2))? else {
+        if with_score {
+            call.reply.null_array();
+        } else {
+            call.reply.null();
+        }
+        return Ok(());
+    };
+    let rank = if is_reverse { set.len(tx)? - 1 - rank } else { rank };
+    if with_score {
+        call.reply.array(2);
+    }
+    call.reply.integer(rank as i64);
+    if with_score {
+        call.reply.double(score);
+    }
+    Ok(())
+}
+
+fn zrandmember(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let set = sorted_set(call, 1);
+    if call.len() == 2 {
+        let mut drawn = None;
+        set.draw(tx, 1, &mut random, |member, _| drawn = Some(member.to_vec()))?;
+        call.reply.bulk_or_null(drawn.as_deref());
+        return Ok(());
+    }
+    let count = random::count(call, 2)?;
+    let with_scores = match call.len() {
+        3 => false,
+        4 if call.is_word(3, "WITHSCORES") => true,
+        _ => return Err(Failure::Syntax),
+    };
+    let len = set.len(tx)?;
+    let times = random::check_count(call, count, len, with_scores)?;
+    let mut members = Vec::new();
+    if count >= 0 {
+        members = set.sample(tx, times, &mut random)?;
+    } else {
+        set.draw(tx, times, &mut random, |member, score| members.push((member.to_vec(), score)))?;
+    }
+    write_members(call, &members, with_scores);
+    Ok(())
+}
+
+/// Writes members, each in a pair with its score if that is wanted.
+pub(super) fn write_members(call: &mut Call<'_>, members: &[(Vec<u8>, f64)], with_scores: bool) {
+    if with_scores {
+        call.reply.pairs(members.len());
+    } else {
+        call.reply.array(members.len());
+    }
+    for (member, score) in members {
+        if with_scores {
+            call.reply.pair();
+        }
+        call.reply.bulk(member);
+        if with_scores {
+            call.reply.double(*score);
+        }
+    }
+}
+
+fn zscan(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let cursor = ElementScan::cursor(call)?;
+    let set = sorted_set(call, 1);
+    if set.is_empty(tx)? {
+        element_scan::write(call, 0, &[]);
+        return Ok(());
+    }
+    let scan = ElementScan::read(call)?;
+    let mut found = Vec::new();
+    let next = set.page(tx, cursor, scan.count, |member, score| {
+        if scan.admits(member) {
+            found.push(member.to_vec());
+            found.push(format_double(score).as_bytes().to_vec());
+        }
+    })?;
+    element_scan::write(call, next, &found);
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! Sorted sets: members, each once, in the order of their scores.
+
+mod combine;
+mod members;
+mod pops;
+mod range;
+mod ranges;
+
+pub(super) use combine::COMMANDS as COMBINING;
+pub(super) use members::COMMANDS as MEMBERS;
+pub(super) use pops::COMMANDS as POPS;
+pub(super) use ranges::COMMANDS as RANGES;

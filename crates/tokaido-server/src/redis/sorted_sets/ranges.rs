@@ -1,0 +1,276 @@
+//! Ranges: ZRANGE with its older forms and ZRANGESTORE, what they count and what they remove.
+
+use std::ops::{ControlFlow, Range};
+
+use tokaido_store::{
+    Direction, ReadTransaction, WriteTransaction,
+    collections::{SortedSet, Span},
+};
+
+use super::{
+    members::{sorted_set, write_members},
+    range::{By, Ends},
+};
+use crate::redis::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+};
+
+pub(in crate::redis) const COMMANDS: &[Command] = rows! {
+"zcount" 4 Read(zcount), KEY [FAST] SortedSet "2.0.0"
+    "key min max"
+    "Gives the number of members between two scores; `(` before one leaves it out.";
+"zlexcount" 4 Read(zlexcount), KEY [FAST] SortedSet "2.8.9"
+    "key min max"
+    "Gives the number of members between two others, if all have the same score.";
+"zrange" -4 Read(zrange), KEY [] SortedSet "1.2.0"
+    "key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]"
+    "Gives the members of a range of ranks, of scores or of members.";
+"zrangebylex" -4 Read(zrangebylex), KEY [] SortedSet "2.8.9"
+    "key min max [LIMIT offset count]"
+    "Gives the members between two others, if all have the same score.";
+"zrangebyscore" -4 Read(zrangebyscore), KEY [] SortedSet "1.0.5"
+    "key min max [WITHSCORES] [LIMIT offset count]"
+    "Gives the members between two scores; `(` before one leaves it out.";
+"zrangestore" -5 Write(zrangestore), TWO_KEYS [DENYOOM] SortedSet "6.2.0"
+    "destination source min max [BYSCORE | BYLEX] [REV] [LIMIT offset count]"
+    "Stores the members of a range; gives how many they are.";
+"zremrangebylex" 4 Write(zremrangebylex), KEY [] SortedSet "2.8.9"
+    "key min max"
+    "Removes the members between two others; gives how many there were.";
+"zremrangebyrank" 4 Write(zremrangebyrank), KEY [] SortedSet "2.0.0"
+    "key start stop"
+    "Removes the members of a range of ranks; gives how many there were.";
+"zremrangebyscore" 4 Write(zremrangebyscore), KEY [] SortedSet "1.2.0"
+    "key min max"
+    "Removes the members between two scores; gives how many there were.";
+"zrevrange" -4 Read(zrevrange), KEY [] SortedSet "1.2.0"
+    "key start stop [WITHSCORES]"
+    "Gives the members of a range of ranks, which are counted from the highest score.";
+"zrevrangebylex" -4 Read(zrevrangebylex), KEY [] SortedSet "2.8.9"
+    "key max min [LIMIT offset count]"
+    "Gives the members between two others, the last one first.";
+"zrevrangebyscore" -4 Read(zrevrangebyscore), KEY [] SortedSet "2.2.0"
+    "key max min [WITHSCORES] [LIMIT offset count]"
+    "Gives the members between two scores, the highest one first.";
+};
+
+/// What a command says of the range that it wants, as far as its name does.
+#[derive(Clone, Copy, Default)]
+struct Form {
+    by: Option<By>,
+    direction: Option<Direction>,
+    stores: bool,
+}
+
+/// A range of a sorted set with the options of the command.
+struct Query<'c> {
+    ends: Ends<'c>,
+    direction: Direction,
+    /// Of the members of the range, so many are passed over.
+    offset: i64,
+    /// And so many are wanted, all if it is negative.
+    limit: i64,
+    with_scores: bool,
+}
+
+impl<'c> Query<'c> {
+    /// Reads it from the arguments, whose ends are at `first` and after it.
+    fn read(call: &Call<'c>, form: Form, first: usize) -> Result<Self, Failure> {
+        let Form { mut by, mut direction, stores } = form;
+        let (mut offset, mut limit, mut with_scores) = (0, -1, false);
+        let mut at = first + 2;
+        while at < call.len() {
+            if !stores && call.is_word(at, "WITHSCORES") {
+                with_scores = true;
+            } else if call.is_word(at, "LIMIT") && at + 2 < call.len() {
+                (offset, limit) = (call.integer(at + 1)?, call.integer(at + 2)?);
+                at += 2;
+            } else if direction.is_none() && call.is_word(at, "REV") {
+                direction = Some(Direction::Backward);
+            } else if by.is_none() && call.is_word(at, "BYLEX") {
+                by = Some(By::Member);
+            } else if by.is_none() && call.is_word(at, "BYSCORE") {
+                by = Some(By::Score);
+            } else {
+                return Err(Failure::Syntax);
+            }
+            at += 1;
+        }
+        let by = by.unwrap_or(By::Rank);
+        if limit != -1 && by == By::Rank {
+            return Err(Failure::other(
+                "syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
+            ));
+        }
+        if with_scores && by == By::Member {
+            return Err(Failure::other(
+                "syntax error, WITHSCORES not supported in combination with BYLEX",
+            ));
+        }
+        let direction = direction.unwrap_or(Direction::Forward);
+        let is_turned = direction == Direction::Backward && by != By::Rank;
+        let (low, high) = if is_turned { (first + 1, first) } else { (first, first + 1) };
+        let ends = Ends::read(call, by, low, high)?;
+        Ok(Self { ends, direction, offset, limit, with_scores })
+    }
+
+    /// The members of the range.
+    fn run(
+        &self,
+        call: &Call<'_>,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        set: &SortedSet<'_>,
+    ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
+        if set.is_empty(tx)? || self.offset < 0 || self.limit == 0 {
+            return Ok(Vec::new());
+        }
+        let limit = u64::try_from(self.limit).unwrap_or(u64::MAX);
+        let by_ranks = matches!(self.ends, Ends::Ranks(..));
+        if !by_ranks && self.offset == 0 && (limit < VISITED_MAX || call.may_take_long) {
+            // Nobody needs to know the ranks.
+            return match self.ends.span(tx, set)? {
+                Some(span) => self.visit(tx, set, &span, limit),
+                None => Ok(Vec::new()),
+            };
+        }
+        let ranks = self.ends.ranks(tx, set, self.direction)?;
+        let ranks = self.cut(ranks, limit);
+        let count = ranks.end - ranks.start;
+        call.check_visit(count)?;
+        let mut members = Vec::with_capacity(count as usize);
+        set.visit_ranks(tx, ranks, self.direction, |member, score| {
+            members.push((member.to_vec(), score));
+            ControlFlow::Continue(())
+        })?;
+        Ok(members)
+    }
+
+    /// The ranks without those that are passed over, and those beyond the limit.
+    fn cut(&self, ranks: Range<u64>, limit: u64) -> Range<u64> {
+        let offset = self.offset.unsigned_abs().min(ranks.end - ranks.start);
+        match self.direction {
+            Direction::Forward => {
+                let start = ranks.start + offset;
+                start..ranks.end.min(start.saturating_add(limit))
+            }
+            Direction::Backward => {
+                let end = ranks.end - offset;
+                ranks.start.max(end.saturating_sub(limit))..end
+            }
+        }
+    }
+
+    fn visit(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        set: &SortedSet<'_>,
+        span: &Span,
+        limit: u64,
+    ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
+        let mut members = Vec::new();
+        set.visit(tx, span, self.direction, |member, score| {
+            members.push((member.to_vec(), score));
+            match members.len() as u64 == limit {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        Ok(members)
+    }
+}
+
+/// So many members are visited, where others wait, without counting them first.
+const VISITED_MAX: u64 = 1000;
+
+fn zrange(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    give(call, tx, Form::default())
+}
+
+fn zrevrange(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    give(call, tx, Form { by: Some(By::Rank), direction: Some(Direction::Backward), stores: false })
+}
+
+fn zrangebyscore(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    give(call, tx, Form { by: Some(By::Score), direction: Some(Direction::Forward), stores: false })
+}
+
+fn zrevrangebyscore(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    give(
+        call,
+        tx,
+        Form { by: Some(By::Score), direction: Some(Direction::Backward), stores: false },
+    )
+}
+
+fn zrangebylex(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    give(
+        call,
+        tx,
+        Form { by: Some(By::Member), direction: Some(Direction::Forward), stores: false },
+    )
+}
+
+fn zrevrangebylex(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    give(
+        call,
+        tx,
+        Form { by: Some(By::Member), direction: Some(Direction::Backward), stores: false },
+    )
+}
+
+fn give(call: &mut Call<'_>, tx: &mut dyn ReadTransaction, form: Form) -> Result<(), Failure> {
+    let query = Query::read(call, form, 2)?;
+    let members = query.run(call, tx, &sorted_set(call, 1))?;
+    write_members(call, &members, query.with_scores);
+    Ok(())
+}
+
+fn zrangestore(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let query = Query::read(call, Form { stores: true, ..Form::default() }, 3)?;
+    let members = query.run(call, tx, &sorted_set(call, 2))?;
+    let members = members.iter().map(|(member, score)| (&member[..], *score));
+    let count = sorted_set(call, 1).replace(tx, call.packing(), members)?;
+    call.reply.integer(count as i64);
+    Ok(())
+}
+
+fn zcount(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    count(call, tx, By::Score)
+}
+
+fn zlexcount(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    count(call, tx, By::Member)
+}
+
+fn count(call: &mut Call<'_>, tx: &mut dyn ReadTransaction, by: By) -> Result<(), Failure> {
+    let ends = Ends::read(call, by, 2, 3)?;
+    let ranks = ends.ranks(tx, &sorted_set(call, 1), Direction::Forward)?;
+    call.reply.integer((ranks.end - ranks.start) as i64);
+    Ok(())
+}
+
+fn zremrangebyrank(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    remove(call, tx, By::Rank)
+}
+
+fn zremrangebyscore(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    remove(call, tx, By::Score)
+}
+
+fn zremrangebylex(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    remove(call, tx, By::Member)
+}
+
+fn remove(call: &mut Call<'_>, tx: &mut dyn WriteTransaction, by: By) -> Result<(), Failure> {
+    let ends = Ends::read(call, by, 2, 3)?;
+    let set = sorted_set(call, 1);
+    let ranks = ends.ranks(tx, &set, Direction::Forward)?;
+    let removed = match ranks.is_empty() {
+        true => 0,
+        false => set.remove_ranks(tx, ranks, Direction::Forward)?.len(),
+    };
+    call.reply.integer(removed as i64);
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! Commands that procedures call in their own transaction.
+
+use std::{path::PathBuf, sync::Arc};
+
+use tokaido_script::{CommandError, Host as _, Source, Sources, Transaction, Value};
+
+use super::{Server, Session, golden::show};
+use crate::{
+    access::Principal,
+    redis::{COMMANDS, ScriptCommands, command::Handler},
+    selected::Selected,
+};
+
+const SCRIPTS: &str = r#"
+local tokaido = require "tokaido"
+local s = {}
+
+-- Each argument is a command; gives the last reply.
+local function run(tx, ...)
+  local reply
+  for _, line in ipairs {...} do
+    local words = {}
+    for word in line:gmatch("%S+") do words[#words + 1] = word end
+    reply = tx:command(unpack(words))
+  end
+  return reply
+end
+
+s.write = tokaido.write(run)
+s.read = tokaido.read(run)
+
+s.try = tokaido.write(function(tx, ...)
+  local ok, reply = pcall(run, tx, ...)
+  return {ok, reply}
+end)
+
+s.mix = tokaido.write(function(tx)
+  tx.main:put("k", "1")
+  tx:command("APPEND", "k", 2)
+  return tx.main:get("k")
+end)
+
+return s
+"#;
+
+fn server() -> (Server, Session) {
+    let mut sources = Sources::default();
+    let text = Arc::from(SCRIPTS.as_bytes());
+    sources.add(Source { module: "s".to_owned(), path: PathBuf::from("s.lua"), text });
+    let server = Server::new(None, &sources);
+    let session = server.session();
+    (server, session)
+}
+
+#[track_caller]
+fn check(server: &mut Server, session: &mut Session, cases: &[(&str, &str)]) {
+    for (line, expected) in cases {
+        let reply = show(&server.run(session, line).0);
+        assert_eq!(reply.split_whitespace().collect::<Vec<_>>().join(" "), *expected, "{line}");
+    }
+}
+
+#[test]
+fn a_command_runs_in_the_transaction_of_its_script() {
+    let (mut server, mut session) = server();
+    check(
+        &mut server,
+        &mut session,
+        &[
+            ("s.mix", "\"12\""),
+            ("s.write 'SET a 1' 'INCRBY a 41' 'GET a'", "\"42\""),
+            ("s.read 'GET a'", "\"42\""),
+            ("s.write 'SET a 2' 'SET b 3' 'INCRBY k x'", NOT_AN_INTEGER),
+            ("MGET a b", "*2 \"42\" nil"),
+            ("MULTI", "+OK"),
+            ("SET c 1", "+QUEUED"),
+            ("s.write 'INCR c'", "+QUEUED"),
+            ("EXEC", "*2 +OK :2"),
+        ],
+    );
+}
+
+const NOT_AN_INTEGER: &str = "-ERR s.lua:11: ERR value is not an integer or out of range";
+
+#[test]
+fn replies_are_what_scripts_of_redis_see() {
+    let (mut server, mut session) = server();
+    check(
+        &mut server,
+        &mut session,
+        &[
+            ("s.write 'SET a 1'", "*2 \"ok\" \"OK\""),
+            ("s.read 'TYPE a'", "*2 \"ok\" \"string\""),
+            ("s.read 'STRLEN a'", ":1"),
+            ("s.read 'GET none'", "nil"),
+            ("s.read 'MGET a none a'", "*3 \"1\" nil \"1\""),
+            ("s.read 'SCAN 0'", "*2 \"0\" *1 \"a\""),
+            ("s.read 'CONFIG GET save'", "*2 \"save\" \"\""),
+            ("s.read 'ECHO hello'", "\"hello\""),
+            ("s.read PING", "*2 \"ok\" \"PONG\""),
+            ("s.read 'COMMAND GETKEYS MSET a 1 b 2'", "*2 \"a\" \"b\""),
+        ],
+    );
+    let reply = show(&server.run(&mut session, "s.read 'INFO keyspace'").0);
+    assert!(reply.starts_with("\"# Keyspace"), "{reply}");
+}
+
+#[test]
+fn commands_work_on_the_database_that_the_caller_selected() {
+    let (mut server, mut session) = server();
+    check(
+        &mut server,
+        &mut session,
+        &[
+            ("SELECT 1", "+OK"),
+            ("s.write 'SET a 1'", "*2 \"ok\" \"OK\""),
+            ("GET a", "\"1\""),
+            ("SELECT 0", "+OK"),
+            ("GET a", "nil"),
+        ],
+    );
+}
+
+#[test]
+fn a_script_may_go_on_after_a_refusal_but_not_after_half_a_command() {
+    let (mut server, mut session) = server();
+    check(
+        &mut server,
+        &mut session,
+        &[
+            (
+                "s.try 'SET a x' 'INCR a'",
+                "*2 nil \"s.lua:11: ERR value is not an integer or out of range\"",
+            ),
+            ("GET a", "\"x\""),
+            ("s.try GET", "*2 nil \"s.lua:11: ERR wrong number of arguments for 'get' command\""),
+        ],
+    );
+    let long_key = "k".repeat(5000);
+    let line = format!("s.try 'SET b 1' 'MSET c 1 {long_key} 2'");
+    let reply = show(&server.run(&mut session, &line).0);
+    assert_eq!(reply, "-ERR a key has 1 to 4096 bytes, this one has 5000\n");
+    check(&mut server, &mut session, &[("MGET b c", "*2 nil nil")]);
+}
+
+/// Sends every command of the table, so that one that is added is either.
+#[test]
+fn a_script_may_call_what_works_on_data_alone() {
+    let (server, _) = server();
+    let mut snapshot = server.shared.store().snapshot().unwrap();
+    let shared = &server.shared;
+    let mut commands = ScriptCommands::new(shared, Principal::User, Selected::main(shared));
+    for command in COMMANDS.iter().filter(|command| !command.is_container()) {
+        let mut arguments: Vec<&[u8]> = command.name.split('|').map(str::as_bytes).collect();
+        arguments.resize(usize::from(command.arity.unsigned_abs()).max(arguments.len()), b"1");
+        let reply = commands.command(Transaction::Read(&mut *snapshot), &arguments);
+        let reason = match reply {
+            Err(CommandError::Refused(reason)) => reason,
+            Err(CommandError::Failed(reason)) => panic!("{}: {reason}", command.name),
+            Ok(_) => String::new(),
+        };
+        let of_session = reason == "ERR This Redis command is not allowed from script";
+        let writes = reason == "ERR Write commands are not allowed from read-only scripts.";
+        match command.handler {
+            Handler::Read(_) | Handler::Server(_) => assert!(!of_session && !writes),
+            Handler::Write(_) => assert!(writes, "{}", command.name),
+            _ => assert!(of_session, "{}", command.name),
+        }
+    }
+    let unknown = commands.command(Transaction::Read(&mut *snapshot), &[b"s.read", b"PING"]);
+    assert_eq!(
+        unknown,
+        Err(CommandError::Refused(
+            "ERR unknown command 's.read', with args beginning with: 'PING' ".to_owned()
+        ))
+    );
+    assert!(snapshot.get(server.shared.main(), b"1").unwrap().is_none());
+    let again = commands.command(Transaction::Read(&mut *snapshot), &[b"echo", b"1"]);
+    assert_eq!(again, Ok(Value::String(b"1".to_vec())));
+}
+
+#[test]
+fn a_script_may_call_no_more_than_its_caller() {
+    let (server, _) = server();
+    let (shared, mut snapshot) = (&server.shared, server.shared.store().snapshot().unwrap());
+    let mut commands = ScriptCommands::new(shared, Principal::Anonymous, Selected::main(shared));
+    let refused = commands.command(Transaction::Read(&mut *snapshot), &[b"GET", b"k"]);
+    let reason = "NOAUTH Authentication required.".to_owned();
+    assert_eq!(refused, Err(CommandError::Refused(reason)));
+}

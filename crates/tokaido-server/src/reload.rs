@@ -1,0 +1,114 @@
+//! Reload: the procedure files are read again, and the program is swapped as a whole.
+
+use std::{
+    fmt, io,
+    path::PathBuf,
+    sync::{Arc, PoisonError},
+};
+
+use tokaido_script::{LoadError, RuntimeError, Sources};
+
+use crate::{config::Config, loading::Loading, program::Program, service::Service};
+
+/// The program was not swapped: the old one serves on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReloadError {
+    /// There is nothing to be read.
+    #[error("the server has no procedures; start it with the option procedures, a directory")]
+    NoDirectory,
+    /// The files cannot be read.
+    #[error(transparent)]
+    Sources(#[from] SourcesError),
+    /// Some file is broken.
+    #[error("the program is as before, since not all of its files can be loaded:{}", Lines(.0))]
+    Broken(Vec<LoadError>),
+    /// A language cannot start.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+}
+
+/// The procedure files cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the procedures in {}: {source}; check the option procedures", directory.display())]
+pub struct SourcesError {
+    /// The directory.
+    pub directory: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+/// Each on a line of its own.
+pub(crate) struct Lines<'e>(pub(crate) &'e [LoadError]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|error| write!(f, "\n{error}"))
+    }
+}
+
+/// Reads the procedure files; `None` if there is no directory of them.
+pub(crate) fn read_sources(
+    config: &Config,
+    extensions: &[&str],
+) -> Result<Option<Sources>, SourcesError> {
+    let Some(directory) = &config.procedures else { return Ok(None) };
+    let read = Sources::read(directory, extensions, config.source_limits());
+    read.map(Some).map_err(|source| SourcesError { directory: directory.clone(), source })
+}
+
+impl Service {
+    /// Puts the program that the files make now into the place of the one that serves. Takes as long
+    /// as loading the files does; each thread then makes a runtime of its own before its next request.
+    pub(crate) fn reload(&self) -> Result<Arc<Program>, ReloadError> {
+        // One at a time, so that the files that were read last win.
+        let _reloading = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        self.load_again(self.read_sources())
+    }
+
+    /// Does so if the files are not those that were read last, whatever came of them.
+    pub(crate) fn reload_if_changed(&self) {
+        let _reloading = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = self.read_sources();
+        let last = self.shared.program.loading();
+        let is_same = match (&read, &last.sources) {
+            (Ok(sources), Some(last)) => sources.same_as(last),
+            _ => false,
+        };
+        if !is_same {
+            // What goes wrong is in the log.
+            let _ = self.load_again(read);
+        }
+    }
+
+    fn read_sources(&self) -> Result<Sources, ReloadError> {
+        let sources = read_sources(&self.config, &self.loader.extensions())?;
+        sources.ok_or(ReloadError::NoDirectory)
+    }
+
+    fn load_again(&self, read: Result<Sources, ReloadError>) -> Result<Arc<Program>, ReloadError> {
+        let sources = read.as_ref().ok().cloned();
+        let result = read.and_then(|sources| self.swap(sources));
+        self.shared.program.set_loading(match &result {
+            Ok(_) => Loading::done(sources, Vec::new()),
+            Err(error) => Loading::failed(sources, error),
+        });
+        match &result {
+            Ok(program) => {
+                let (generation, procedures) = (program.generation(), program.procedures().len());
+                tracing::info!(generation, procedures, "reloaded the procedures");
+            }
+            Err(error) => tracing::error!(%error, "cannot reload the procedures"),
+        }
+        result
+    }
+
+    fn swap(&self, sources: Sources) -> Result<Arc<Program>, ReloadError> {
+        let (program, errors) = self.loader.load(sources)?;
+        if errors.is_empty() {
+            Ok(self.shared.program.replace(program))
+        } else {
+            Err(ReloadError::Broken(errors))
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The signals that a process with a server obeys: they end the server, or reload its procedures.
+
+use std::io;
+
+use tokio::{
+    runtime::{self, Runtime},
+    signal::unix::{self, Signal, SignalKind},
+};
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// To stop; with the name of the signal.
+    Stop(&'static str),
+    /// To read the procedures again.
+    Reload,
+}
+
+/// SIGTERM, SIGINT and SIGHUP, caught from when this is made.
+///
+/// Make it before the server starts: a signal that comes between is remembered. Without it the
+/// signal would end the process at once, and clients that have been served already would lose the
+/// answers to what the server has taken.
+pub struct Signals {
+    runtime: Runtime,
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    /// Catches the signals from now on.
+    ///
+    /// # Errors
+    /// If the system does not allow it.
+    pub fn catch() -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let entered = runtime.enter();
+        let terminate = unix::signal(SignalKind::terminate())?;
+        let interrupt = unix::signal(SignalKind::interrupt())?;
+        let hangup = unix::signal(SignalKind::hangup())?;
+        drop(entered);
+        Ok(Self { runtime, terminate, interrupt, hangup })
+    }
+
+    /// Waits for the next signal.
+    pub(crate) fn wait(&mut self) -> Request {
+        let Self { runtime, terminate, interrupt, hangup } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                _ = terminate.recv() => Request::Stop("SIGTERM"),
+                _ = interrupt.recv() => Request::Stop("SIGINT"),
+                _ = hangup.recv() => Request::Reload,
+            }
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! Clients that have not given the password: little is taken from them, and little is held for them.
+
+mod common;
+
+use std::{io::Write, net::Shutdown, thread, time::Duration};
+
+use common::{Client, TestServer, encode};
+
+/// More than may be held for a client that is not known, and less than may be for one that is.
+const LARGE: usize = 16 << 20;
+
+/// Unknown clients that are there at once.
+const CLIENTS: usize = 8;
+
+/// What the server may need for all of them together, with what the test needs itself.
+const HELD_BYTES_MAX: usize = 16 << 20;
+
+fn server() -> TestServer {
+    TestServer::start_with(|config| config.password = Some("sesame".into()))
+}
+
+/// Memory of this process, which has the server in it, in bytes.
+fn resident_bytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("the system tells");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    let kib: usize = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    kib << 10
+}
+
+#[test]
+fn a_large_request_is_refused_as_soon_as_its_length_is_known() {
+    let server = server();
+    let reason = "before AUTH a request has at most 16384 bytes\r\n";
+    for (begun, error) in [
+        (b"*1\r\n$16385\r\n".to_vec(), "too big request"),
+        (b"*2\r\n$4\r\nAUTH\r\n$59000000\r\n".to_vec(), "too big request"),
+        (b"*1\r\n$99999999999\r\n".to_vec(), "invalid bulk length"),
+        ([&b"*2000\r\n"[..], &b"$9\r\n123456789\r\n".repeat(2000)].concat(), "too big request"),
+    ] {
+        let mut client = server.connect();
+        client.send(&begun);
+        assert_eq!(client.text_to_end(), format!("-ERR Protocol error: {error}; {reason}"));
+    }
+    let mut client = server.connect();
+    client.send([&b"PING\r\n"[..], &b"x".repeat(16 << 10)].concat());
+    let error = format!("-ERR Protocol error: too big inline request; {reason}");
+    assert_eq!(client.text_to_end(), format!("-NOAUTH Authentication required.\r\n{error}"));
+}
+
+#[test]
+fn the_password_lifts_the_limit_within_a_pipeline() {
+    let server = server();
+    let mut client = server.connect();
+    let value = "v".repeat(1 << 20);
+    client.send([encode(&["AUTH", "sesame"]), encode(&["SET", "k", &value])].concat());
+    client.expect("+OK\r\n+OK\r\n");
+    // And RESET, which forgets it, puts it back.
+    client.send([encode(&["RESET"]), encode(&["SET", "k", &value])].concat());
+    client.expect("+RESET\r\n-ERR Protocol error: too big request");
+}
+
+#[test]
+fn http_takes_as_little() {
+    let server = server();
+    let long = format!("x-long: {}\r\n", "x".repeat(16 << 10));
+    let bearer = "authorization: Bearer sesame\r\n";
+    assert_eq!(server.http("GET /healthz", &long, "").status, 431);
+    // The password may stand behind what is too long, so it has to be given before.
+    let mut client = server.connect();
+    client.send_http("GET /v1/db", bearer, b"");
+    assert_eq!(client.response().status, 200);
+    client.send_http("GET /v1/db", &[bearer, &long].concat(), b"");
+    assert_eq!(client.response().status, 200);
+    // A body of what is open to all is not waited for.
+    let mut client = server.connect();
+    client.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\ncontent-length: 16385\r\n\r\n");
+    assert_eq!(client.response().status, 413);
+    assert_eq!(server.http("PUT /v1/db/main/k", bearer, "v".repeat(1 << 20)).status, 201);
+}
+
+/// One test, since a process has one memory.
+#[test]
+fn nothing_large_is_held() {
+    requests_are_not_held();
+    replies_are_not_held();
+}
+
+fn requests_are_not_held() {
+    let server = server();
+    let body = vec![b'v'; LARGE];
+    let heads: [&[u8]; 4] = [
+        b"*2\r\n$4\r\nAUTH\r\n$16777216\r\n",
+        b"",
+        b"PUT /v1/db/main/k HTTP/1.1\r\nhost: localhost\r\ncontent-length: 16777216\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nhost: localhost\r\ncontent-length: 16777216\r\n\r\n",
+    ];
+    let before = resident_bytes();
+    let clients: Vec<Client> = thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|number| {
+                let (mut client, head, body) = (server.connect(), heads[number % 4], &body);
+                scope.spawn(move || {
+                    // The server closes as soon as it has seen enough.
+                    let _ = client.0.write_all(head).and_then(|()| client.0.write_all(body));
+                    client
+                })
+            })
+            .collect();
+        clients.into_iter().map(|client| client.join().expect("no panic")).collect()
+    });
+    let held = resident_bytes().saturating_sub(before);
+    assert!(held < HELD_BYTES_MAX, "{held} bytes for {CLIENTS} clients");
+    drop(clients);
+}
+
+/// Clients that ask for the longest reply that there is without a password, and take none.
+fn replies_are_not_held() {
+    let server = server();
+    let requests = b"HELLO\r\n".repeat(100_000);
+    let before = resident_bytes();
+    let clients: Vec<Client> = (0..3).map(|_| server.connect()).collect();
+    let answered = thread::scope(|scope| {
+        for client in &clients {
+            // The rest is not taken before the end of the test shuts the socket down.
+            scope.spawn(|| drop((&client.0).write_all(&requests)));
+        }
+        // Until the server answers no more.
+        let mut answered = 0;
+        loop {
+            let bearer = "authorization: Bearer sesame\r\n";
+            let metrics = server.http("GET /metrics", bearer, "");
+            let name = "tokaido_requests_total{protocol=\"resp\",place=\"worker\"} ";
+            let now = metrics.text().lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
+            let now: usize = now.unwrap_or(0);
+            if now > 0 && now == answered {
+                break;
+            }
+            answered = now;
+            thread::sleep(Duration::from_millis(300));
+        }
+        let held = resident_bytes().saturating_sub(before);
+        assert!(held < HELD_BYTES_MAX, "{held} bytes of replies");
+        clients.iter().for_each(|client| drop(client.0.shutdown(Shutdown::Both)));
+        answered
+    });
+    assert!(answered < 3 * 100_000, "all were answered, and the system held the replies");
+}

@@ -1,0 +1,216 @@
+//! A procedure that nothing stops: the server says so, and ends itself, at its limit or when it is
+//! told to stop.
+
+mod common;
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use common::{Client, config, tcp_address};
+use tokaido_script::{
+    CallError, HttpRequest, HttpResponse, Language, Limits, LoadError, Mode, Procedure,
+    ProcedureId, Runtime, RuntimeError, Scope, Sources, Value,
+};
+use tokaido_server::{Config, Server, Signals};
+use tokaido_store::Store;
+
+/// Longest that a test waits before it fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A language whose procedures `hang.read` and `hang.write` end when they are let go, and else never.
+struct Hanging(Arc<AtomicBool>);
+
+struct HangingRuntime {
+    is_let_go: Arc<AtomicBool>,
+    procedures: Vec<Procedure>,
+}
+
+impl Language for Hanging {
+    fn extension(&self) -> &'static str {
+        "hang"
+    }
+
+    fn start(
+        &self,
+        _store: &Arc<dyn Store>,
+        _sources: &Sources,
+        _limits: Limits,
+    ) -> Result<(Box<dyn Runtime>, Vec<LoadError>), RuntimeError> {
+        let procedure = |name: &str, mode| Procedure {
+            name: name.to_owned(),
+            mode,
+            route: None,
+            path: "hang.hang".into(),
+            line: 1,
+        };
+        let procedures =
+            vec![procedure("hang.read", Mode::Read), procedure("hang.write", Mode::Write)];
+        Ok((Box::new(HangingRuntime { is_let_go: self.0.clone(), procedures }), Vec::new()))
+    }
+}
+
+impl Runtime for HangingRuntime {
+    fn procedures(&self) -> &[Procedure] {
+        &self.procedures
+    }
+
+    fn call(
+        &mut self,
+        _procedure: ProcedureId,
+        _scope: Scope<'_>,
+        _arguments: &[Value],
+    ) -> Result<Value, CallError> {
+        while !self.is_let_go.load(Relaxed) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(Value::Integer(1))
+    }
+
+    fn call_http(
+        &mut self,
+        _procedure: ProcedureId,
+        _scope: Scope<'_>,
+        _request: &HttpRequest<'_>,
+        _response: &mut HttpResponse,
+    ) -> Result<(), CallError> {
+        Err(CallError::Value { message: "there are no routes".to_owned() })
+    }
+}
+
+/// Starts a server whose procedures hang. Returns what lets them go, too.
+fn start(directory: &Path, change: impl FnOnce(&mut Config)) -> (Server, Arc<AtomicBool>) {
+    let procedures = directory.join("procedures");
+    fs::create_dir(&procedures).expect("a directory");
+    fs::write(procedures.join("hang.hang"), "").expect("a file");
+    let mut config = config(directory);
+    config.procedures = Some(procedures);
+    config.limits.script_ms = 1;
+    config.limits.stalled_ms = 50;
+    change(&mut config);
+    let is_let_go = Arc::<AtomicBool>::default();
+    let language = Arc::new(Hanging(is_let_go.clone()));
+    (Server::start_in(config, vec![language]).expect("the server starts"), is_let_go)
+}
+
+/// What `/healthz` answers once it answers with this status.
+fn health(address: std::net::SocketAddr, status: u16) -> String {
+    let started = Instant::now();
+    loop {
+        assert!(started.elapsed() < PATIENCE, "/healthz never answers {status}");
+        let mut client = Client::connect(address);
+        client.send_http("GET /healthz", "", b"");
+        let response = client.response();
+        if response.status == status {
+            return response.text().to_owned();
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn health_and_metrics_name_the_thread_that_has_stalled_until_it_goes_on() {
+    for (procedure, name) in [("hang.write", "tokaido-writer"), ("hang.read", "tokaido-pool-")] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (server, is_let_go) = start(directory.path(), |c| c.limits.stalled_exit_ms = 0);
+        let address = tcp_address(&server);
+        health(address, 200);
+        let mut caller = Client::connect(address);
+        caller.command(&["FCALL", procedure, "0"]);
+        let told = health(address, 503);
+        assert!(told.contains(name) && told.contains("at one procedure for"), "{told}");
+        let mut client = Client::connect(address);
+        client.send_http("GET /metrics", "", b"");
+        let metrics = client.response();
+        let is_stalled = |line: &str| line.contains(name) && line.ends_with("} 1");
+        let lines = metrics.text().lines().filter(|l| l.starts_with("tokaido_thread_stalled{"));
+        assert_eq!(lines.filter(|line| is_stalled(line)).count(), 1, "{}", metrics.text());
+        Client::connect(address).ask(&["GET", "k"], "$-1\r\n");
+        is_let_go.store(true, Relaxed);
+        caller.expect(":1\r\n");
+        health(address, 200);
+    }
+}
+
+/// Set for a test that runs again in a process of its own, which is to end: the directory.
+const DIRECTORY: &str = "TOKAIDO_TEST_STALLED_IN";
+
+/// Runs this test in a process of its own, in the directory.
+fn run_again(test: &str, directory: &Path) -> Output {
+    let program = std::env::current_exe().expect("this program");
+    let mut command = Command::new(program);
+    command.args([test, "--exact", "--nocapture"]).env(DIRECTORY, directory);
+    command.output().expect("it runs")
+}
+
+/// Logs, and sees to it that the process ends in any case.
+fn begin_process() {
+    tracing_subscriber::fmt().with_ansi(false).init();
+    thread::spawn(|| {
+        thread::sleep(PATIENCE);
+        std::process::exit(3);
+    });
+}
+
+/// Stores a record, and hangs the writer.
+fn store_and_hang(server: &Server) {
+    let mut client = Client::connect(tcp_address(server));
+    client.ask(&["SET", "k", "v"], "+OK\r\n");
+    client.command(&["FCALL", "hang.write", "0"]);
+    // The connection is not to end before the process does.
+    std::mem::forget(client);
+}
+
+/// The process has ended itself for this reason, and what was answered is there.
+fn assert_ended(ended: &Output, reason: &str, directory: &Path) {
+    let log = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(1), "{log}");
+    assert!(log.contains(reason) && log.contains("ending the process"), "{log}");
+    let server = Server::start(config(directory)).expect("it starts again");
+    Client::connect(tcp_address(&server)).ask(&["GET", "k"], "$1\r\nv\r\n");
+}
+
+#[test]
+fn a_procedure_that_does_not_stop_ends_the_process() {
+    let Some(directory) = std::env::var_os(DIRECTORY) else {
+        let directory = tempfile::tempdir().expect("a directory");
+        let ended = run_again("a_procedure_that_does_not_stop_ends_the_process", directory.path());
+        return assert_ended(&ended, "tokaido-writer has been at one procedure", directory.path());
+    };
+    begin_process();
+    let (server, _) = start(Path::new(&directory), |c| c.limits.stalled_exit_ms = 200);
+    store_and_hang(&server);
+    thread::sleep(PATIENCE);
+}
+
+#[test]
+fn a_stop_that_takes_too_long_ends_the_process() {
+    let Some(directory) = std::env::var_os(DIRECTORY) else {
+        let directory = tempfile::tempdir().expect("a directory");
+        let ended = run_again("a_stop_that_takes_too_long_ends_the_process", directory.path());
+        return assert_ended(&ended, "stopping took longer than 250 ms", directory.path());
+    };
+    begin_process();
+    let signals = Signals::catch().expect("they are caught");
+    let (server, _) = start(Path::new(&directory), |config| {
+        config.limits.stalled_exit_ms = 0;
+        config.limits.stop_ms = 50;
+        config.limits.stop_exit_ms = 200;
+    });
+    store_and_hang(&server);
+    let address = tcp_address(&server);
+    thread::spawn(move || {
+        health(address, 503);
+        let id = std::process::id().to_string();
+        Command::new("kill").args(["-TERM", &id]).status().expect("it is sent");
+    });
+    server.run_until_signal(signals).expect("a signal");
+}

@@ -1,0 +1,128 @@
+//! Where a collection stands: its record, which is read, changed and put back as a whole, and the keys
+//! of its elements.
+
+use std::ops::{Bound, ControlFlow};
+
+use crate::{
+    CollectionId, DatabaseId, Direction, Entry, Kind, Marks, NewRecord, ReadError, ReadTransaction,
+    Record, WriteError, WriteTransaction, limits,
+};
+
+/// Is shown elements, each as two texts, until it breaks off.
+pub(super) type Visit<'v> = &'v mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
+
+/// Gives random numbers.
+pub type Random<'r> = &'r mut dyn FnMut() -> u64;
+
+/// The key of a collection, and what must be there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'k> {
+    pub(super) database: DatabaseId,
+    pub(super) key: &'k [u8],
+    pub(super) kind: Kind,
+}
+
+/// The record of a collection, apart from the transaction. The empty one is that of a collection
+/// that is not there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Root {
+    flags: u32,
+    expires_at_ms: Option<u64>,
+    /// What a large collection owns.
+    pub(super) collection: Option<CollectionId>,
+    /// All of a packed collection, or what a large one says of itself.
+    pub(super) value: Vec<u8>,
+}
+
+impl Place<'_> {
+    /// The record, if it is there.
+    pub(super) fn find<'t>(
+        &self,
+        tx: &'t mut (impl ReadTransaction + ?Sized),
+    ) -> Result<Option<Record<'t>>, ReadError> {
+        match tx.get(self.database, self.key)? {
+            Some(record) if record.kind != self.kind => Err(ReadError::OtherKind),
+            found => Ok(found),
+        }
+    }
+
+    /// A copy of the record, to be changed.
+    pub(super) fn load(&self, tx: &mut (impl ReadTransaction + ?Sized)) -> Result<Root, ReadError> {
+        let found = self.find(tx)?;
+        Ok(found.map_or_else(Root::default, |record| Root {
+            flags: record.flags,
+            expires_at_ms: record.expires_at_ms,
+            collection: record.collection,
+            value: record.value.to_vec(),
+        }))
+    }
+
+    /// Puts the record back.
+    pub(super) fn save(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        root: &Root,
+    ) -> Result<(), WriteError> {
+        let Root { flags, expires_at_ms, collection, ref value } = *root;
+        let marks = Marks::NONE;
+        let record = NewRecord { value, flags, expires_at_ms, kind: self.kind, collection, marks };
+        tx.put(self.database, self.key, record)
+    }
+
+    /// Deletes the record, and with it all elements.
+    pub(super) fn delete(&self, tx: &mut dyn WriteTransaction) -> Result<(), WriteError> {
+        tx.delete(self.database, self.key).map(|_| ())
+    }
+
+    /// Where the elements are.
+    pub(super) fn elements(&self) -> DatabaseId {
+        self.database.elements()
+    }
+
+    /// Visits the elements whose keys begin with `head`, from `from` on, until `visit` breaks off. It is
+    /// shown what follows the head.
+    pub(super) fn scan(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        head: &[u8],
+        from: Bound<&[u8]>,
+        direction: Direction,
+        visit: Visit<'_>,
+    ) -> Result<(), ReadError> {
+        tx.scan(self.elements(), from, direction, &mut |Entry { key, record }| match key
+            .strip_prefix(head)
+        {
+            Some(rest) => visit(rest, record.value),
+            None => ControlFlow::Break(()),
+        })
+    }
+}
+
+/// What the keys of the elements of one range of a collection begin with. The ranges of one kind of
+/// collection differ in `tag`.
+pub(super) fn head(collection: CollectionId, tag: u8) -> [u8; CollectionId::LEN + 1] {
+    let mut head = [tag; CollectionId::LEN + 1];
+    head[..CollectionId::LEN].copy_from_slice(&collection.prefix());
+    head
+}
+
+/// Length of the number of elements in the record of a large collection.
+pub(super) const COUNT_LEN: usize = 8;
+
+/// The number of elements, which the value of a large collection's record begins with.
+pub(super) fn stored_count(value: &[u8]) -> Result<u64, ReadError> {
+    let count = value.first_chunk::<COUNT_LEN>().copied().map(u64::from_le_bytes);
+    count.ok_or_else(|| damaged("the record of a large collection is too short"))
+}
+
+pub(super) fn damaged(what: &str) -> ReadError {
+    ReadError::Damaged { what: what.to_owned() }
+}
+
+/// Refuses a name that no key of an element has room for.
+pub(super) fn check_name(name: &[u8]) -> Result<(), WriteError> {
+    match name.len() {
+        0..=limits::FIELD_LEN_MAX => Ok(()),
+        len => Err(WriteError::FieldLength { len, max: limits::FIELD_LEN_MAX }),
+    }
+}

@@ -1,0 +1,15 @@
+//! Sorted sets: members, each once, in the order of their scores, and of their bytes where scores are
+//! the same.
+//!
+//! A large one has two ranges of elements, by the hash of the member and by rank, and the counts
+//! that [`Ranks`] keeps.
+
+mod ranks;
+mod reads;
+mod record;
+mod score;
+mod writes;
+
+pub use reads::SortedSet;
+pub(super) use score::SCORE_LEN;
+pub use score::Span;

@@ -1,0 +1,241 @@
+//! The ranks of a large sorted set: how many members are before a place, without counting them.
+//!
+//! Some members are *boundaries*, of one or more levels; chance, which is the hash of the member,
+//! makes one in 128 a boundary of the first level, one in 128 of those one of the second, and so
+//! on. Each level has a range of elements: for each of its boundaries, in the order of ranks, the
+//! number of members from there up to the next one. Before the first boundary there is another,
+//! with no member. So a rank is the sum of some counts of each level and of what is left, which
+//! is counted; and a member that comes or goes changes one count of each level.
+
+use std::ops::{Bound, ControlFlow};
+
+use crate::{
+    CollectionId, Direction, NewRecord, ReadError, ReadTransaction, WriteError, WriteTransaction,
+};
+
+use super::super::{
+    name_hash::hash,
+    place::{Place, Visit, damaged, head},
+};
+
+/// The range of elements in the order of ranks.
+pub(super) const TAG_RANKS: u8 = 2;
+
+/// The range of the first level of boundaries, after which come the others.
+const TAG_LEVELS: u8 = 3;
+
+/// One in two to the power of so many is a boundary.
+const LEVEL_BITS: u32 = 7;
+
+/// There are not more levels. The hash has bits for four.
+const LEVELS_MAX: u32 = 4;
+
+/// The counts of a large sorted set.
+#[derive(Clone, Copy)]
+pub(super) struct Ranks<'p> {
+    pub(super) place: Place<'p>,
+    pub(super) collection: CollectionId,
+    /// The highest level that has had a boundary.
+    pub(super) levels: u8,
+    /// No member is before this place. Those that were, and have gone, are not walked over.
+    pub(super) low: &'p [u8],
+}
+
+/// A boundary with its count.
+struct Boundary {
+    rank_key: Vec<u8>,
+    count: u64,
+}
+
+/// The levels that a member is a boundary of: the first ones, so many.
+fn levels_of(member: &[u8]) -> u8 {
+    (hash(member).trailing_zeros() / LEVEL_BITS).min(LEVELS_MAX) as u8
+}
+
+fn count_of(value: &[u8]) -> Result<u64, ReadError> {
+    let bytes = value.try_into().map_err(|_| damaged("a count of a sorted set is no number"))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+impl Ranks<'_> {
+    fn key(&self, level: u8, rank_key: &[u8]) -> Vec<u8> {
+        let tag = if level == 0 { TAG_RANKS } else { TAG_LEVELS + level - 1 };
+        [&head(self.collection, tag)[..], rank_key].concat()
+    }
+
+    /// Takes note of a member that is new; `len` were there before. It stands among the elements
+    /// already or not yet.
+    pub(super) fn add(
+        &mut self,
+        tx: &mut dyn WriteTransaction,
+        len: u64,
+        rank_key: &[u8],
+        member: &[u8],
+    ) -> Result<(), WriteError> {
+        let own_levels = levels_of(member);
+        while self.levels < own_levels {
+            self.levels += 1;
+            self.put(tx, self.levels, &[], len)?;
+        }
+        for level in 1..=self.levels {
+            let before = self.boundary_at(tx, level, rank_key)?;
+            if level > own_levels {
+                self.put(tx, level, &before.rank_key, before.count + 1)?;
+                continue;
+            }
+            // It parts what the boundary before it has counted.
+            let first = self.count_between(tx, level - 1, &before.rank_key, rank_key)?;
+            let rest = before.count.checked_sub(first);
+            let rest = rest.ok_or_else(|| damaged("the counts of a sorted set disagree"))?;
+            self.put(tx, level, &before.rank_key, first)?;
+            self.put(tx, level, rank_key, rest + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Takes note of a member that goes.
+    pub(super) fn remove(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        rank_key: &[u8],
+        member: &[u8],
+    ) -> Result<(), WriteError> {
+        let own_levels = levels_of(member);
+        for level in 1..=self.levels {
+            let mut counted = 0;
+            if level <= own_levels {
+                counted = self.boundary_at(tx, level, rank_key)?.count;
+                tx.delete(self.place.elements(), &self.key(level, rank_key))?;
+            }
+            let before = self.boundary_at(tx, level, rank_key)?;
+            let count = (before.count + counted).checked_sub(1);
+            let count = count.ok_or_else(|| damaged("the counts of a sorted set disagree"))?;
+            self.put(tx, level, &before.rank_key, count)?;
+        }
+        Ok(())
+    }
+
+    /// How many members are before a place.
+    pub(super) fn rank(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        rank_key: &[u8],
+    ) -> Result<u64, ReadError> {
+        let (mut rank, mut from) = (0, Vec::new());
+        for level in (1..=self.levels).rev() {
+            let (mut last, mut failure) = (None::<Boundary>, None);
+            self.scan(tx, level, &from, &mut |key, value| {
+                if key > rank_key {
+                    return ControlFlow::Break(());
+                }
+                if let Some(passed) = &last {
+                    rank += passed.count;
+                }
+                match count_of(value) {
+                    Ok(count) => last = Some(Boundary { rank_key: key.to_vec(), count }),
+                    Err(error) => failure = Some(error),
+                }
+                if failure.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+            failure.map_or(Ok(()), Err)?;
+            if let Some(last) = last {
+                from = last.rank_key;
+            }
+        }
+        Ok(rank + self.count_between(tx, 0, &from, rank_key)?)
+    }
+
+    /// A place with just so many members before it: that of the member of this rank, or one that is
+    /// some way before it, with the number of members between.
+    pub(super) fn near(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        rank: u64,
+    ) -> Result<(Vec<u8>, u64), ReadError> {
+        let (mut left, mut from) = (rank, Vec::new());
+        for level in (1..=self.levels).rev() {
+            let (mut last, mut failure) = (None::<Boundary>, None);
+            self.scan(tx, level, &from, &mut |key, value| {
+                if let Some(passed) = &last {
+                    if left < passed.count {
+                        return ControlFlow::Break(());
+                    }
+                    left -= passed.count;
+                }
+                match count_of(value) {
+                    Ok(count) => last = Some(Boundary { rank_key: key.to_vec(), count }),
+                    Err(error) => failure = Some(error),
+                }
+                if failure.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+            failure.map_or(Ok(()), Err)?;
+            if let Some(last) = last {
+                from = last.rank_key;
+            }
+        }
+        Ok((from, left))
+    }
+
+    /// The last boundary of a level that is not behind a place.
+    fn boundary_at(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        level: u8,
+        rank_key: &[u8],
+    ) -> Result<Boundary, ReadError> {
+        let (head, from) = (self.key(level, &[]), self.key(level, rank_key));
+        let mut found = Err(damaged("a sorted set has no count of its first members"));
+        let direction = Direction::Backward;
+        self.place.scan(tx, &head, Bound::Included(&from), direction, &mut |key, value| {
+            found = count_of(value).map(|count| Boundary { rank_key: key.to_vec(), count });
+            ControlFlow::Break(())
+        })?;
+        found
+    }
+
+    /// How many members there are from a boundary of the next level up to a place, which is a boundary
+    /// of this one, unless the level is 0: that of the members themselves.
+    fn count_between(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        level: u8,
+        from: &[u8],
+        to: &[u8],
+    ) -> Result<u64, ReadError> {
+        let (mut sum, mut failure) = (0, None);
+        self.scan(tx, level, from, &mut |key, value| {
+            if key >= to {
+                return ControlFlow::Break(());
+            }
+            match if level == 0 { Ok(1) } else { count_of(value) } {
+                Ok(count) => sum += count,
+                Err(error) => failure = Some(error),
+            }
+            ControlFlow::Continue(())
+        })?;
+        failure.map_or(Ok(sum), Err)
+    }
+
+    fn scan(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        level: u8,
+        from: &[u8],
+        visit: Visit<'_>,
+    ) -> Result<(), ReadError> {
+        let from = if level == 0 { from.max(self.low) } else { from };
+        let (head, from) = (self.key(level, &[]), self.key(level, from));
+        self.place.scan(tx, &head, Bound::Included(&from), Direction::Forward, visit)
+    }
+
+    fn put(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        level: u8,
+        rank_key: &[u8],
+        count: u64,
+    ) -> Result<(), WriteError> {
+        let key = self.key(level, rank_key);
+        tx.put(self.place.elements(), &key, NewRecord::of(&count.to_le_bytes()))
+    }
+}

@@ -1,0 +1,333 @@
+//! What can be read of a sorted set.
+
+use std::ops::{Bound, ControlFlow, Range};
+
+use crate::{CollectionId, DatabaseId, Direction, Kind, ReadError, ReadTransaction};
+
+use super::{
+    super::{
+        packed::Texts,
+        place::{Place, Random, damaged, head},
+        table::Table,
+    },
+    ranks::TAG_RANKS,
+    record::Large,
+    score::{self, Span, rank_key, split},
+};
+
+/// Is shown members with their places in the order of ranks and their scores, until it breaks off.
+type VisitRanked<'v> = &'v mut dyn FnMut(&[u8], &[u8], f64) -> ControlFlow<()>;
+
+/// The sorted set under one key, whether it is there or not.
+#[derive(Clone, Copy, Debug)]
+pub struct SortedSet<'k> {
+    pub(super) place: Place<'k>,
+    table: Table<'k>,
+}
+
+/// What can be read.
+impl<'k> SortedSet<'k> {
+    /// The sorted set under `key` of `database`.
+    #[must_use]
+    pub fn new(database: DatabaseId, key: &'k [u8]) -> Self {
+        let place = Place { database, key, kind: Kind::SortedSet };
+        Self { place, table: Table::new(place) }
+    }
+
+    /// The number of members; 0 if there is no sorted set.
+    ///
+    /// # Errors
+    /// [`ReadError::OtherKind`], here and in all that follows, if the record is no sorted set.
+    pub fn len(&self, tx: &mut (impl ReadTransaction + ?Sized)) -> Result<u64, ReadError> {
+        self.table.len(tx)
+    }
+
+    /// Whether there is no sorted set.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn is_empty(&self, tx: &mut (impl ReadTransaction + ?Sized)) -> Result<bool, ReadError> {
+        Ok(self.len(tx)? == 0)
+    }
+
+    /// Shows `visit` the scores of `members`, in that order; `None` where there is no such member.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn look_up<'m>(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        members: impl IntoIterator<Item = &'m [u8]>,
+        mut visit: impl FnMut(Option<f64>),
+    ) -> Result<(), ReadError> {
+        let mut result = Ok(());
+        self.table.look_up(tx, &mut members.into_iter(), &mut |found| match found
+            .map(score::decode)
+            .transpose()
+        {
+            Ok(score) => visit(score),
+            Err(error) => result = Err(error),
+        })?;
+        result
+    }
+
+    /// How many members are before this one, and its score; `None` if it is not there.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn rank(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        member: &[u8],
+    ) -> Result<Option<(u64, f64)>, ReadError> {
+        let mut score = None;
+        self.look_up(tx, [member], |found| score = found)?;
+        let Some(score) = score else { return Ok(None) };
+        Ok(Some((self.count_before(tx, &rank_key(score, member))?, score)))
+    }
+
+    /// The ranks of the members of a span.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn ranks(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        span: &Span,
+    ) -> Result<Range<u64>, ReadError> {
+        let start = if span.low.is_empty() { 0 } else { self.count_before(tx, &span.low)? };
+        let end = match &span.high {
+            Some(high) => self.count_before(tx, high)?,
+            None => self.len(tx)?,
+        };
+        Ok(start.min(end)..end)
+    }
+
+    /// Shows `visit` the members of a span with their scores, in either direction, until it breaks off.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn visit(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        span: &Span,
+        direction: Direction,
+        mut visit: impl FnMut(&[u8], f64) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let Some(record) = self.place.find(tx)? else { return Ok(()) };
+        let Some(collection) = record.collection else {
+            let keys = packed_keys(record.value)?;
+            let start = keys.partition_point(|key| *key < &span.low[..]);
+            let end = keys.partition_point(|key| span.is_before_end(key));
+            return show(&keys[start.min(end)..end], direction, &mut visit);
+        };
+        let large = Large::read(collection, record.value)?;
+        if span.is_empty() {
+            return Ok(());
+        }
+        let low = large.key(large.low.as_slice().max(&span.low));
+        let high = match &span.high {
+            Some(high) => large.key(high),
+            None => head(collection, TAG_RANKS + 1).to_vec(),
+        };
+        let from = match direction {
+            Direction::Forward => Bound::Included(&low[..]),
+            Direction::Backward => Bound::Excluded(&high[..]),
+        };
+        self.visit_keys(tx, collection, from, direction, &mut |key, member, score| {
+            let is_past = match direction {
+                Direction::Forward => !span.is_before_end(key),
+                Direction::Backward => key < &span.low[..],
+            };
+            if is_past { ControlFlow::Break(()) } else { visit(member, score) }
+        })
+    }
+
+    /// Shows `visit` the members of some ranks with their scores, in either direction, until it breaks off.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn visit_ranks(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        ranks: Range<u64>,
+        direction: Direction,
+        mut visit: impl FnMut(&[u8], f64) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let Some(record) = self.place.find(tx)? else { return Ok(()) };
+        let Some(collection) = record.collection else {
+            let keys = packed_keys(record.value)?;
+            let end = ranks.end.min(keys.len() as u64) as usize;
+            let start = ranks.start.min(end as u64) as usize;
+            return show(&keys[start..end], direction, &mut visit);
+        };
+        let large = Large::read(collection, record.value)?;
+        let end = ranks.end.min(large.len);
+        if ranks.start >= end {
+            return Ok(());
+        }
+        let first = match direction {
+            Direction::Forward => ranks.start,
+            Direction::Backward => end - 1,
+        };
+        let from = large.key(&self.key_of_rank(tx, &large, first)?);
+        let mut left = end - ranks.start;
+        let from = Bound::Included(&from[..]);
+        self.visit_keys(tx, collection, from, direction, &mut |_, member, score| {
+            left -= 1;
+            if visit(member, score).is_break() || left == 0 {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Shows `visit` about `count` members with their scores from `cursor` on, which is 0 at first, and
+    /// gives the cursor to go on with; 0 at the end. A packed one is shown as a whole. What is there
+    /// from the first page to the last is shown at least once.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn page(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        cursor: u64,
+        count: usize,
+        mut visit: impl FnMut(&[u8], f64),
+    ) -> Result<u64, ReadError> {
+        let mut result = Ok(());
+        let next = self.table.page(tx, cursor, count, &mut |member, score| match score::decode(
+            score,
+        ) {
+            Ok(score) => visit(member, score),
+            Err(error) => result = Err(error),
+        })?;
+        result.map(|()| next)
+    }
+
+    /// Shows `visit` as many members with their scores as `times` says, each drawn by lot from all of
+    /// them; none if there is no sorted set. In a large one, some are drawn a little more often.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn draw(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        times: u64,
+        random: Random<'_>,
+        mut visit: impl FnMut(&[u8], f64),
+    ) -> Result<(), ReadError> {
+        let mut result = Ok(());
+        self.table.draw(tx, times, random, &mut |member, score| match score::decode(score) {
+            Ok(score) => visit(member, score),
+            Err(error) => result = Err(error),
+        })?;
+        result
+    }
+
+    /// As many different members with their scores as `count` says, drawn by lot; all if there are not
+    /// more.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn sample(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        count: u64,
+        random: Random<'_>,
+    ) -> Result<Vec<(Vec<u8>, f64)>, ReadError> {
+        let sample = self.table.sample(tx, count, random)?;
+        sample.into_iter().map(|(member, score)| Ok((member, score::decode(&score)?))).collect()
+    }
+}
+
+impl SortedSet<'_> {
+    /// How many members are before a place.
+    fn count_before(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        key: &[u8],
+    ) -> Result<u64, ReadError> {
+        let Some(record) = self.place.find(tx)? else { return Ok(0) };
+        let Some(collection) = record.collection else {
+            let keys = packed_keys(record.value)?;
+            return Ok(keys.partition_point(|other| *other < key) as u64);
+        };
+        let large = Large::read(collection, record.value)?;
+        large.ranks(self.place).rank(tx, key)
+    }
+
+    /// The place of the member of a rank.
+    fn key_of_rank(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        large: &Large,
+        rank: u64,
+    ) -> Result<Vec<u8>, ReadError> {
+        let (near, mut left) = large.ranks(self.place).near(tx, rank)?;
+        let from = large.key(near.as_slice().max(&large.low));
+        let mut found = None;
+        let from = Bound::Included(&from[..]);
+        let direction = Direction::Forward;
+        self.visit_keys(tx, large.collection, from, direction, &mut |key, _, _| {
+            if left == 0 {
+                found = Some(key.to_vec());
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            ControlFlow::Continue(())
+        })?;
+        found.ok_or_else(|| damaged("a sorted set has fewer members than its record says"))
+    }
+
+    /// Visits members in the order of ranks, with their places in it.
+    fn visit_keys(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        collection: CollectionId,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        visit: VisitRanked<'_>,
+    ) -> Result<(), ReadError> {
+        let mut result = Ok(());
+        let head = head(collection, TAG_RANKS);
+        self.place.scan(tx, &head, from, direction, &mut |key, _| match split(key) {
+            Ok((member, score)) => visit(key, member, score),
+            Err(error) => {
+                result = Err(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        result
+    }
+}
+
+/// The members of a packed sorted set with their scores before them, in order.
+fn packed_keys(packed: &[u8]) -> Result<Vec<&[u8]>, ReadError> {
+    let (mut texts, mut keys) = (Texts::of(packed), Vec::new());
+    while let Some(key) = texts.next()? {
+        keys.push(key);
+    }
+    Ok(keys)
+}
+
+fn show(
+    keys: &[&[u8]],
+    direction: Direction,
+    visit: &mut dyn FnMut(&[u8], f64) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    let mut show_one = |key: &[u8]| -> Result<bool, ReadError> {
+        let (member, score) = split(key)?;
+        Ok(visit(member, score).is_break())
+    };
+    for i in 0..keys.len() {
+        let key = match direction {
+            Direction::Forward => keys[i],
+            Direction::Backward => keys[keys.len() - 1 - i],
+        };
+        if show_one(key)? {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! What the record of a large sorted set says.
+
+use crate::{CollectionId, ReadError};
+
+use super::{
+    super::place::{COUNT_LEN, Place, damaged, head, stored_count},
+    ranks::{Ranks, TAG_RANKS},
+};
+
+/// Maximum length of what the record of a large sorted set says of its first member's place, in
+/// bytes.
+const LOW_LEN_MAX: usize = 64;
+
+/// What the record of a large sorted set says.
+#[derive(Clone, Debug)]
+pub(super) struct Large {
+    pub(super) collection: CollectionId,
+    pub(super) len: u64,
+    pub(super) levels: u8,
+    pub(super) low: Vec<u8>,
+}
+
+impl Large {
+    pub(super) fn read(collection: CollectionId, value: &[u8]) -> Result<Self, ReadError> {
+        let len = stored_count(value)?;
+        let rest = value[COUNT_LEN..].split_first();
+        let (&levels, low) =
+            rest.ok_or_else(|| damaged("the record of a large sorted set is too short"))?;
+        Ok(Self { collection, len, levels, low: low.to_vec() })
+    }
+
+    pub(super) fn value(&self) -> Vec<u8> {
+        [&self.len.to_le_bytes()[..], &[self.levels], &self.low].concat()
+    }
+
+    pub(super) fn ranks<'r>(&'r self, place: Place<'r>) -> Ranks<'r> {
+        Ranks { place, collection: self.collection, levels: self.levels, low: &self.low }
+    }
+
+    pub(super) fn key(&self, rank_key: &[u8]) -> Vec<u8> {
+        [&head(self.collection, TAG_RANKS)[..], rank_key].concat()
+    }
+
+    /// From here on there are no members before a place. A part of it says less, but is still true.
+    pub(super) fn set_low(&mut self, rank_key: &[u8]) {
+        self.low = rank_key[..rank_key.len().min(LOW_LEN_MAX)].to_vec();
+    }
+}

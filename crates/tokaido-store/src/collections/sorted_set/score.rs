@@ -1,0 +1,138 @@
+//! Scores in the order of their bytes, and places in the order of a sorted set.
+
+use std::ops::Bound;
+
+use crate::ReadError;
+
+use super::super::place::damaged;
+
+/// Length of a score where it stands before a member.
+pub(in crate::collections) const SCORE_LEN: usize = 8;
+
+const SIGN: u64 = 1 << 63;
+
+/// A score as bytes that are ordered as scores are. There is one zero only.
+pub(super) fn encode(score: f64) -> [u8; SCORE_LEN] {
+    ordinal(score).to_be_bytes()
+}
+
+fn ordinal(score: f64) -> u64 {
+    let bits = (score + 0.0).to_bits();
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+/// The score that [`encode`] made bytes of.
+pub(super) fn decode(bytes: &[u8]) -> Result<f64, ReadError> {
+    let bytes = bytes.first_chunk::<SCORE_LEN>();
+    let ordinal = u64::from_be_bytes(*bytes.ok_or_else(|| damaged("a score is too short"))?);
+    Ok(f64::from_bits(if ordinal & SIGN == 0 { !ordinal } else { ordinal & !SIGN }))
+}
+
+/// A score and a member, which a sorted set is ordered by.
+pub(super) fn rank_key(score: f64, member: &[u8]) -> Vec<u8> {
+    [&encode(score)[..], member].concat()
+}
+
+/// The member and the score of such a key.
+pub(super) fn split(rank_key: &[u8]) -> Result<(&[u8], f64), ReadError> {
+    let score = decode(rank_key)?;
+    Ok((&rank_key[SCORE_LEN..], score))
+}
+
+/// Some of the members of a sorted set that follow one another: those from `low` on that are
+/// before `high`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub(super) low: Vec<u8>,
+    /// `None`: there is no end.
+    pub(super) high: Option<Vec<u8>>,
+}
+
+impl Span {
+    /// All members.
+    #[must_use]
+    pub fn all() -> Self {
+        Self { low: Vec::new(), high: None }
+    }
+
+    /// The members whose scores lie between two bounds.
+    #[must_use]
+    pub fn of_scores(low: Bound<f64>, high: Bound<f64>) -> Self {
+        let after = |score| (ordinal(score) + 1).to_be_bytes().to_vec();
+        let low = match low {
+            Bound::Unbounded => Vec::new(),
+            Bound::Included(score) => encode(score).to_vec(),
+            Bound::Excluded(score) => after(score),
+        };
+        let high = match high {
+            Bound::Unbounded => None,
+            Bound::Included(score) => Some(after(score)),
+            Bound::Excluded(score) => Some(encode(score).to_vec()),
+        };
+        Self { low, high }
+    }
+
+    /// The members of one score that lie between two others in the order of bytes.
+    #[must_use]
+    pub fn of_members(score: f64, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Self {
+        let after = |member: &[u8]| [&encode(score), member, &[0]].concat();
+        let low = match low {
+            Bound::Unbounded => Vec::new(),
+            Bound::Included(member) => rank_key(score, member),
+            Bound::Excluded(member) => after(member),
+        };
+        let high = match high {
+            Bound::Unbounded => None,
+            Bound::Included(member) => Some(after(member)),
+            Bound::Excluded(member) => Some(rank_key(score, member)),
+        };
+        Self { low, high }
+    }
+
+    /// Whether a place is before the end.
+    pub(super) fn is_before_end(&self, rank_key: &[u8]) -> bool {
+        self.high.as_ref().is_none_or(|high| rank_key < &high[..])
+    }
+
+    /// Whether nothing can be in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.high.as_ref().is_some_and(|high| *high <= self.low)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn score() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            any::<f64>().prop_filter("scores are numbers", |score| !score.is_nan()),
+            Just(f64::INFINITY),
+            Just(f64::NEG_INFINITY),
+            Just(0.0),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_are_ordered_as_scores_are(a in score(), b in score()) {
+            prop_assert_eq!(encode(a) < encode(b), a < b);
+            prop_assert_eq!(decode(&encode(a)).unwrap(), a);
+        }
+
+        #[test]
+        fn spans_have_what_lies_between_their_bounds(a in score(), low in score(), high in score()) {
+            let key = rank_key(a, b"m");
+            let has = |span: &Span| key >= span.low && span.is_before_end(&key);
+            prop_assert_eq!(has(&Span::of_scores(Bound::Included(low), Bound::Included(high))), low <= a && a <= high);
+            prop_assert_eq!(has(&Span::of_scores(Bound::Excluded(low), Bound::Excluded(high))), low < a && a < high);
+        }
+    }
+
+    #[test]
+    fn the_two_zeros_are_one() {
+        assert_eq!(encode(-0.0), encode(0.0));
+    }
+}

@@ -1,0 +1,296 @@
+//! What changes a sorted set.
+
+use std::ops::{ControlFlow, Range};
+
+use crate::{Direction, NewRecord, ReadError, WriteError, WriteTransaction};
+
+use super::{
+    super::{
+        packed::{self, Packing, Texts},
+        place::{Root, check_name},
+        table::element_key,
+    },
+    SortedSet,
+    record::Large,
+    score::{self, SCORE_LEN, rank_key, split},
+};
+
+/// A sorted set apart from the transaction, to be changed.
+struct Loaded {
+    root: Root,
+    large: Option<Large>,
+    len: u64,
+}
+
+impl SortedSet<'_> {
+    /// Gives members scores. `decide` is told the score that a member has, if it is there, and the one
+    /// that is offered, and gives the one that it gets; `None`: it stays as it is.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len) and [`WriteTransaction::put`]; [`WriteError::FieldLength`].
+    pub fn update<'m>(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        packing: Packing,
+        members: impl IntoIterator<Item = (&'m [u8], f64)>,
+        mut decide: impl FnMut(Option<f64>, f64) -> Option<f64>,
+    ) -> Result<(), WriteError> {
+        let mut set = self.load(tx)?;
+        let mut has_changed = false;
+        for (member, offered) in members {
+            check_name(member)?;
+            let old = self.score_in(tx, &set, member)?;
+            let Some(score) = decide(old, offered) else { continue };
+            if old.is_some_and(|old| old == score) {
+                continue;
+            }
+            has_changed = true;
+            let has_room = old.is_some() || set.len < packing.elements_max as u64;
+            if set.large.is_none() && has_room && packing.admits(member) {
+                if let Some(old) = old {
+                    remove_packed(&mut set.root.value, &rank_key(old, member))?;
+                }
+                insert_packed(&mut set.root.value, &rank_key(score, member))?;
+                set.len += u64::from(old.is_none());
+                continue;
+            }
+            if let Some(old) = old {
+                self.enlarge(tx, &mut set)?;
+                self.remove_large(tx, &mut set, member, old)?;
+            }
+            let large = self.enlarge(tx, &mut set)?;
+            self.add_large(tx, large, member, score)?;
+            set.len = large.len;
+        }
+        if has_changed { self.save(tx, set) } else { Ok(()) }
+    }
+
+    /// Removes members; gives how many of them there were. The sorted set goes with its last member.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update).
+    pub fn remove<'m>(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        members: impl IntoIterator<Item = &'m [u8]>,
+    ) -> Result<u64, WriteError> {
+        let mut set = self.load(tx)?;
+        let before = set.len;
+        for member in members {
+            let Some(score) = self.score_in(tx, &set, member)? else { continue };
+            self.remove_one(tx, &mut set, member, score)?;
+        }
+        let removed = before - set.len;
+        if removed > 0 {
+            self.save(tx, set)?;
+        }
+        Ok(removed)
+    }
+
+    /// Removes the members of some ranks, and gives them with their scores, in either direction.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update).
+    pub fn remove_ranks(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        ranks: Range<u64>,
+        direction: Direction,
+    ) -> Result<Vec<(Vec<u8>, f64)>, WriteError> {
+        let mut removed = Vec::new();
+        self.visit_ranks(tx, ranks.clone(), direction, |member, score| {
+            removed.push((member.to_vec(), score));
+            ControlFlow::Continue(())
+        })?;
+        let mut set = self.load(tx)?;
+        if removed.len() as u64 == set.len {
+            self.place.delete(tx)?;
+            return Ok(removed);
+        }
+        for (member, score) in &removed {
+            self.remove_one(tx, &mut set, member, *score)?;
+        }
+        let last = match direction {
+            Direction::Forward => removed.last(),
+            Direction::Backward => removed.first(),
+        };
+        if let (Some((member, score)), Some(large), 0) = (last, &mut set.large, ranks.start) {
+            large.set_low(&rank_key(*score, member));
+        }
+        if !removed.is_empty() {
+            self.save(tx, set)?;
+        }
+        Ok(removed)
+    }
+
+    /// Makes this the sorted set of just these members, in place of whatever is under the key; gives how
+    /// many they are. Without members there is no record.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update), whatever is under the key.
+    pub fn replace<'m>(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        packing: Packing,
+        members: impl IntoIterator<Item = (&'m [u8], f64)>,
+    ) -> Result<u64, WriteError> {
+        self.place.delete(tx)?;
+        self.update(tx, packing, members, |_, score| Some(score))?;
+        Ok(self.len(tx)?)
+    }
+}
+
+impl SortedSet<'_> {
+    fn load(&self, tx: &mut dyn WriteTransaction) -> Result<Loaded, ReadError> {
+        let root = self.place.load(tx)?;
+        let large = root.collection.map(|collection| Large::read(collection, &root.value));
+        let large = large.transpose()?;
+        let len = match &large {
+            Some(large) => large.len,
+            None => packed::count(&root.value)? as u64,
+        };
+        Ok(Loaded { root, large, len })
+    }
+
+    /// Puts the record back, or deletes it with its last member.
+    fn save(&self, tx: &mut dyn WriteTransaction, mut set: Loaded) -> Result<(), WriteError> {
+        if set.len == 0 {
+            return self.place.delete(tx);
+        }
+        if let Some(large) = &set.large {
+            set.root.collection = Some(large.collection);
+            set.root.value = large.value();
+        }
+        self.place.save(tx, &set.root)
+    }
+
+    /// The score of a member, as the set has it by now.
+    fn score_in(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        set: &Loaded,
+        member: &[u8],
+    ) -> Result<Option<f64>, ReadError> {
+        let Some(large) = &set.large else {
+            let mut texts = Texts::of(&set.root.value);
+            while let Some(key) = texts.next()? {
+                let (found, score) = split(key)?;
+                if found == member {
+                    return Ok(Some(score));
+                }
+            }
+            return Ok(None);
+        };
+        if check_name(member).is_err() {
+            return Ok(None);
+        }
+        let key = element_key(large.collection, member);
+        let found = tx.get(self.place.elements(), &key)?;
+        found.map(|record| score::decode(record.value)).transpose()
+    }
+
+    fn remove_one(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        set: &mut Loaded,
+        member: &[u8],
+        score: f64,
+    ) -> Result<(), WriteError> {
+        if set.large.is_some() {
+            return self.remove_large(tx, set, member, score);
+        }
+        remove_packed(&mut set.root.value, &rank_key(score, member))?;
+        set.len -= 1;
+        Ok(())
+    }
+
+    fn remove_large(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        set: &mut Loaded,
+        member: &[u8],
+        score: f64,
+    ) -> Result<(), WriteError> {
+        let Some(large) = &mut set.large else { return Ok(()) };
+        let key = rank_key(score, member);
+        tx.delete(self.place.elements(), &element_key(large.collection, member))?;
+        tx.delete(self.place.elements(), &large.key(&key))?;
+        large.ranks(self.place).remove(tx, &key, member)?;
+        large.len -= 1;
+        set.len = large.len;
+        Ok(())
+    }
+
+    fn add_large(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        large: &mut Large,
+        member: &[u8],
+        score: f64,
+    ) -> Result<(), WriteError> {
+        let key = rank_key(score, member);
+        if key < large.low {
+            large.set_low(&key);
+        }
+        let elements = self.place.elements();
+        let by_member = element_key(large.collection, member);
+        tx.put(elements, &by_member, NewRecord::of(&key[..SCORE_LEN]))?;
+        tx.put(elements, &large.key(&key), NewRecord::of(&[]))?;
+        let mut ranks = large.ranks(self.place);
+        ranks.add(tx, large.len, &key, member)?;
+        large.levels = ranks.levels;
+        large.len += 1;
+        Ok(())
+    }
+
+    /// Makes a large sorted set of a packed one.
+    fn enlarge<'l>(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        set: &'l mut Loaded,
+    ) -> Result<&'l mut Large, WriteError> {
+        let large = match set.large.take() {
+            Some(large) => large,
+            None => {
+                let collection = tx.new_collection()?;
+                let mut large = Large { collection, len: 0, levels: 0, low: Vec::new() };
+                let mut texts = Texts::of(&set.root.value);
+                while let Some(key) = texts.next()? {
+                    let (member, score) = split(key)?;
+                    self.add_large(tx, &mut large, member, score)?;
+                }
+                large
+            }
+        };
+        Ok(set.large.insert(large))
+    }
+}
+
+fn remove_packed(packed: &mut Vec<u8>, key: &[u8]) -> Result<(), ReadError> {
+    let mut texts = Texts::of(packed);
+    loop {
+        let start = texts.at();
+        match texts.next()? {
+            None => return Ok(()),
+            Some(found) if found == key => {
+                let end = texts.at();
+                packed.drain(start..end);
+                return Ok(());
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn insert_packed(packed: &mut Vec<u8>, key: &[u8]) -> Result<(), ReadError> {
+    let mut texts = Texts::of(packed);
+    let at = loop {
+        let start = texts.at();
+        match texts.next()? {
+            Some(found) if found < key => {}
+            _ => break start,
+        }
+    };
+    packed::replace(packed, at..at, &[key]);
+    Ok(())
+}

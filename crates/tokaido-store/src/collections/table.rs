@@ -1,0 +1,499 @@
+//! What hashes, sets and sorted sets have in common: elements without an order of their own, found by their names.
+//!
+//! Packed, they stand in the order in which they came. Large, they are ordered by a hash of the
+//! name: so a place in that order can be drawn by lot to find some element, and written as a
+//! number to go on from.
+
+use std::{
+    collections::HashSet,
+    ops::{Bound, ControlFlow, Range},
+};
+
+use crate::{
+    CollectionId, Direction, Kind, ReadError, ReadTransaction, WriteError, WriteTransaction,
+};
+
+use super::{
+    name_hash::hash,
+    packed::{self, Packing, Texts},
+    place::{COUNT_LEN, Place, Random, Root, Visit, check_name, damaged, head, stored_count},
+    sorted_set::SCORE_LEN,
+};
+
+/// The only range of elements.
+const TAG: u8 = 1;
+
+/// Length of what the head of an element's key is followed by: the hash of its name.
+const HASH_LEN: usize = 4;
+
+/// So many neighbours share what chance there is to meet one of them, when one is drawn by lot.
+const DRAWN_FROM: u64 = 16;
+
+/// A field with its value; the value of a member of a set is empty.
+pub type Element = (Vec<u8>, Vec<u8>);
+
+/// The same, where it is packed.
+type PackedElement<'p> = (&'p [u8], &'p [u8]);
+
+/// A hash, or a set; or a sorted set, of which it changes nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Table<'k> {
+    place: Place<'k>,
+}
+
+impl<'k> Table<'k> {
+    pub(super) fn new(place: Place<'k>) -> Self {
+        Self { place }
+    }
+
+    fn has_values(&self) -> bool {
+        self.place.kind != Kind::Set
+    }
+
+    /// The number of elements.
+    pub(super) fn len(&self, tx: &mut (impl ReadTransaction + ?Sized)) -> Result<u64, ReadError> {
+        match self.place.find(tx)? {
+            None => Ok(0),
+            Some(record) => self.count(record.collection, record.value),
+        }
+    }
+
+    fn count(&self, collection: Option<CollectionId>, value: &[u8]) -> Result<u64, ReadError> {
+        match collection {
+            None => {
+                let texts = packed::count(value)? as u64;
+                Ok(if self.place.kind == Kind::Hash { texts / 2 } else { texts })
+            }
+            Some(_) => stored_count(value),
+        }
+    }
+
+    /// Shows `visit` the value of each of the names in turn.
+    pub(super) fn look_up(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        names: &mut dyn Iterator<Item = &[u8]>,
+        visit: &mut dyn FnMut(Option<&[u8]>),
+    ) -> Result<(), ReadError> {
+        let collection = match self.place.find(tx)? {
+            None => {
+                names.for_each(|_| visit(None));
+                return Ok(());
+            }
+            Some(record) if record.collection.is_none() => {
+                for name in names {
+                    visit(self.find_packed(record.value, name)?.map(|found| found.value));
+                }
+                return Ok(());
+            }
+            Some(record) => record.collection,
+        };
+        for name in names {
+            match collection.filter(|_| check_name(name).is_ok()) {
+                Some(collection) => {
+                    let found = tx.get(self.place.elements(), &element_key(collection, name))?;
+                    visit(found.map(|record| record.value));
+                }
+                None => visit(None),
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows `visit` every element, until it breaks off.
+    pub(super) fn visit(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        visit: Visit<'_>,
+    ) -> Result<(), ReadError> {
+        let Some(record) = self.place.find(tx)? else { return Ok(()) };
+        match record.collection {
+            None => self.visit_packed(record.value, visit),
+            Some(collection) => {
+                let head = head(collection, TAG);
+                self.visit_from(tx, &head, Bound::Included(&head), visit)
+            }
+        }
+    }
+
+    /// Shows `visit` about `count` elements from `cursor` on, and gives the cursor to go on with; 0 at
+    /// the end, as at the beginning. Elements that are there all the while are shown once or
+    /// more often.
+    pub(super) fn page(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        cursor: u64,
+        count: usize,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<u64, ReadError> {
+        let Some(record) = self.place.find(tx)? else { return Ok(0) };
+        let Some(collection) = record.collection else {
+            self.visit_packed(record.value, &mut |name, value| {
+                visit(name, value);
+                ControlFlow::Continue(())
+            })?;
+            return Ok(0);
+        };
+        let Ok(from) = u32::try_from(cursor) else { return Ok(0) };
+        let head = head(collection, TAG);
+        let from = [&head[..], &from.to_be_bytes()].concat();
+        let (mut seen, mut last, mut next) = (0, 0, 0);
+        self.place.scan(
+            tx,
+            &head,
+            Bound::Included(&from),
+            Direction::Forward,
+            &mut |rest, value| {
+                let (hash, name) = split(rest);
+                // Those of one hash are shown together, so that the hash can be gone on from.
+                if seen >= count && hash != last {
+                    next = u64::from(hash);
+                    return ControlFlow::Break(());
+                }
+                (seen, last) = (seen + 1, hash);
+                visit(name, value);
+                ControlFlow::Continue(())
+            },
+        )?;
+        Ok(next)
+    }
+
+    /// Puts elements, each a name and a value, in the place of those of the same names; gives how
+    /// many are new.
+    pub(super) fn insert(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        packing: Packing,
+        elements: &mut dyn Iterator<Item = (&[u8], &[u8])>,
+    ) -> Result<u64, WriteError> {
+        let mut root = self.place.load(tx)?;
+        let mut count = self.count(root.collection, &root.value)?;
+        let (before, mut has_changed) = (count, false);
+        for (name, value) in elements {
+            check_name(name)?;
+            if root.collection.is_none() {
+                let found = self.find_packed(&root.value, name)?.map(|found| found.range);
+                let has_room = found.is_some() || count < packing.elements_max as u64;
+                if has_room && packing.admits(name) && packing.admits(value) {
+                    has_changed |= found.is_none() || self.has_values();
+                    count += u64::from(found.is_none());
+                    self.put_packed(&mut root.value, found, name, value);
+                    continue;
+                }
+                self.unpack(tx, &mut root)?;
+            }
+            let Some(collection) = root.collection else { continue };
+            let is_new = self.put_element(tx, collection, name, value)?;
+            has_changed |= is_new || self.has_values();
+            count += u64::from(is_new);
+        }
+        if has_changed {
+            self.save(tx, &mut root, count)?;
+        }
+        Ok(count - before)
+    }
+
+    /// Removes the elements of those names; gives how many there were.
+    pub(super) fn remove(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        names: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Result<u64, WriteError> {
+        let mut root = self.place.load(tx)?;
+        let before = self.count(root.collection, &root.value)?;
+        let mut count = before;
+        for name in names {
+            let was_there = match root.collection {
+                None => {
+                    let found = self.find_packed(&root.value, name)?.map(|found| found.range);
+                    found.map(|range| root.value.drain(range)).is_some()
+                }
+                Some(_) if check_name(name).is_err() => false,
+                Some(collection) => {
+                    tx.delete(self.place.elements(), &element_key(collection, name))?
+                }
+            };
+            count -= u64::from(was_there);
+        }
+        if count == 0 && before > 0 {
+            self.place.delete(tx)?;
+        } else if count < before {
+            self.save(tx, &mut root, count)?;
+        }
+        Ok(before - count)
+    }
+
+    /// Shows `visit` so many elements, each drawn by lot from all of them; none if there is none.
+    pub(super) fn draw(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        times: u64,
+        random: Random<'_>,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), ReadError> {
+        let Some(record) = self.place.find(tx)? else { return Ok(()) };
+        let len = self.count(record.collection, record.value)?;
+        match record.collection {
+            None => {
+                let mut all = Vec::with_capacity(len as usize);
+                let mut texts = Texts::of(record.value);
+                while let Some(element) = self.next_packed(&mut texts)? {
+                    all.push(element);
+                }
+                if all.is_empty() {
+                    return Err(damaged("a packed collection has no elements"));
+                }
+                for _ in 0..times {
+                    let (name, value) = all[below(random, len) as usize];
+                    visit(name, value);
+                }
+            }
+            Some(collection) => {
+                for _ in 0..times {
+                    self.draw_large(tx, collection, len, random, visit)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Some of the elements, drawn by lot, none of them twice: `count`, or all if there are not more.
+    pub(super) fn sample(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        count: u64,
+        random: Random<'_>,
+    ) -> Result<Vec<Element>, ReadError> {
+        /// A part of so many of the elements, and less, is drawn one by one.
+        const SMALL_PART: u64 = 3;
+        let len = self.len(tx)?;
+        if count.saturating_mul(SMALL_PART) < len {
+            let (mut drawn, mut names) = (Vec::new(), HashSet::new());
+            while (drawn.len() as u64) < count {
+                self.draw(tx, 1, random, &mut |name, value| {
+                    if names.insert(name.to_vec()) {
+                        drawn.push((name.to_vec(), value.to_vec()));
+                    }
+                })?;
+            }
+            return Ok(drawn);
+        }
+        let mut all = Vec::new();
+        self.visit(tx, &mut |name, value| {
+            all.push((name.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        })?;
+        let count = count.min(all.len() as u64) as usize;
+        if count < all.len() {
+            for i in 0..count {
+                let other = i + below(random, (all.len() - i) as u64) as usize;
+                all.swap(i, other);
+            }
+            all.truncate(count);
+        }
+        Ok(all)
+    }
+}
+
+impl Table<'_> {
+    /// Deletes whatever is under the key.
+    pub(super) fn delete(&self, tx: &mut dyn WriteTransaction) -> Result<(), WriteError> {
+        self.place.delete(tx)
+    }
+}
+
+/// Packed elements.
+impl Table<'_> {
+    fn next_packed<'p>(
+        &self,
+        texts: &mut Texts<'p>,
+    ) -> Result<Option<PackedElement<'p>>, ReadError> {
+        let Some(name) = texts.next()? else { return Ok(None) };
+        Ok(Some(match self.place.kind {
+            Kind::Hash => (name, texts.must()?),
+            // The score stands before the member.
+            Kind::SortedSet => {
+                let split = name.split_at_checked(SCORE_LEN);
+                let (score, member) = split.ok_or_else(|| damaged("a score is too short"))?;
+                (member, score)
+            }
+            _ => (name, &[]),
+        }))
+    }
+
+    fn find_packed<'p>(
+        &self,
+        packed: &'p [u8],
+        name: &[u8],
+    ) -> Result<Option<FoundPacked<'p>>, ReadError> {
+        let mut texts = Texts::of(packed);
+        loop {
+            let start = texts.at();
+            match self.next_packed(&mut texts)? {
+                None => return Ok(None),
+                Some((found, value)) if found == name => {
+                    return Ok(Some(FoundPacked { range: start..texts.at(), value }));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn visit_packed(&self, packed: &[u8], visit: Visit<'_>) -> Result<(), ReadError> {
+        let mut texts = Texts::of(packed);
+        while let Some((name, value)) = self.next_packed(&mut texts)? {
+            if visit(name, value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_packed(
+        &self,
+        packed: &mut Vec<u8>,
+        found: Option<Range<usize>>,
+        name: &[u8],
+        value: &[u8],
+    ) {
+        match found {
+            Some(range) if self.has_values() => packed::replace(packed, range, &[name, value]),
+            Some(_) => {}
+            None => {
+                packed::push(packed, name);
+                if self.has_values() {
+                    packed::push(packed, value);
+                }
+            }
+        }
+    }
+}
+
+/// Elements with records of their own.
+impl Table<'_> {
+    /// Makes a large collection of a packed one.
+    fn unpack(&self, tx: &mut dyn WriteTransaction, root: &mut Root) -> Result<(), WriteError> {
+        let collection = tx.new_collection()?;
+        let mut texts = Texts::of(&root.value);
+        while let Some((name, value)) = self.next_packed(&mut texts)? {
+            self.put_element(tx, collection, name, value)?;
+        }
+        root.collection = Some(collection);
+        Ok(())
+    }
+
+    /// Puts one element; tells whether it is new.
+    fn put_element(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        collection: CollectionId,
+        name: &[u8],
+        value: &[u8],
+    ) -> Result<bool, WriteError> {
+        let (elements, key) = (self.place.elements(), element_key(collection, name));
+        let is_new = tx.get(elements, &key)?.is_none();
+        if is_new || self.has_values() {
+            tx.put(elements, &key, crate::NewRecord::of(value))?;
+        }
+        Ok(is_new)
+    }
+
+    fn save(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        root: &mut Root,
+        count: u64,
+    ) -> Result<(), WriteError> {
+        if root.collection.is_some() {
+            root.value.clear();
+            root.value.extend_from_slice(&count.to_le_bytes());
+            debug_assert_eq!(root.value.len(), COUNT_LEN);
+        }
+        self.place.save(tx, root)
+    }
+
+    fn visit_from(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        head: &[u8],
+        from: Bound<&[u8]>,
+        visit: Visit<'_>,
+    ) -> Result<(), ReadError> {
+        self.place.scan(tx, head, from, Direction::Forward, &mut |rest, value| {
+            visit(split(rest).1, value)
+        })
+    }
+
+    /// Draws one element: a place in the order, and then one of those that follow it. The gaps
+    /// before elements differ; the mean of several of them differs less.
+    fn draw_large(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        collection: CollectionId,
+        len: u64,
+        random: Random<'_>,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), ReadError> {
+        let head = head(collection, TAG);
+        let place = (random() as u32).to_be_bytes();
+        let mut skipped = below(random, len.min(DRAWN_FROM));
+        let mut is_found = false;
+        // Behind the last element comes the first one again.
+        for from in [&[&head[..], &place].concat(), &head[..]] {
+            self.visit_from(tx, &head, Bound::Included(from), &mut |name, value| {
+                if skipped > 0 {
+                    skipped -= 1;
+                    return ControlFlow::Continue(());
+                }
+                is_found = true;
+                visit(name, value);
+                ControlFlow::Break(())
+            })?;
+            if is_found {
+                return Ok(());
+            }
+        }
+        Err(damaged("a large collection has fewer elements than its record says"))
+    }
+}
+
+struct FoundPacked<'p> {
+    range: Range<usize>,
+    value: &'p [u8],
+}
+
+/// A number below `bound`, which is not 0.
+fn below(random: Random<'_>, bound: u64) -> u64 {
+    // The upper half of the product is as even as the random number is.
+    ((u128::from(random()) * u128::from(bound)) >> 64) as u64
+}
+
+pub(super) fn element_key(collection: CollectionId, name: &[u8]) -> Vec<u8> {
+    let head = head(collection, TAG);
+    let mut key = Vec::with_capacity(head.len() + HASH_LEN + name.len());
+    key.extend_from_slice(&head);
+    key.extend_from_slice(&hash(name).to_be_bytes());
+    key.extend_from_slice(name);
+    key
+}
+
+/// The hash and the name that an element's key has behind its head.
+fn split(rest: &[u8]) -> (u32, &[u8]) {
+    match rest.split_first_chunk::<HASH_LEN>() {
+        Some((hash, name)) => (u32::from_be_bytes(*hash), name),
+        None => (0, rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_below_a_bound_are_below_it() {
+        for bound in [1, 2, 3, 1 << 40] {
+            assert_eq!(below(&mut || 0, bound), 0);
+            assert_eq!(below(&mut || u64::MAX, bound), bound - 1);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Group commit: jobs run one after another on one writer, one flush makes all of them durable, and
+//! only then is each of them answered. [`Embedded`](crate::Embedded) and the server both commit so.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::{CommitError, CommitNumber, Store, WriteError, WriteTransaction, Writer};
+
+/// What those are told whose transaction an engine did not end.
+const ENGINE_PANICKED: &str = "the engine has panicked, see the log";
+
+/// A writer as the jobs of a group see it: `flush` is left to the end of the group, and a failure
+/// that took the whole group with it is remembered, so that no job of it is told otherwise.
+pub struct GroupWriter {
+    /// Or why the store gave none.
+    inner: Result<Box<dyn Writer>, WriteError>,
+    /// A transaction has begun and not ended.
+    is_open: bool,
+    /// Something was committed since the last flush.
+    is_dirty: bool,
+    /// Why every transaction of this group is lost.
+    lost: Option<CommitError>,
+    /// The engine has panicked, so that nothing is known of its state.
+    is_broken: bool,
+}
+
+impl GroupWriter {
+    /// Groups what is done with `inner`.
+    #[must_use]
+    pub fn new(inner: Box<dyn Writer>) -> Self {
+        Self::with(Ok(inner))
+    }
+
+    /// Groups what is done with the writer of `store`. If it gives none, every job is told why when
+    /// it begins a transaction.
+    pub(crate) fn of(store: &dyn Store) -> Self {
+        let opened = catch_unwind(AssertUnwindSafe(|| store.writer()));
+        Self::with(
+            opened.unwrap_or_else(|_| {
+                Err(WriteError::Engine { message: ENGINE_PANICKED.to_owned() })
+            }),
+        )
+    }
+
+    fn with(inner: Result<Box<dyn Writer>, WriteError>) -> Self {
+        Self { inner, is_open: false, is_dirty: false, lost: None, is_broken: false }
+    }
+
+    /// To be called while a transaction is open, or something is to be flushed: so there is one.
+    fn inner(&mut self) -> &mut dyn Writer {
+        match &mut self.inner {
+            Ok(writer) => &mut **writer,
+            Err(error) => panic!("no transaction is open: {error}"),
+        }
+    }
+
+    /// Whether the group is lost, so that it should end here.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.lost.is_some()
+    }
+
+    /// Flushes, and begins a new group.
+    ///
+    /// # Errors
+    /// Then none of the transactions of the group happened, or with [`CommitError::Undetermined`] it
+    /// is unknown.
+    pub fn end_group(&mut self) -> Result<(), CommitError> {
+        let is_dirty = std::mem::take(&mut self.is_dirty);
+        if !self.is_lost() && is_dirty {
+            let flushed = self.guard(|writer| writer.flush());
+            self.lost = flushed.err();
+        }
+        match &self.lost {
+            Some(error) if self.is_broken => Err(error.clone()),
+            _ => self.lost.take().map_or(Ok(()), Err),
+        }
+    }
+
+    /// Calls the engine outside of any job. A panic of it must not keep the jobs from being told.
+    fn guard<T>(
+        &mut self,
+        call: impl FnOnce(&mut dyn Writer) -> Result<T, CommitError>,
+    ) -> Result<T, CommitError> {
+        let called = catch_unwind(AssertUnwindSafe(|| call(self.inner())));
+        called.unwrap_or_else(|_| {
+            self.is_broken = true;
+            Err(CommitError::Undetermined { message: ENGINE_PANICKED.to_owned() })
+        })
+    }
+}
+
+impl Writer for GroupWriter {
+    fn begin(&mut self) -> Result<&mut dyn WriteTransaction, WriteError> {
+        if let Some(error) = &self.lost {
+            return Err(WriteError::Engine { message: error.to_string() });
+        }
+        let inner = self.inner.as_mut().map_err(|error| error.clone())?;
+        let transaction = inner.begin()?;
+        self.is_open = true;
+        Ok(transaction)
+    }
+
+    fn transaction(&mut self) -> &mut dyn WriteTransaction {
+        self.inner().transaction()
+    }
+
+    fn commit(&mut self) -> Result<CommitNumber, CommitError> {
+        let result = self.inner().commit();
+        self.is_open = false;
+        match &result {
+            Ok(_) => self.is_dirty = true,
+            Err(CommitError::Conflict) => {}
+            Err(error) => self.lost = Some(error.clone()),
+        }
+        result
+    }
+
+    fn rollback(&mut self) -> Result<(), CommitError> {
+        if !std::mem::take(&mut self.is_open) {
+            return Ok(());
+        }
+        let result = self.guard(|writer| writer.rollback());
+        if let Err(error) = &result {
+            self.lost = Some(error.clone());
+        }
+        result
+    }
+
+    /// Does nothing: the group is flushed as a whole, and no job is answered before.
+    fn flush(&mut self) -> Result<(), CommitError> {
+        Ok(())
+    }
+
+    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
+        let inner = self.inner.as_mut().map_err(|error| error.clone())?;
+        let result = inner.reclaim(limit);
+        match &result {
+            // Entries of the expiry index may have gone without a record.
+            Ok(_) => self.is_dirty = true,
+            // It may have been the commit that failed, and taken the group with it.
+            Err(error) if self.is_dirty => {
+                self.lost = Some(CommitError::Failed { message: error.to_string() });
+            }
+            Err(_) => {}
+        }
+        result
+    }
+}
+
+impl AsMut<Self> for GroupWriter {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
+/// The jobs that one flush covers.
+///
+/// Invariant: each job that was run is answered exactly once, with the outcome of the flush that
+/// covers it. Neither a job that panics nor an engine that does keeps the others from being answered.
+pub struct Group<J> {
+    ran: Vec<Ran<J>>,
+}
+
+struct Ran<J> {
+    job: J,
+    has_panicked: bool,
+}
+
+impl<J> Default for Group<J> {
+    fn default() -> Self {
+        Self { ran: Vec::new() }
+    }
+}
+
+impl<J> Group<J> {
+    /// The jobs that have run and were not answered.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ran.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ran.is_empty()
+    }
+
+    /// Runs a job: transactions on the writer of `context`, one or many. One that is left open is
+    /// rolled back, alone.
+    pub fn run<C: AsMut<GroupWriter>>(
+        &mut self,
+        mut job: J,
+        context: &mut C,
+        run: impl FnOnce(&mut J, &mut C),
+    ) {
+        let ran = catch_unwind(AssertUnwindSafe(|| run(&mut job, context)));
+        if ran.is_err() {
+            tracing::error!("a panic in a write; its transaction is rolled back");
+        }
+        // Does nothing unless one is open; a failure is kept for the group.
+        let _ = context.as_mut().rollback();
+        self.ran.push(Ran { job, has_panicked: ran.is_err() });
+    }
+
+    /// Tells every job what [`end_group`](GroupWriter::end_group) said.
+    pub fn answer(
+        &mut self,
+        outcome: &Result<(), CommitError>,
+        mut answer: impl FnMut(J, Result<(), CommitError>),
+    ) {
+        for Ran { job, has_panicked } in self.ran.drain(..) {
+            let outcome = if has_panicked { Err(panicked()) } else { outcome.clone() };
+            if catch_unwind(AssertUnwindSafe(|| answer(job, outcome))).is_err() {
+                tracing::error!("a panic while answering a write; nobody gets its answer");
+            }
+        }
+    }
+}
+
+fn panicked() -> CommitError {
+    CommitError::Failed { message: "an error in the program itself, see its log".to_owned() }
+}

@@ -1,0 +1,129 @@
+//! Observers: who is told what was committed, as soon as snapshots see it.
+//!
+//! Whatever waits for a change of the data hangs on this one hook: blocking reads, notifications of
+//! keys, invalidations of clients' caches, triggers, change feeds. Without an observer it costs one
+//! relaxed load for each group of transactions.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::{CommitNumber, DatabaseId, Record};
+
+/// Is told of every group of transactions that is committed while it is registered by
+/// [`Store::observe`](crate::Store::observe).
+pub trait Observer: Send + Sync {
+    /// A group was made as durable as the store was opened for, and published. All groups come in
+    /// the order of their transactions, each once; of what was rolled back or failed, nothing comes.
+    ///
+    /// It runs on the thread of the writer, before anybody learns that his transaction was
+    /// committed. So it must be quick, and must not write to the store. A panic is logged, and goes
+    /// no further.
+    fn published(&self, group: &[TransactionChanges<'_>]);
+}
+
+/// What one transaction has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransactionChanges<'g> {
+    /// Its number.
+    pub number: CommitNumber,
+    /// At most one for each key, in no order, except that [`What::Cleared`] comes before the rest.
+    pub changes: Vec<Change<'g>>,
+}
+
+/// A change of one keyspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<'g> {
+    /// A database, or the [elements](DatabaseId::elements) of one.
+    pub database: DatabaseId,
+    /// What happened.
+    pub what: What<'g>,
+}
+
+/// What happened to a keyspace. What stood there before is not told: to find out would cost every
+/// write a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What<'g> {
+    /// Everything that was there before the transaction has gone.
+    Cleared,
+    /// A record was put under a key.
+    Put {
+        /// The key.
+        key: &'g [u8],
+        /// What stands there now.
+        record: Record<'g>,
+    },
+    /// A key was deleted, which may have had an expired record, or none.
+    Deleted {
+        /// The key.
+        key: &'g [u8],
+    },
+    /// The store has removed a record that had expired, or an element of a collection that had
+    /// gone. Nobody had seen either for a while.
+    Reclaimed {
+        /// The key.
+        key: &'g [u8],
+    },
+}
+
+/// As long as it lives, an observer is told of changes.
+pub struct ObserverGuard {
+    observers: Arc<Observers>,
+    id: u64,
+}
+
+impl Drop for ObserverGuard {
+    fn drop(&mut self) {
+        let mut list = self.observers.list();
+        list.all.retain(|(id, _)| *id != self.id);
+        self.observers.has_any.store(!list.all.is_empty(), Ordering::Relaxed);
+    }
+}
+
+/// The observers of one store.
+#[derive(Default)]
+pub(crate) struct Observers {
+    has_any: AtomicBool,
+    list: Mutex<List>,
+}
+
+#[derive(Default)]
+struct List {
+    all: Vec<(u64, Arc<dyn Observer>)>,
+    next_id: u64,
+}
+
+impl Observers {
+    pub(crate) fn add(self: &Arc<Self>, observer: Arc<dyn Observer>) -> ObserverGuard {
+        let mut list = self.list();
+        let id = list.next_id;
+        list.next_id += 1;
+        list.all.push((id, observer));
+        self.has_any.store(true, Ordering::Relaxed);
+        ObserverGuard { observers: Arc::clone(self), id }
+    }
+
+    #[inline]
+    pub(crate) fn has_any(&self) -> bool {
+        self.has_any.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn tell(&self, group: &[TransactionChanges<'_>]) {
+        // Not under the lock, so that an observer may drop guards, and its own with them.
+        let all = self.list().all.clone();
+        for (_, observer) in all {
+            if catch_unwind(AssertUnwindSafe(|| observer.published(group))).is_err() {
+                tracing::error!("an observer of changes has panicked; what was committed stays");
+            }
+        }
+    }
+
+    fn list(&self) -> MutexGuard<'_, List> {
+        // No caller's code runs under it, and nothing there panics half done.
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

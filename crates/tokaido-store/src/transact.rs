@@ -1,0 +1,70 @@
+//! Running a transaction on any engine, and running it again when it collided with another one.
+
+use crate::{
+    CommitError, DatabaseId, Store, TransactError, WriteError, WriteTransaction, Writer, limits,
+};
+
+/// Runs `body` as one transaction and makes it durable. An error of the body rolls it back; a
+/// conflict runs it again from the top, so it must have no effects but the transaction's.
+///
+/// # Errors
+/// The body's, or why the store did not commit.
+pub fn transact<T, E>(
+    writer: &mut dyn Writer,
+    body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
+) -> Result<T, TransactError<E>> {
+    let result = transact_unflushed(writer, body)?;
+    writer.flush().map_err(TransactError::Commit)?;
+    Ok(result)
+}
+
+/// As [`transact`], but leaves the [`flush`](Writer::flush) to the caller, who lets several
+/// transactions share one.
+///
+/// # Errors
+/// As [`transact`].
+pub fn transact_unflushed<T, E>(
+    writer: &mut dyn Writer,
+    mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
+) -> Result<T, TransactError<E>> {
+    let mut attempt = || {
+        let ran = writer
+            .begin()
+            .map_err(TransactError::Write)
+            .and_then(|transaction| body(transaction).map_err(TransactError::Body));
+        match ran {
+            Ok(result) => match writer.commit() {
+                Ok(_) => Some(Ok(result)),
+                Err(CommitError::Conflict) => None,
+                Err(error) => Some(Err(TransactError::Commit(error))),
+            },
+            Err(TransactError::Body(error)) => Some(match writer.rollback() {
+                Ok(()) => Err(TransactError::Body(error)),
+                Err(error) => Err(TransactError::Commit(error)),
+            }),
+            Err(error) => Some(Err(error)),
+        }
+    };
+    retry(limits::CONFLICT_ATTEMPTS_MAX, &mut attempt)
+        .unwrap_or(Err(TransactError::Commit(CommitError::Conflict)))
+}
+
+/// Runs `body` on a database that is not transactional; see [`Store::run_in_place`].
+///
+/// # Errors
+/// The body's, or why the store did not run it.
+pub fn transact_in_place<T, E: From<WriteError>>(
+    store: &dyn Store,
+    database: DatabaseId,
+    mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut result = Err(WriteError::Raced.into());
+    store.run_in_place(database, &mut |tx| result = body(tx))?;
+    result
+}
+
+/// Runs `attempt` until it ends without a conflict, which it tells by `None`; and gives up after so
+/// many attempts.
+pub(crate) fn retry<T>(attempts_max: u32, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+    (0..attempts_max).find_map(|_| attempt())
+}

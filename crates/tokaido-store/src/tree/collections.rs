@@ -1,0 +1,114 @@
+//! Collections in the writer's transaction: their numbers, and the removal of their elements.
+//!
+//! A record with a collection owns its elements. When it is deleted, expires or makes room for
+//! another, nobody looks for them: an entry of the expiry index lists the collection, and the
+//! sweep, which follows the index, removes them in the background.
+
+use std::ops::{Bound, ControlFlow};
+
+use crate::{
+    CollectionId, DatabaseId, Direction, Kind, NewRecord, ReadTransaction, WriteError,
+    WriteTransaction, record,
+};
+
+use super::{expiry, transaction::TreeTransaction};
+
+impl TreeTransaction {
+    /// The number of a collection that this transaction makes.
+    pub(super) fn number_collection(&mut self) -> Result<CollectionId, WriteError> {
+        let id = CollectionId::new(self.number, self.collections);
+        self.collections += 1;
+        id.ok_or(WriteError::TooManyCollections)
+    }
+
+    /// Drops the collection of the record that a new one is about to replace, unless it stays.
+    pub(super) fn replace_collection(
+        &mut self,
+        database: DatabaseId,
+        tree: u32,
+        key: &[u8],
+        new: &NewRecord<'_>,
+    ) -> Result<(), WriteError> {
+        if database.is_elements() {
+            return Err(WriteError::BytesOnly);
+        }
+        let number = self.number;
+        let old = self.find(tree, key)?.map(record::decode).transpose()?;
+        let old = old.and_then(|old| old.collection);
+        let new = new.collection.filter(|_| new.kind != Kind::Bytes);
+        match (old, new) {
+            _ if old == new => Ok(()),
+            (_, Some(new)) if !new.is_of(number) => Err(WriteError::ForeignCollection),
+            (Some(old), _) => self.drop_collection(database, old),
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// Lists a collection as one whose elements are to be removed. Its record goes, too.
+    pub(super) fn drop_collection(
+        &mut self,
+        database: DatabaseId,
+        collection: CollectionId,
+    ) -> Result<(), WriteError> {
+        if !self.trees.has_elements(database) {
+            return Ok(());
+        }
+        self.account(expiry::ENTRY_HEAD_LEN + CollectionId::LEN)?;
+        self.move_expiry(database.elements(), &collection.prefix(), None, Some(self.now_ms))
+    }
+
+    /// Moves a record that can be seen, and its collection with it.
+    pub(super) fn move_record(
+        &mut self,
+        database: DatabaseId,
+        from: &[u8],
+        to: &[u8],
+    ) -> Result<bool, WriteError> {
+        let Some(tree) = self.trees.get(database) else { return Ok(false) };
+        let Some(record) = self.get(database, from)? else { return Ok(false) };
+        if from == to {
+            return Ok(true);
+        }
+        let value = record.value.to_vec();
+        let new = record.with_value(&value);
+        self.bounds.check_record(database, to, &value)?;
+        self.account(from.len() + to.len() + value.len())?;
+        self.delete(database, to)?;
+        self.write_record(database, tree, to, &new)?;
+        let old_expiry = self.write(tree, from, None)?;
+        self.move_expiry(database, from, old_expiry, None)?;
+        Ok(true)
+    }
+
+    /// Removes up to `limit` elements whose keys begin with `prefix`, and gives how many it was. If
+    /// they are fewer, none is left.
+    pub(super) fn remove_elements(
+        &mut self,
+        elements: DatabaseId,
+        prefix: &[u8],
+        limit: usize,
+    ) -> Result<usize, WriteError> {
+        let Some(tree) = self.trees.get(elements) else { return Ok(0) };
+        // What was removed remains as deletions until the next checkpoint, and must not be walked
+        // over again and again.
+        let is_begun = self.reclaimed.starts_with(prefix);
+        let from = Bound::Excluded(if is_begun { &self.reclaimed[..] } else { prefix });
+        let mut found = Vec::new();
+        self.view.scan(tree, from, Direction::Forward, |(key, stored)| {
+            if found.len() == limit || !key.starts_with(prefix) {
+                return Ok(ControlFlow::Break(()));
+            }
+            found.push((key.to_vec(), record::decode(stored)?.expires_at_ms));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for (key, expires_at_ms) in &found {
+            self.write(tree, key, None)?;
+            self.move_expiry(elements, key, *expires_at_ms, None)?;
+        }
+        let removed = found.len();
+        if let Some((last, _)) = found.pop() {
+            self.reclaimed = last;
+        }
+        Ok(removed)
+    }
+}

@@ -1,0 +1,55 @@
+//! Reads of a view that leave out what has expired.
+
+use std::ops::{Bound, ControlFlow};
+
+use crate::{DatabaseId, Direction, Entry, ReadError, limits, record};
+
+use super::view::{self, View};
+
+/// The nearest entry that has not expired.
+pub(super) fn seek<'v>(
+    view: &'v View,
+    tree: u32,
+    from: Bound<&[u8]>,
+    direction: Direction,
+    now_ms: u64,
+) -> Result<Option<Entry<'v>>, ReadError> {
+    let mut found = None;
+    view.scan(tree, from, direction, |(key, stored)| {
+        let record = record::decode(stored)?;
+        if !record.is_live(now_ms) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        found = Some(Entry { key, record });
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(found)
+}
+
+/// Shows `visit` the entries that have not expired, until it breaks off.
+pub(super) fn scan(
+    view: &View,
+    tree: u32,
+    from: Bound<&[u8]>,
+    direction: Direction,
+    now_ms: u64,
+    visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    view.scan(tree, from, direction, |(key, stored)| {
+        let record = record::decode(stored)?;
+        Ok(match record.is_live(now_ms) {
+            true => visit(Entry { key, record }),
+            false => ControlFlow::Continue(()),
+        })
+    })
+}
+
+/// Refuses a bound that is longer than a key of the keyspace may be.
+pub(super) fn check_bound(keyspace: DatabaseId, bound: Bound<&[u8]>) -> Result<(), ReadError> {
+    match bound {
+        Bound::Included(key) | Bound::Excluded(key) if key.len() > limits::KEY_LEN_MAX => {
+            view::check_key(keyspace, key)
+        }
+        _ => Ok(()),
+    }
+}

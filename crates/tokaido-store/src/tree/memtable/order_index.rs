@@ -1,0 +1,358 @@
+//! The way to a place in the list: a B-tree over its nodes (Bayer and McCreight, "Organization and
+//! maintenance of large ordered indices", 1972).
+//!
+//! The thread that links is the only one that inserts, and what it finds is exact. Others search
+//! meanwhile and may come by a page in which entries are just being moved, so what they find is a
+//! hint: some node of the list, as a rule the one before the place. The list tells the rest. No
+//! page goes as long as the order index is there, and whatever an entry leads to is linked.
+
+use std::{
+    array,
+    hint::select_unpredictable,
+    ptr::{self, NonNull},
+};
+
+use crate::tree::prefetch::{LINE_LEN, prefetch};
+
+use super::{
+    node::{Node, Place},
+    sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering},
+};
+
+/// Entries of a page.
+const FANOUT: usize = if cfg!(any(miri, feature = "shuttle")) { 4 } else { 32 };
+
+/// Most levels. All pages but the last of each level are at least half full, so this is enough for
+/// more nodes than there is memory for.
+const DEPTH_MAX: usize = if cfg!(any(miri, feature = "shuttle")) { 32 } else { 12 };
+
+/// The tree of a page whose nodes are of several: no tree has that number.
+const MIXED: u64 = u64::MAX;
+
+/// What everybody may follow.
+pub(super) struct OrderIndex {
+    root: AtomicPtr<Page>,
+    bytes: AtomicUsize,
+}
+
+/// What only the one who inserts has: all pages, which end with it.
+pub(super) struct Pages {
+    all: Vec<NonNull<Page>>,
+    /// The leaf that the last node went to. The next one often belongs there, too.
+    last: NonNull<Page>,
+    /// The leaf at the end of the list.
+    end: NonNull<Page>,
+}
+
+// SAFETY: it owns the pages, as boxes would. They are made of atomics, and of pointers to nodes,
+// which any thread may use.
+unsafe impl Send for Pages {}
+
+/// Where a node belongs: in a leaf, before the entry of that index.
+pub(super) struct Spot {
+    leaf: NonNull<Page>,
+    index: usize,
+}
+
+/// A piece of one level of the tree.
+#[repr(C, align(64))]
+struct Page {
+    len: AtomicUsize,
+    /// Of all nodes of the page, or [`MIXED`].
+    tree: AtomicU64,
+    /// Those of a branch; a leaf has none.
+    children: Option<Box<[AtomicPtr<Page>; FANOUT]>>,
+    /// Of the nodes, so that most comparisons need not go there.
+    prefixes: [AtomicU64; FANOUT],
+    /// In a leaf, nodes in their order. In a branch, the first node below each child; that of the
+    /// first child is never looked at.
+    nodes: [AtomicPtr<Node>; FANOUT],
+}
+
+/// What is put into a page: a node, and the child that begins with it.
+struct Entry<'n> {
+    node: &'n Node,
+    child: *mut Page,
+}
+
+impl OrderIndex {
+    pub(super) fn new() -> (Self, Pages) {
+        let order_index = Self { root: AtomicPtr::default(), bytes: AtomicUsize::new(0) };
+        let nowhere = NonNull::dangling();
+        let mut pages = Pages { all: Vec::new(), last: nowhere, end: nowhere };
+        let root = order_index.add_page(&mut pages, true);
+        (pages.last, pages.end) = (root, root);
+        order_index.root.store(root.as_ptr(), Ordering::Release);
+        (order_index, pages)
+    }
+
+    /// Bytes of memory that the pages take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// A node near the place, if there are nodes.
+    pub(super) fn near(&self, place: &Place<'_>) -> Option<&Node> {
+        let (leaf, index) = self.descend(place, |_, _| {});
+        leaf.node(index.saturating_sub(1))
+    }
+
+    /// Where `place` belongs, which no node has.
+    pub(super) fn find(&self, pages: &Pages, place: &Place<'_>) -> Spot {
+        pages.in_last(place).unwrap_or_else(|| {
+            let (leaf, index) = self.descend(place, |_, _| {});
+            Spot { leaf: NonNull::from(leaf), index }
+        })
+    }
+
+    /// Puts a node, which is linked, where it belongs.
+    pub(super) fn insert(&self, pages: &mut Pages, spot: &Spot, node: &Node) {
+        let leaf = spot.leaf();
+        if leaf.len() < FANOUT {
+            leaf.insert(spot.index, &Entry { node, child: ptr::null_mut() });
+            pages.last = spot.leaf;
+        } else {
+            self.insert_splitting(pages, node);
+        }
+    }
+
+    /// Goes down to the leaf where a place belongs, and shows each branch on the way with the index
+    /// of the child that it takes.
+    fn descend<'g>(
+        &'g self,
+        place: &Place<'_>,
+        mut visit: impl FnMut(&'g Page, usize),
+    ) -> (&'g Page, usize) {
+        // SAFETY: `new` has set it, and pages live as long as the order index is used.
+        let mut page = unsafe { &*self.root.load(Ordering::Acquire) };
+        while page.children.is_some() {
+            let index = page.rank(1, place) - 1;
+            let Some(child) = page.child(index) else { break };
+            visit(page, index);
+            page = child;
+            page.prefetch();
+        }
+        (page, page.rank(0, place))
+    }
+
+    /// As `insert`, where the leaf is full.
+    #[cold]
+    fn insert_splitting(&self, pages: &mut Pages, node: &Node) {
+        let mut path = [None; DEPTH_MAX];
+        let mut depth = 0;
+        let (mut page, mut index) = self.descend(&node.place(), |page, index| {
+            path[depth] = Some((page, index));
+            depth += 1;
+        });
+        let is_end = pages.end == NonNull::from(page);
+        let mut entry = Entry { node, child: ptr::null_mut() };
+        while page.len() == FANOUT {
+            let right = self.add_page(pages, page.children.is_none());
+            // SAFETY: pages live as long as the order index is used.
+            let upper = unsafe { right.as_ref() };
+            let is_upper = page.split(index, &entry, upper, is_end);
+            if page.children.is_none() {
+                pages.last = if is_upper { right } else { NonNull::from(page) };
+                pages.end = if is_end { right } else { pages.end };
+            }
+            entry = Entry { node: upper.node(0).unwrap_or(node), child: right.as_ptr() };
+            depth = depth.wrapping_sub(1);
+            let Some((above, child)) = path.get(depth).copied().flatten() else {
+                return self.grow(pages, &entry);
+            };
+            (page, index) = (above, child + 1);
+        }
+        page.insert(index, &entry);
+    }
+
+    /// Puts a new root above the one that was split.
+    fn grow(&self, pages: &mut Pages, entry: &Entry<'_>) {
+        let root = self.add_page(pages, false);
+        // SAFETY: pages live as long as the order index is used.
+        let page = unsafe { root.as_ref() };
+        page.insert(0, &Entry { node: entry.node, child: self.root.load(Ordering::Relaxed) });
+        page.insert(1, entry);
+        self.root.store(root.as_ptr(), Ordering::Release);
+    }
+
+    fn add_page(&self, pages: &mut Pages, is_leaf: bool) -> NonNull<Page> {
+        let page = Page::create(is_leaf);
+        let children = if is_leaf { 0 } else { size_of::<[AtomicPtr<Page>; FANOUT]>() };
+        self.bytes.fetch_add(size_of::<Page>() + children, Ordering::Relaxed);
+        pages.all.push(page);
+        page
+    }
+}
+
+impl Pages {
+    /// The spot of a place, if it is for certain in the leaf of the last node.
+    fn in_last(&self, place: &Place<'_>) -> Option<Spot> {
+        // SAFETY: pages live as long as the order index is used.
+        let leaf = unsafe { self.last.as_ref() };
+        let index = leaf.rank(0, place);
+        // Behind its last entry it may belong to the next leaf, before its first to the one before.
+        let is_there = index > 0 && (index < leaf.len() || self.last == self.end);
+        is_there.then_some(Spot { leaf: self.last, index })
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        for page in &self.all {
+            // SAFETY: it came from a box, and whoever follows pages is gone with the list.
+            drop(unsafe { Box::from_raw(page.as_ptr()) });
+        }
+    }
+}
+
+impl Spot {
+    fn leaf(&self) -> &Page {
+        // SAFETY: pages live as long as the order index is used.
+        unsafe { self.leaf.as_ref() }
+    }
+
+    /// The node before the place.
+    pub(super) fn before(&self) -> Option<&Node> {
+        self.leaf().node(self.index.checked_sub(1)?)
+    }
+
+    /// The node behind the place, if it is in the same leaf.
+    pub(super) fn behind(&self) -> Option<&Node> {
+        (self.index < self.leaf().len()).then(|| self.leaf().node(self.index))?
+    }
+}
+
+impl Page {
+    fn create(is_leaf: bool) -> NonNull<Self> {
+        let children = (!is_leaf).then(|| Box::new(array::from_fn(|_| AtomicPtr::default())));
+        let page = Self {
+            len: AtomicUsize::new(0),
+            tree: AtomicU64::new(MIXED),
+            children,
+            prefixes: array::from_fn(|_| AtomicU64::default()),
+            nodes: array::from_fn(|_| AtomicPtr::default()),
+        };
+        NonNull::from(Box::leak(Box::new(page)))
+    }
+
+    fn len(&self) -> usize {
+        self.len.load(Ordering::Acquire)
+    }
+
+    fn node(&self, index: usize) -> Option<&Node> {
+        // SAFETY: an entry is null or leads to a node of the list; Acquire pairs with the Release
+        // of `put`.
+        unsafe { self.nodes[index].load(Ordering::Acquire).as_ref() }
+    }
+
+    fn child(&self, index: usize) -> Option<&Self> {
+        // SAFETY: as for nodes; pages live as long as the order index is used.
+        unsafe { self.children.as_ref()?[index].load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Begins to fetch what a search needs.
+    #[inline]
+    fn prefetch(&self) {
+        let start = ptr::from_ref(self).cast::<u8>();
+        for line in (0..std::mem::offset_of!(Self, nodes)).step_by(LINE_LEN) {
+            prefetch(start.wrapping_add(line));
+        }
+    }
+
+    /// How many entries are before `place`; those below `first` count as if they were.
+    #[inline]
+    fn rank(&self, first: usize, place: &Place<'_>) -> usize {
+        let (len, tree) = (self.len(), self.tree.load(Ordering::Relaxed));
+        if tree == u64::from(place.tree) {
+            partition(first, len, |index| {
+                let prefix = self.prefixes[index].load(Ordering::Relaxed);
+                prefix < place.prefix
+                    || (prefix == place.prefix
+                        && self.node(index).is_some_and(|node| node.key() < place.key))
+            })
+        } else if tree == MIXED {
+            partition(first, len, |index| {
+                self.node(index).is_some_and(|node| node.is_before(place))
+            })
+        } else if tree < u64::from(place.tree) {
+            len.max(first)
+        } else {
+            first
+        }
+    }
+
+    /// Puts an entry before the one of that index. There is room for it.
+    fn insert(&self, index: usize, entry: &Entry<'_>) {
+        let len = self.len();
+        for at in (index..len).rev() {
+            self.copy(at, self, at + 1);
+        }
+        self.note_tree(len, entry.node);
+        self.put(index, entry);
+        self.len.store(len + 1, Ordering::Release);
+    }
+
+    fn put(&self, index: usize, entry: &Entry<'_>) {
+        self.prefixes[index].store(entry.node.prefix(), Ordering::Relaxed);
+        self.nodes[index].store(ptr::from_ref(entry.node).cast_mut(), Ordering::Release);
+        if let Some(children) = &self.children {
+            children[index].store(entry.child, Ordering::Release);
+        }
+    }
+
+    /// Copies the entry `from` to the entry `to` of a page of the same level.
+    fn copy(&self, from: usize, page: &Self, to: usize) {
+        let prefix = self.prefixes[from].load(Ordering::Relaxed);
+        page.prefixes[to].store(prefix, Ordering::Relaxed);
+        let node = self.nodes[from].load(Ordering::Relaxed);
+        page.nodes[to].store(node, Ordering::Release);
+        if let (Some(own), Some(children)) = (&self.children, &page.children) {
+            children[to].store(own[from].load(Ordering::Relaxed), Ordering::Release);
+        }
+    }
+
+    /// Keeps `tree` true when a node comes to `len` others.
+    fn note_tree(&self, len: usize, node: &Node) {
+        let tree = u64::from(node.tree());
+        if len == 0 {
+            self.tree.store(tree, Ordering::Relaxed);
+        } else if self.tree.load(Ordering::Relaxed) != tree {
+            self.tree.store(MIXED, Ordering::Relaxed);
+        }
+    }
+
+    /// Moves the upper half of a full page to an empty one and puts an entry in; tells whether it
+    /// went to the upper half. Behind all others of the list it goes alone: more are likely to
+    /// follow, and the page stays full.
+    fn split(&self, index: usize, entry: &Entry<'_>, upper: &Self, is_end: bool) -> bool {
+        let middle = if is_end && index == FANOUT { FANOUT } else { FANOUT / 2 };
+        for at in middle..FANOUT {
+            self.copy(at, upper, at - middle);
+        }
+        upper.len.store(FANOUT - middle, Ordering::Release);
+        self.len.store(middle, Ordering::Release);
+        for page in [self, upper] {
+            for at in 0..page.len() {
+                page.node(at).inspect(|node| page.note_tree(at, node));
+            }
+        }
+        let is_upper = index > middle || middle == FANOUT;
+        let (page, index) = if is_upper { (upper, index - middle) } else { (self, index) };
+        page.insert(index, entry);
+        is_upper
+    }
+}
+
+/// The first index from `first` on that is not before, where all behind it are not, either. Whether
+/// one is nobody can predict, so the choice is no jump.
+#[inline]
+fn partition(first: usize, len: usize, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut base, mut left) = (first, len.saturating_sub(first));
+    while left > 1 {
+        let half = left / 2;
+        let middle = base + half;
+        base = select_unpredictable(is_before(middle - 1), middle, base);
+        left -= half;
+    }
+    base + usize::from(left == 1 && is_before(base))
+}

@@ -1,0 +1,231 @@
+//! The names of the databases, and the numbers that they have.
+//!
+//! To look for a name takes nothing. A name is there once somebody has written to its database; a
+//! transaction *claims* one until it ends, and whoever wants an id before the first write *holds* one
+//! as long as the store is open.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use crate::{DatabaseError, DatabaseId, database};
+
+use super::catalog::CatalogEntry;
+
+#[derive(Default)]
+pub(super) struct Names {
+    state: RwLock<State>,
+    /// How many databases were dropped.
+    dropped: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    by_number: Vec<Option<Named>>,
+    by_name: HashMap<String, DatabaseId, foldhash::fast::RandomState>,
+    /// Where the search for a free number goes on. Numbers are used again as late as can be, so that
+    /// an id which somebody has kept after its database was dropped is nobody else's meanwhile.
+    next: usize,
+}
+
+struct Named {
+    name: String,
+    is_held: bool,
+    /// Whether the catalog has it, as far as snapshots see.
+    is_written: bool,
+}
+
+impl Names {
+    pub(super) fn new(entries: &[CatalogEntry]) -> Self {
+        let mut state = State::default();
+        for entry in entries.iter().filter(|entry| !entry.database.is_elements()) {
+            state.set(entry.database.index(), &entry.name).is_written = true;
+        }
+        Self { state: RwLock::new(state), dropped: AtomicU64::new(0) }
+    }
+
+    /// The database of that name, if it was written to or is held.
+    pub(super) fn find(&self, name: &str) -> Option<DatabaseId> {
+        let state = self.read();
+        let id = *state.by_name.get(name)?;
+        state.by_number[id.index()].as_ref().filter(|named| named.is_there()).map(|_| id)
+    }
+
+    /// Holds a name from now on.
+    pub(super) fn hold(&self, name: &str, max: usize) -> Result<DatabaseId, DatabaseError> {
+        let mut state = self.write();
+        let (id, _) = state.find_or_add(name, max)?;
+        if let Some(named) = &mut state.by_number[id.index()] {
+            named.is_held = true;
+        }
+        Ok(id)
+    }
+
+    /// Gives the name a number if it has none. Tells whether it had none; then it has it until
+    /// [`forget`](Self::forget), or for good with [`set_written`](Self::set_written).
+    pub(super) fn claim(
+        &self,
+        name: &str,
+        max: usize,
+    ) -> Result<(DatabaseId, bool), DatabaseError> {
+        if let Some(id) = self.find(name) {
+            return Ok((id, false));
+        }
+        self.write().find_or_add(name, max)
+    }
+
+    /// Snapshots see the database.
+    pub(super) fn set_written(&self, id: DatabaseId) {
+        if let Some(Some(named)) = self.write().by_number.get_mut(id.index()) {
+            named.is_written = true;
+        }
+    }
+
+    /// Nothing has come of a claim. If nobody else has written to the database or holds its name, the
+    /// number is free.
+    pub(super) fn give_back(&self, id: DatabaseId) {
+        self.write().remove_unless_there(id);
+    }
+
+    /// Snapshots see nothing of the database any more. Unless somebody holds its name, the number is
+    /// free.
+    pub(super) fn forget(&self, id: DatabaseId) {
+        let mut state = self.write();
+        let Some(Some(named)) = state.by_number.get_mut(id.index()) else { return };
+        if std::mem::take(&mut named.is_written) {
+            self.dropped.fetch_add(1, Ordering::SeqCst);
+        }
+        state.remove_unless_there(id);
+    }
+
+    /// How many databases were dropped since the store was opened.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn all(&self) -> Vec<(DatabaseId, String)> {
+        let state = self.read();
+        let named = state.by_number.iter().enumerate().filter_map(|(number, named)| {
+            let named = named.as_ref().filter(|named| named.is_there())?;
+            Some((DatabaseId::from_index(number), named.name.clone()))
+        });
+        named.collect()
+    }
+
+    /// The name of a database; `None` if it was dropped.
+    pub(super) fn name(&self, id: DatabaseId) -> Option<String> {
+        let state = self.read();
+        Some(state.by_number.get(id.index())?.as_ref()?.name.clone())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        // Nothing in here panics between two changes that belong together.
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Named {
+    fn is_there(&self) -> bool {
+        self.is_held || self.is_written
+    }
+}
+
+impl State {
+    fn find_or_add(&mut self, name: &str, max: usize) -> Result<(DatabaseId, bool), DatabaseError> {
+        if let Some(id) = self.by_name.get(name) {
+            return Ok((*id, false));
+        }
+        database::check_database_name(name)?;
+        if self.by_name.len() >= max {
+            return Err(DatabaseError::TooMany { max });
+        }
+        let number = self.free_number().ok_or(DatabaseError::TooMany { max })?;
+        self.next = number + 1;
+        self.set(number, name);
+        Ok((DatabaseId::from_index(number), true))
+    }
+
+    /// A number that no database has.
+    fn free_number(&self) -> Option<usize> {
+        let is_free = |number: &usize| self.by_number.get(*number).is_none_or(Option::is_none);
+        let all = 0..DatabaseId::NOWHERE.index();
+        let next = self.next.min(all.end);
+        (next..all.end).chain(0..next).find(is_free)
+    }
+
+    fn remove_unless_there(&mut self, id: DatabaseId) {
+        let Some(place) = self.by_number.get_mut(id.index()) else { return };
+        if let Some(named) = place.take_if(|named| !named.is_there()) {
+            self.by_name.remove(&named.name);
+        }
+    }
+
+    fn set(&mut self, number: usize, name: &str) -> &mut Named {
+        if self.by_number.len() <= number {
+            self.by_number.resize_with(number + 1, || None);
+        }
+        self.by_name.insert(name.to_owned(), DatabaseId::from_index(number));
+        let named = Named { name: name.to_owned(), is_held: false, is_written: false };
+        self.by_number[number].insert(named)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_there_once_it_is_written_or_held() {
+        let names = Names::default();
+        let (id, is_new) = names.claim("a", 9).unwrap();
+        assert!(is_new);
+        assert_eq!((names.find("a"), names.claim("a", 9).unwrap()), (None, (id, false)));
+        names.give_back(id);
+        assert_eq!((names.name(id), names.dropped()), (None, 0));
+        let (id, _) = names.claim("a", 9).unwrap();
+        names.set_written(id);
+        names.give_back(id);
+        assert_eq!((names.find("a"), names.name(id)), (Some(id), Some("a".to_owned())));
+        names.forget(id);
+        assert_eq!((names.find("a"), names.dropped()), (None, 1));
+        let held = names.hold("a", 9).unwrap();
+        names.set_written(held);
+        names.forget(held);
+        assert_eq!(names.find("a"), Some(held), "whoever holds a name keeps its id");
+        assert_eq!(names.all(), [(held, "a".to_owned())]);
+    }
+
+    #[test]
+    fn a_number_is_used_again_after_all_others() {
+        let names = Names::default();
+        let (first, _) = names.claim("first", 2).unwrap();
+        names.forget(first);
+        for n in 1..first.index() + DatabaseId::NOWHERE.index() {
+            let (id, _) = names.claim("other", 2).unwrap();
+            assert_ne!(id, first, "after {n}");
+            names.forget(id);
+        }
+        assert_eq!(names.claim("again", 2).unwrap(), (first, true));
+    }
+
+    #[test]
+    fn names_are_as_many_as_they_may_be() {
+        let names = Names::default();
+        names.hold("a", 2).unwrap();
+        let (b, _) = names.claim("b", 2).unwrap();
+        assert_eq!(names.claim("c", 2), Err(DatabaseError::TooMany { max: 2 }));
+        assert_eq!(names.hold("c", 2), Err(DatabaseError::TooMany { max: 2 }));
+        assert!(names.claim("c", 3).is_ok());
+        names.forget(b);
+        assert!(names.claim("d", 3).is_ok());
+        assert!(matches!(names.claim("d e", 9), Err(DatabaseError::BadName { .. })));
+    }
+}

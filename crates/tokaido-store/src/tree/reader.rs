@@ -1,0 +1,206 @@
+//! Reading single records of a store that was shut down cleanly, without opening it.
+//!
+//! A clean shutdown leaves nothing in the log, so the base alone holds every record. A reader makes
+//! sure of that, and finds records in the pages of LMDB's file with a read call for each, as
+//! [`cdb::Reader`](crate::cdb::Reader) reads its file. For a few records this is faster than opening
+//! the store, and it neither writes nor needs the right to write.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::{Clock, DatabaseId, OpenError, ReadError, Record, SystemClock, record};
+
+use super::{
+    base::{
+        DATA_FILE, FORMAT_VERSION,
+        format::{self, TreeEntry},
+        long_key,
+        pages::{Finder, PageFile, PageFileError, Root},
+    },
+    catalog::{self, CATALOG_TREE, DATABASE_TREES},
+    lock::{self, LockError},
+    log::DirectoryStorage,
+    view,
+};
+
+/// A reader was not opened. Opening the store works, or says why it does not.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReaderError {
+    /// There is something in the log.
+    #[error("the store in {} was not shut down with an empty log; open it instead of reading its files", directory.display())]
+    LogNotEmpty {
+        /// The store's directory.
+        directory: PathBuf,
+    },
+    /// The store is in use, is not there, or is damaged.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// Reads records of a store that was shut down cleanly, from its files. While there is a reader,
+/// nobody can open the store; other readers can.
+pub struct Reader {
+    /// Keeps everybody from opening the store.
+    _lock: File,
+    finder: Finder<PageFile>,
+    /// LMDB's named databases.
+    main: Root,
+    /// The one in which the base says where its trees are.
+    base: Root,
+    /// `None` if there is no database yet.
+    catalog: Option<Root>,
+}
+
+/// One database of a [`Reader`].
+pub struct DatabaseReader<'r> {
+    reader: &'r Reader,
+    id: DatabaseId,
+    /// `None` if it is empty.
+    records: Option<Root>,
+    /// The stored record that was found last.
+    stored: Vec<u8>,
+}
+
+impl Reader {
+    /// Opens the store in `directory` for reading, if it was shut down with an empty log. Its log
+    /// must be in that directory, where it is unless [`Options::log`](super::Options::log) puts it
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// See [`ReaderError`].
+    pub fn open(directory: &Path) -> Result<Self, ReaderError> {
+        let owned = || directory.to_owned();
+        let io_error = |source| OpenError::Io { directory: owned(), source };
+        let lock = lock::keep_still(directory).map_err(|error| match error {
+            LockError::Held => OpenError::Locked { directory: owned() },
+            LockError::Io(error) => io_error(error),
+        })?;
+        let reader = Self::of_base(directory, lock);
+        // A base that cannot be read may be one that a process was writing; then the log is not empty.
+        let log_from = reader.as_ref().ok().and_then(|reader| reader.log_from());
+        match DirectoryStorage::existing(directory).is_empty(log_from).map_err(io_error)? {
+            true => Ok(reader?),
+            false => Err(ReaderError::LogNotEmpty { directory: owned() }),
+        }
+    }
+
+    /// Reads the base alone.
+    fn of_base(directory: &Path, lock: File) -> Result<Self, OpenError> {
+        let owned = || directory.to_owned();
+        let io_error = |source| OpenError::Io { directory: owned(), source };
+        let damaged = |what: String| OpenError::Damaged { directory: owned(), what };
+        let file = PageFile::open(&directory.join(DATA_FILE)).map_err(|error| match error {
+            PageFileError::Io(error) => io_error(error),
+            PageFileError::Damaged(what) => damaged(what.to_owned()),
+        })?;
+        // With one meta page only, nobody knows whether it is the newer one.
+        if let Some(damage) = file.damage() {
+            return Err(damaged(ReadError::from(damage.clone()).to_string()));
+        }
+        let read_error = |error| match error {
+            ReadError::Engine { message } => io_error(io::Error::other(message)),
+            error => damaged(error.to_string()),
+        };
+        let main = file.main();
+        let finder = Finder::new(file);
+        let mut reader = Self { _lock: lock, finder, main, base: main, catalog: None };
+        let base = reader.named(format::BASE).map_err(read_error)?;
+        reader.base = base.ok_or_else(|| damaged("data.mdb has no directory".to_owned()))?;
+        match reader.version().map_err(read_error)? {
+            FORMAT_VERSION => {}
+            found => {
+                let known = FORMAT_VERSION;
+                return Err(OpenError::Version { directory: owned(), found, known });
+            }
+        }
+        reader.catalog = reader.tree(CATALOG_TREE).map_err(read_error)?;
+        Ok(reader)
+    }
+
+    /// The database of that name; `None` if nobody has written to it.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`], or [`ReadError::Engine`] if the system refuses to read.
+    pub fn database(&self, name: &str) -> Result<Option<DatabaseReader<'_>>, ReadError> {
+        let Some(catalog) = self.catalog else { return Ok(None) };
+        let mut entries_left = catalog.entries;
+        for id in (0..DatabaseId::NOWHERE.index()).map(DatabaseId::from_index) {
+            if entries_left == 0 {
+                break;
+            }
+            let key = catalog::catalog_key(id);
+            let Some(stored) = self.finder.find(catalog, &key)? else { continue };
+            let elements = self.finder.find(catalog, &catalog::catalog_key(id.elements()))?;
+            entries_left = entries_left.saturating_sub(1 + u64::from(elements.is_some()));
+            let entry = catalog::parse(&key, record::decode(&stored)?.value)
+                .filter(|entry| DATABASE_TREES.contains(&entry.tree))
+                .ok_or_else(|| damaged("the catalog"))?;
+            if entry.name == name {
+                let records = self.tree(entry.tree)?;
+                return Ok(Some(DatabaseReader { reader: self, id, records, stored: Vec::new() }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The version that the base says it has.
+    fn version(&self) -> Result<u32, ReadError> {
+        let stored = self.finder.find(self.base, format::FORMAT_KEY)?;
+        let version = stored.and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
+        version.ok_or_else(|| damaged("the base does not say which version it has"))
+    }
+
+    /// The first segment of the log that may hold what the base does not; `None` if it names none.
+    fn log_from(&self) -> Option<u64> {
+        let stored = self.finder.find(self.base, format::LOG_KEY).ok()??;
+        Some(u64::from_le_bytes(stored.try_into().ok()?))
+    }
+
+    /// Where a tree of the engine begins; `None` if it is empty.
+    fn tree(&self, tree: u32) -> Result<Option<Root>, ReadError> {
+        let Some(entry) = self.finder.find(self.base, &format::tree_key(tree))? else {
+            return Ok(None);
+        };
+        let entry = TreeEntry::decode(&entry).ok_or_else(|| damaged("a tree's entry"))?;
+        let root = self.named(&format::slot_name(entry.slot as usize))?;
+        root.map(Some).ok_or_else(|| damaged("a tree without a slot"))
+    }
+
+    /// Where a named database of LMDB begins.
+    fn named(&self, name: &str) -> Result<Option<Root>, ReadError> {
+        let Some(root) = self.finder.find(self.main, name.as_bytes())? else {
+            return Ok(None);
+        };
+        Root::decode(&root).map(Some).ok_or_else(|| damaged("the root of a tree"))
+    }
+}
+
+fn damaged(what: &str) -> ReadError {
+    ReadError::Damaged { what: what.to_owned() }
+}
+
+impl DatabaseReader<'_> {
+    /// The record under `key`.
+    ///
+    /// # Errors
+    /// [`ReadError::KeyLength`] for a key that no record can have, [`ReadError::Damaged`], or
+    /// [`ReadError::Engine`] if the system refuses to read.
+    pub fn get(&mut self, key: &[u8]) -> Result<Option<Record<'_>>, ReadError> {
+        view::check_key(self.id, key)?;
+        let Some(root) = self.records else { return Ok(None) };
+        let Some(found) = self.reader.finder.find(root, long_key::tree_key(key))? else {
+            return Ok(None);
+        };
+        self.stored = found;
+        let stored = match long_key::is_long(key) {
+            true => long_key::find(&self.stored, key)?,
+            false => Some(&self.stored[..]),
+        };
+        let record = stored.map(record::decode).transpose()?;
+        Ok(record.filter(|record| record.is_live(SystemClock.now_ms())))
+    }
+}

@@ -1,0 +1,59 @@
+//! The sweep: it follows the expiry index, and removes records that have expired and the elements of
+//! collections that have gone.
+
+use std::ops::{Bound, ControlFlow};
+
+use crate::{Direction, ReadError, WriteError};
+
+use super::{
+    catalog::EXPIRY_TREE,
+    expiry::{collection, parse},
+    transaction::TreeTransaction,
+};
+
+/// Follows up to `limit` due entries. Gives the number of records removed, which is `limit` at most.
+pub(super) fn sweep(transaction: &mut TreeTransaction, limit: usize) -> Result<usize, WriteError> {
+    let mut removed = 0;
+    for entry in due(transaction, limit)? {
+        let left = limit - removed;
+        match parse(&entry) {
+            _ if left == 0 => return Ok(removed),
+            None => {}
+            Some((_, elements, prefix)) if collection(elements, prefix).is_some() => {
+                let some = transaction.remove_elements(elements, prefix, left)?;
+                removed += some;
+                if some == left {
+                    return Ok(removed);
+                }
+            }
+            Some((_, database, key)) => {
+                removed += usize::from(transaction.remove_if_expired(database, key)?);
+            }
+        }
+        transaction.remove_expiry_entry(&entry)?;
+        // Of this moment there may come more: the elements of what has expired.
+        if entry[..] < transaction.now_ms.to_be_bytes()[..] {
+            transaction.swept = entry;
+        }
+    }
+    Ok(removed)
+}
+
+/// Up to `limit` entries whose time has come, or that cannot be read, the first ones first.
+fn due(transaction: &TreeTransaction, limit: usize) -> Result<Vec<Vec<u8>>, ReadError> {
+    let mut due = Vec::new();
+    if limit == 0 {
+        return Ok(due);
+    }
+    // Entries that were removed remain as deletions until the next checkpoint, and must not be
+    // walked over again and again.
+    let from = Bound::Excluded(&transaction.swept[..]);
+    transaction.view.scan(EXPIRY_TREE, from, Direction::Forward, |(entry, _)| {
+        if parse(entry).is_some_and(|(at_ms, ..)| at_ms > transaction.now_ms) {
+            return Ok(ControlFlow::Break(()));
+        }
+        due.push(entry.to_vec());
+        Ok(if due.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })?;
+    Ok(due)
+}

@@ -1,0 +1,216 @@
+//! Backups of a store that is in use, and the way back.
+//!
+//! A backup is a store: the base as of its last checkpoint, and the log from there. The log is read
+//! first and the base copied then. A checkpoint in between only makes some of the log needless: at
+//! no time is a transaction neither in the segments that are there nor in the base. So nothing has
+//! to stop for a backup, and it needs nothing of the process that writes: the program makes it from
+//! outside, of a running server or of none, with LMDB's reader table to keep the pages that it
+//! reads. The other way, a command to the server, would need a path on the server's machine from a
+//! client, a password, and a server that runs.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::Path,
+};
+
+use super::{
+    UpkeepError,
+    check::{self, BaseIdentity, CheckReport, survey_base},
+};
+use crate::tree::{
+    LogStorage, TreeStore,
+    base::{DATA_FILE, copy_beside, pages::PageFileError},
+    files::{self, DirectoryInMaking},
+    lock::{self, LOCK_FILE, LockError, OpenHere},
+    log::{Captured, DirectoryStorage, LOG_DIRECTORY, RecoveryError, capture, read_log},
+    options::SNAPSHOTS_MAX_DEFAULT,
+    shared::Shared,
+};
+
+/// How often the log is read anew because a checkpoint has removed a segment meanwhile. One
+/// checkpoint fills a memtable first, so a second time is rare.
+const LOG_ATTEMPTS_MAX: usize = 100;
+
+/// A backup that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupReport {
+    /// The last transaction in it.
+    pub sequence: u64,
+    /// Bytes of its files.
+    pub bytes: u64,
+}
+
+/// Copies the store in `directory` to `destination`, whether or not another process has it open.
+/// It holds every transaction that was acknowledged before, and of those that come meanwhile a part
+/// without gaps. The copy is on disk as a whole when it appears under its name.
+///
+/// # Errors
+/// See [`UpkeepError`].
+pub fn backup(directory: &Path, destination: &Path) -> Result<BackupReport, UpkeepError> {
+    let owned = || directory.to_owned();
+    if !directory.join(DATA_FILE).is_file() {
+        return Err(UpkeepError::NoStore { directory: owned() });
+    }
+    let making = Making::begin(directory, destination)?;
+    let _open = OpenHere::take(directory).map_err(|error| match error {
+        LockError::Held => UpkeepError::OpenHere { directory: owned() },
+        LockError::Io(error) => making.io()(error),
+    })?;
+    let _kept = lock::keep_base(directory).map_err(|error| match error {
+        LockError::Held => UpkeepError::Compacting { directory: owned() },
+        LockError::Io(error) => making.io()(error),
+    })?;
+    let storage = DirectoryStorage::existing(directory);
+    making.copy(&storage, |file| Ok(copy_beside(directory, file, SNAPSHOTS_MAX_DEFAULT)?))
+}
+
+impl TreeStore {
+    /// As [`backup`], of a store that this process has open, while it reads and writes.
+    ///
+    /// # Errors
+    /// See [`UpkeepError`].
+    pub fn backup(&self, destination: &Path) -> Result<BackupReport, UpkeepError> {
+        let shared: &Shared = self.shared();
+        let making = Making::begin(&shared.durable.directory, destination)?;
+        making.copy(&*shared.durable.storage, |file| Ok(shared.base.copy(file)?))
+    }
+}
+
+/// A copy of a store that is being made.
+struct Making<'d> {
+    task: &'static str,
+    source: &'d Path,
+    destination: &'d Path,
+    directory: DirectoryInMaking,
+}
+
+impl<'d> Making<'d> {
+    fn begin(source: &'d Path, destination: &'d Path) -> Result<Self, UpkeepError> {
+        if fs::symlink_metadata(destination).is_ok() {
+            return Err(UpkeepError::Exists { destination: destination.to_owned() });
+        }
+        Self::of("make the backup", source, destination)
+    }
+
+    fn of(
+        task: &'static str,
+        source: &'d Path,
+        destination: &'d Path,
+    ) -> Result<Self, UpkeepError> {
+        let directory = DirectoryInMaking::beside(destination);
+        let directory = directory.map_err(UpkeepError::io(task, destination))?;
+        Ok(Self { task, source, destination, directory })
+    }
+
+    fn io(&self) -> impl Fn(io::Error) -> UpkeepError + 'static {
+        UpkeepError::io(self.task, self.destination)
+    }
+
+    fn copy(
+        self,
+        storage: &dyn LogStorage,
+        copy_base: impl FnOnce(&File) -> io::Result<()>,
+    ) -> Result<BackupReport, UpkeepError> {
+        let (directory, io) = (self.source.to_owned(), self.io());
+        self.try_copy(storage, copy_base).map_err(|error| match error {
+            PageFileError::Io(error) => io(error),
+            PageFileError::Damaged(what) => UpkeepError::Damaged { directory, what },
+        })
+    }
+
+    fn try_copy(
+        self,
+        storage: &dyn LogStorage,
+        copy_base: impl FnOnce(&File) -> io::Result<()>,
+    ) -> Result<BackupReport, PageFileError> {
+        let path = self.directory.path();
+        let segments = copy_log(storage, path)?;
+        let file = files::create_new(&path.join(DATA_FILE))?;
+        copy_base(&file)?;
+        file.sync_all()?;
+        let (base_sequence, sequence) = verify(path)?;
+        let copies = DirectoryStorage::existing(path);
+        // What the base holds as well need not be read at every opening.
+        for (segment, last) in segments {
+            if last.is_none_or(|last| last <= base_sequence) {
+                copies.remove(segment)?;
+            }
+        }
+        write_synced(&path.join(LOCK_FILE), &[])?;
+        copies.sync_directory()?;
+        let bytes = files::bytes_below(path)?;
+        self.directory.become_target(self.destination)?;
+        Ok(BackupReport { sequence, bytes })
+    }
+}
+
+/// Copies the segments that are there. Gives each with its last transaction.
+fn copy_log(storage: &dyn LogStorage, to: &Path) -> io::Result<Vec<(u64, Option<u64>)>> {
+    let log = to.join(LOG_DIRECTORY);
+    let mut attempts_left = LOG_ATTEMPTS_MAX;
+    loop {
+        fs::create_dir(&log)?;
+        match copy_segments(storage, &DirectoryStorage::existing(to)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && attempts_left > 0 => {
+                attempts_left -= 1;
+                fs::remove_dir_all(&log)?;
+            }
+            copied => return copied,
+        }
+    }
+}
+
+/// Reads base and log of a copy. Gives the last transaction of the base, and that of the log.
+fn verify(copy: &Path) -> Result<(u64, u64), PageFileError> {
+    let BaseIdentity { store, sequence } = survey_base(&copy.join(DATA_FILE))?;
+    match read_log(&DirectoryStorage::existing(copy), store, sequence, |_, _| Ok(())) {
+        Ok(recovered) => Ok((sequence, recovered.last_sequence)),
+        Err(RecoveryError::Io(error)) => Err(error.into()),
+        Err(error) => Err(PageFileError::Damaged(error.to_string())),
+    }
+}
+
+/// Copies every segment, or none: gives "not found" if one is gone before it was read.
+fn copy_segments(
+    storage: &dyn LogStorage,
+    copies: &DirectoryStorage,
+) -> io::Result<Vec<(u64, Option<u64>)>> {
+    let mut copied = Vec::new();
+    for segment in storage.list()? {
+        let Captured { bytes, last_sequence } = capture(storage, segment)?;
+        if !bytes.is_empty() {
+            write_synced(&copies.path(segment), &bytes)?;
+            copied.push((segment, last_sequence));
+        }
+    }
+    Ok(copied)
+}
+
+/// Writes a new file, and syncs it.
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = files::create_new(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Makes a store in `directory`, which is absent or empty, of a backup, once that is found sound.
+///
+/// # Errors
+/// See [`UpkeepError`].
+pub fn restore(backup: &Path, directory: &Path) -> Result<CheckReport, UpkeepError> {
+    const TASK: &str = "restore to";
+    let io = UpkeepError::io(TASK, directory);
+    if !files::is_vacant(directory).map_err(&io)? {
+        return Err(UpkeepError::Occupied { directory: directory.to_owned() });
+    }
+    let _still = check::keep_still(backup)?;
+    let report = check::examine(backup, &mut |_, _, _, _| {})?;
+    UpkeepError::check(backup, &report, &io)?;
+    let data = backup.join(DATA_FILE);
+    Making::of(TASK, backup, directory)?
+        .copy(&DirectoryStorage::existing(backup), |mut file| {
+            io::copy(&mut File::open(data)?, &mut file).map(drop)
+        })?;
+    Ok(report)
+}

@@ -1,0 +1,119 @@
+//! The check from end to end.
+
+use std::{fs::File, io, path::Path};
+
+use crate::{
+    OpenError,
+    tree::{
+        base::{
+            DATA_FILE, FORMAT_VERSION, LMDB_LOCK_FILE,
+            pages::{PageFile, PageFileError, PageSet},
+        },
+        lock::{self, LockError},
+        log::LOG_DIRECTORY,
+    },
+};
+
+use super::{
+    base,
+    examination::{Examination, Visitor},
+    overlay,
+    records::Parts,
+    report::{CheckError, CheckReport},
+};
+
+/// Looks at everything in the store of `directory`, and changes nothing. It reads all of the base,
+/// and takes about as much memory as the log is long.
+///
+/// # Errors
+/// Only if the store cannot be looked at; what is wrong with it is in the report.
+pub fn check(directory: &Path) -> Result<CheckReport, CheckError> {
+    let _still = keep_still(directory)?;
+    examine(directory, &mut |_, _, _, _| {})
+}
+
+/// Which store a base is of, and what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tree) struct BaseIdentity {
+    pub store: u64,
+    /// The last transaction that the base holds.
+    pub sequence: u64,
+}
+
+/// What the directory of the base in a file says, if it is sound.
+pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<BaseIdentity, PageFileError> {
+    let file = PageFile::open(data_file)?;
+    let mut report = CheckReport::default();
+    let survey = base::survey(&file, &mut PageSet::of(&file), &mut report);
+    if let Some(error) = report.unread() {
+        return Err(error.into());
+    }
+    let what = match (survey.version, survey.store, report.findings.first()) {
+        (Some(version), ..) if version != FORMAT_VERSION => {
+            format!("it has the unknown version {version}")
+        }
+        (_, Some(store), None) => return Ok(BaseIdentity { store, sequence: survey.sequence }),
+        (_, _, Some(finding)) => finding.to_string(),
+        (_, None, None) => "it does not say which store it belongs to".to_owned(),
+    };
+    Err(PageFileError::Damaged(what))
+}
+
+/// As [`check`], of a store that is [kept still](keep_still), and gives every record that can be read
+/// to `visitor`.
+pub(in crate::tree) fn examine(
+    directory: &Path,
+    visitor: &mut Visitor<'_>,
+) -> Result<CheckReport, CheckError> {
+    let mut report = CheckReport::default();
+    let file = match PageFile::open(&directory.join(DATA_FILE)) {
+        Ok(file) => file,
+        Err(PageFileError::Io(source)) if source.kind() != io::ErrorKind::NotFound => {
+            return Err(OpenError::Io { directory: directory.to_owned(), source }.into());
+        }
+        Err(PageFileError::Io(_)) if is_unfinished(directory) => {
+            report.is_unfinished = true;
+            return Ok(report);
+        }
+        Err(error) => {
+            report.add_directory(match error {
+                PageFileError::Damaged(what) => what,
+                PageFileError::Io(_) => "the file is not there".to_owned(),
+            });
+            return Ok(report);
+        }
+    };
+    let mut pages = PageSet::of(&file);
+    let survey = base::survey(&file, &mut pages, &mut report);
+    if let Some(found) = survey.version.filter(|version| *version != FORMAT_VERSION) {
+        let directory = directory.to_owned();
+        return Err(OpenError::Version { directory, found, known: FORMAT_VERSION }.into());
+    }
+    report.base.sequence = survey.sequence;
+    let overlay = overlay::read(directory, survey.store, survey.sequence, &mut report)?;
+    let parts = Parts { file, survey, overlay };
+    Ok(Examination { parts: &parts, pages, report }.run(visitor))
+}
+
+/// Whether whoever began to make the store was stopped before it had a base. Nobody could write to it
+/// yet: the log is made after the base, and LMDB's own lock with it.
+fn is_unfinished(directory: &Path) -> bool {
+    [DATA_FILE, LMDB_LOCK_FILE, LOG_DIRECTORY].iter().all(|name| !directory.join(name).exists())
+}
+
+/// Keeps everybody from writing to the store as long as what is given is kept.
+pub(in crate::tree) fn keep_still(directory: &Path) -> Result<Option<File>, CheckError> {
+    let owned = || directory.to_owned();
+    match lock::keep_still(directory) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(LockError::Held) => Err(CheckError::Held { directory: owned() }),
+        // Whoever opens a store makes the file of its lock; so nobody has this one.
+        Err(LockError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+            match directory.join(DATA_FILE).is_file() {
+                true => Ok(None),
+                false => Err(CheckError::NoStore { directory: owned() }),
+            }
+        }
+        Err(LockError::Io(source)) => Err(OpenError::Io { directory: owned(), source }.into()),
+    }
+}

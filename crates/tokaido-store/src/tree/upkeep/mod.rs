@@ -1,0 +1,15 @@
+//! What is done to a store as a whole: checking, backing up, compacting and salvaging it.
+
+mod backup;
+mod check;
+mod compact;
+mod error;
+mod salvage;
+
+pub use backup::{BackupReport, backup, restore};
+pub use check::{
+    BaseReport, CheckError, CheckReport, DatabaseReport, FINDINGS_MAX, Finding, LogReport, check,
+};
+pub use compact::{CompactReport, compact};
+pub use error::UpkeepError;
+pub use salvage::{SalvageReport, salvage};

@@ -1,0 +1,170 @@
+//! What snapshots see: the base, the memtables before it, and how far transactions are published.
+
+use std::sync::{
+    Arc, Mutex, PoisonError, RwLock, Weak,
+    atomic::{AtomicU64, Ordering},
+};
+
+use crate::ReadError;
+
+use super::{
+    base::{Base, BaseContents, BaseView},
+    catalog::TreeMap,
+    memtable::Memtable,
+    mutex::lock,
+    statistics::Statistics,
+    tables::Tables,
+    view::View,
+};
+
+/// What belongs together at one moment.
+pub(super) struct Present {
+    pub(super) tables: Arc<Tables>,
+    pub(super) tables_version: u64,
+    /// The last transaction that is published.
+    pub(super) sequence: u64,
+}
+
+pub(super) struct Visible {
+    base: Arc<Base>,
+    tables: RwLock<Arc<Tables>>,
+    /// Grows whenever `tables` changes.
+    tables_version: AtomicU64,
+    held: Mutex<Vec<Weak<Memtable>>>,
+    pub(super) statistics: Mutex<Statistics>,
+    /// The last transaction that snapshots see.
+    published: AtomicU64,
+    /// The last transaction that changed the catalog.
+    catalog_changed: AtomicU64,
+    /// The trees of the databases as of that.
+    trees: Mutex<Arc<TreeMap>>,
+    /// The last transaction that opening has found.
+    found: u64,
+}
+
+impl Visible {
+    /// What opening has found: everything up to the transaction `found`.
+    pub(super) fn new(
+        base: Arc<Base>,
+        tables: Tables,
+        statistics: Statistics,
+        found: u64,
+        trees: TreeMap,
+    ) -> Self {
+        Self {
+            base,
+            held: Mutex::new(vec![Arc::downgrade(&tables.active)]),
+            tables: RwLock::new(Arc::new(tables)),
+            tables_version: AtomicU64::new(0),
+            statistics: Mutex::new(statistics),
+            published: AtomicU64::new(found),
+            catalog_changed: AtomicU64::new(found),
+            found,
+            trees: Mutex::new(Arc::new(trees)),
+        }
+    }
+
+    pub(super) fn tables(&self) -> Arc<Tables> {
+        Arc::clone(&self.tables.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn tables_version(&self) -> u64 {
+        self.tables_version.load(Ordering::SeqCst)
+    }
+
+    /// An empty memtable takes over from the one that is frozen.
+    pub(super) fn freeze(&self, active: Arc<Memtable>, frozen: Arc<Memtable>) {
+        lock(&self.statistics).freeze(Arc::clone(&active));
+        let mut held = lock(&self.held);
+        held.retain(|table| table.strong_count() > 0);
+        held.push(Arc::downgrade(&active));
+        self.set_tables(Tables { active, frozen: Some(frozen) });
+    }
+
+    /// The base holds the frozen memtable now.
+    pub(super) fn checkpointed(&self, contents: BaseContents) {
+        let mut statistics = lock(&self.statistics);
+        statistics.checkpointed(contents);
+        let active = Arc::clone(&self.tables().active);
+        self.set_tables(Tables { active, frozen: None });
+    }
+
+    fn set_tables(&self, tables: Tables) {
+        *self.tables.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tables);
+        self.tables_version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Bytes of all memtables that somebody still holds.
+    pub(super) fn held_bytes(&self) -> u64 {
+        let held = lock(&self.held);
+        held.iter().filter_map(Weak::upgrade).map(|table| table.bytes() as u64).sum()
+    }
+
+    pub(super) fn published(&self) -> u64 {
+        self.published.load(Ordering::SeqCst)
+    }
+
+    /// Lets snapshots see the transactions up to `sequence`, and the trees if there are others now.
+    pub(super) fn publish(&self, sequence: u64, trees: Option<Arc<TreeMap>>) {
+        if let Some(trees) = trees {
+            let mut current = lock(&self.trees);
+            *current = trees;
+            self.catalog_changed.store(sequence, Ordering::SeqCst);
+        }
+        self.published.store(sequence, Ordering::SeqCst);
+    }
+
+    /// Whether anything has been published since the store was opened.
+    pub(super) fn is_as_found(&self) -> bool {
+        self.published() == self.found
+    }
+
+    /// The trees of the databases, and the transaction since which they are those. It is published
+    /// at once if it is not yet.
+    pub(super) fn trees(&self) -> (u64, Arc<TreeMap>) {
+        let trees = lock(&self.trees);
+        (self.catalog_changed(), Arc::clone(&trees))
+    }
+
+    pub(super) fn catalog_changed(&self) -> u64 {
+        self.catalog_changed.load(Ordering::SeqCst)
+    }
+
+    /// A view of the base, which [`renew`](Self::renew) brings up to date.
+    pub(super) fn base_view(&self) -> Result<BaseView, ReadError> {
+        BaseView::new(Arc::clone(&self.base))
+    }
+
+    /// A new view of the tables and the base as they are now, which sees versions up to
+    /// `sequence`.
+    pub(super) fn view(&self, sequence: u64) -> Result<View, ReadError> {
+        let mut base = self.base_view()?;
+        let Present { tables, .. } = self.renew(&mut base)?;
+        Ok(View::new(tables, base, sequence))
+    }
+
+    /// What is published now, if the tables are still those of `tables_version`, and with them the
+    /// base.
+    pub(super) fn published_in(&self, tables_version: u64) -> Option<u64> {
+        // In this order: a new table is in place before anything in it is published.
+        let sequence = self.published();
+        (self.tables_version() == tables_version).then_some(sequence)
+    }
+
+    /// Brings a view of the base to the newest checkpoint, and tells what belongs to it.
+    ///
+    /// The tables, the sequence and the base are read one after the other, and belong together if
+    /// the tables have not changed meanwhile: whatever is published goes into the newest table,
+    /// and a checkpoint changes the tables after the base.
+    pub(super) fn renew(&self, base: &mut BaseView) -> Result<Present, ReadError> {
+        loop {
+            let tables_version = self.tables_version();
+            let tables = self.tables();
+            let sequence = self.published();
+            base.renew()?;
+            if tables_version == self.tables_version() {
+                return Ok(Present { tables, tables_version, sequence });
+            }
+        }
+    }
+}

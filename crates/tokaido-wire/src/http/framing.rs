@@ -1,0 +1,329 @@
+//! Follows the requests of a connection from one to the next.
+
+use super::{
+    error::FramingError,
+    head::{Body, Head},
+};
+
+/// Most digits of a chunk's size: those of 64 bits.
+const SIZE_DIGITS_MAX: usize = 16;
+
+/// How much of what has come may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fit {
+    /// So many bytes are of requests that nothing is wrong with.
+    pub len: usize,
+    /// What is wrong with the request that begins there. [`FramingError::Chunk`] is found within a
+    /// body, whose head has been read; all others are found in a head that has not.
+    pub error: Option<FramingError>,
+}
+
+/// Where a connection is between its requests. It keeps the part of a line that has come, and
+/// nothing else.
+#[derive(Debug)]
+pub struct Framing {
+    state: State,
+    /// What has come of the line that is under way.
+    line: Vec<u8>,
+    /// Bytes of the lines since the request, its trailers, or the size of its chunk began.
+    lines_len: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Before a request line. Empty lines may stand there.
+    Start,
+    /// Within the headers.
+    Head(Head),
+    /// So many bytes of the body are to come.
+    Bytes {
+        left: u64,
+        is_last: bool,
+    },
+    /// Before the size of a chunk.
+    Size {
+        is_last: bool,
+    },
+    /// So many bytes of a chunk are to come.
+    Chunk {
+        left: u64,
+        is_last: bool,
+    },
+    /// Before the line end of a chunk.
+    ChunkEnd {
+        is_last: bool,
+    },
+    /// Within the trailers.
+    Trailers {
+        is_last: bool,
+    },
+    /// The client has said that no request follows. Whatever does is none.
+    Done,
+    Failed(FramingError),
+}
+
+impl Default for Framing {
+    fn default() -> Self {
+        Self { state: State::Start, line: Vec::new(), lines_len: 0 }
+    }
+}
+
+impl Framing {
+    /// Looks at the bytes that come next on the connection. A request line with its headers may
+    /// have `head_len_max` bytes.
+    ///
+    /// Once it has found an error it finds the same one in whatever comes.
+    pub fn look(&mut self, bytes: &[u8], head_len_max: usize) -> Fit {
+        let (mut at, mut request_start) = (0, 0);
+        while at < bytes.len() {
+            if let State::Done = self.state {
+                break;
+            }
+            let rest = &bytes[at..];
+            if let Some(len) = self.skip(rest) {
+                at += len;
+                continue;
+            }
+            if matches!(self.state, State::Start) && self.lines_len == 0 {
+                request_start = at;
+            }
+            match self.take_line(rest, head_len_max) {
+                Ok(len) => at += len,
+                Err(error) => {
+                    self.state = State::Failed(error);
+                    self.line = Vec::new();
+                    let is_in_body = error == FramingError::Chunk;
+                    let len = if is_in_body { at } else { request_start };
+                    return Fit { len, error: Some(error) };
+                }
+            }
+        }
+        Fit { len: bytes.len(), error: None }
+    }
+
+    /// Passes over the bytes of a body; gives how many.
+    fn skip(&mut self, bytes: &[u8]) -> Option<usize> {
+        let (State::Bytes { left, is_last } | State::Chunk { left, is_last }) = self.state else {
+            return None;
+        };
+        let len = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
+        let left = left - len as u64;
+        self.state = match self.state {
+            State::Chunk { .. } if left == 0 => State::ChunkEnd { is_last },
+            State::Chunk { .. } => State::Chunk { left, is_last },
+            _ if left == 0 => after(is_last),
+            _ => State::Bytes { left, is_last },
+        };
+        Some(len)
+    }
+
+    /// Takes a line, or what has come of it; gives how many bytes that is.
+    fn take_line(&mut self, bytes: &[u8], head_len_max: usize) -> Result<usize, FramingError> {
+        let found = memchr::memchr(b'\n', bytes);
+        let len = found.map_or(bytes.len(), |line_end| line_end + 1);
+        self.lines_len += len;
+        if self.lines_len > head_len_max {
+            return Err(match self.state {
+                State::Start | State::Head(_) => FramingError::HeadTooLong(head_len_max),
+                State::Failed(error) => error,
+                _ => FramingError::Chunk,
+            });
+        }
+        let Some(line_end) = found else {
+            self.line.extend_from_slice(bytes);
+            return Ok(len);
+        };
+        if self.line.is_empty() {
+            self.end_line(&bytes[..line_end])?;
+        } else {
+            let mut line = std::mem::take(&mut self.line);
+            line.extend_from_slice(&bytes[..line_end]);
+            self.end_line(&line)?;
+            line.clear();
+            self.line = line;
+        }
+        Ok(len)
+    }
+
+    /// Goes on behind a whole line. RFC 9112 lets a line feed alone end it.
+    fn end_line(&mut self, line: &[u8]) -> Result<(), FramingError> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let next = match &mut self.state {
+            State::Start if line.is_empty() => return Ok(()),
+            State::Start => State::Head(Head::of_request_line(line)?),
+            State::Head(head) if !line.is_empty() => return head.add(line),
+            State::Head(head) => {
+                let is_last = head.is_last();
+                match head.body()? {
+                    Body::Bytes(0) => after(is_last),
+                    Body::Bytes(left) => State::Bytes { left, is_last },
+                    Body::Chunks => State::Size { is_last },
+                }
+            }
+            State::Size { is_last } => match size(line)? {
+                0 => State::Trailers { is_last: *is_last },
+                left => State::Chunk { left, is_last: *is_last },
+            },
+            State::ChunkEnd { is_last } if line.is_empty() => State::Size { is_last: *is_last },
+            State::ChunkEnd { .. } => return Err(FramingError::Chunk),
+            State::Trailers { .. } if !line.is_empty() => return Ok(()),
+            State::Trailers { is_last } => after(*is_last),
+            State::Failed(error) => return Err(*error),
+            State::Bytes { .. } | State::Chunk { .. } | State::Done => return Ok(()),
+        };
+        if !matches!(next, State::Head(_)) {
+            self.lines_len = 0;
+        }
+        self.state = next;
+        Ok(())
+    }
+}
+
+fn after(is_last: bool) -> State {
+    if is_last { State::Done } else { State::Start }
+}
+
+/// The size that the line before a chunk begins with. What extends it is left to the parser.
+fn size(line: &[u8]) -> Result<u64, FramingError> {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let text = std::str::from_utf8(&line[..digits]).ok().filter(|_| digits <= SIZE_DIGITS_MAX);
+    text.and_then(|text| u64::from_str_radix(text, 16).ok()).ok_or(FramingError::Chunk)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HEAD_LEN_MAX: usize = 120;
+
+    #[track_caller]
+    fn check(bytes: &str, len: usize, error: Option<FramingError>) {
+        let whole = Framing::default().look(bytes.as_bytes(), HEAD_LEN_MAX);
+        assert_eq!(whole, Fit { len, error }, "{bytes:?}");
+        // However it comes: as much of it is fit, apart from what had to be let through of a head
+        // before what is wrong with it had come.
+        for cut in 0..bytes.len() {
+            let (first, second) = bytes.as_bytes().split_at(cut);
+            let mut framing = Framing::default();
+            let mut fit = framing.look(first, HEAD_LEN_MAX);
+            if fit.error.is_none() {
+                let rest = framing.look(second, HEAD_LEN_MAX);
+                fit = Fit { len: fit.len + rest.len, error: rest.error };
+            }
+            assert_eq!(fit.error, error, "{bytes:?} cut at {cut}");
+            assert!(fit.len == len || (fit.len == cut && cut > len), "{bytes:?} cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn requests_follow_each_other() {
+        for whole in [
+            "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\n\r\n",
+            "\r\n\nPUT / HTTP/1.1\r\ncontent-length: 3\r\n\r\n\r\n\nGET / HTTP/1.1\n\n",
+            "PUT / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n3;a=b\r\n\0\n#\r\n00\r\nt: x\r\n\r\nGET /",
+            "OPTIONS * HTTP/1.1\r\n\r\nGET HTTP://a/?b HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET",
+        ] {
+            check(whole, whole.len(), None);
+        }
+    }
+
+    #[test]
+    fn what_is_before_a_bad_request_is_fit() {
+        let good = "PUT / HTTP/1.1\r\ncontent-length: 3\r\n\r\nabc";
+        for (bad, error) in [
+            ("GET /#a HTTP/1.1\r\n", FramingError::Target),
+            ("GET / HTTP/2.0\r\n", FramingError::Version),
+            ("GET / HTTP/1.1\r\na : b\r\n", FramingError::Header),
+            ("CONNECT a:1 HTTP/1.1\r\n", FramingError::Connect),
+            ("GET /\r\n", FramingError::RequestLine),
+        ] {
+            check(&format!("{good}{bad}"), good.len(), Some(error));
+        }
+    }
+
+    #[test]
+    fn nothing_follows_the_last_request() {
+        for last in [
+            "GET / HTTP/1.1\r\nConnection: a, Close\r\n\r\nno request",
+            "GET / HTTP/1.0\r\n\r\nno request\r\n",
+            "PUT / HTTP/1.0\r\nconnection: x\r\ncontent-length: 1\r\n\r\nano request\r\n",
+        ] {
+            check(last, last.len(), None);
+        }
+    }
+
+    #[test]
+    fn a_head_is_no_longer_than_the_limit_and_is_refused_before_it_ends() {
+        let head = |len| format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "b".repeat(len - 23));
+        check(&head(HEAD_LEN_MAX), HEAD_LEN_MAX, None);
+        let too_long = Some(FramingError::HeadTooLong(HEAD_LEN_MAX));
+        check(&head(HEAD_LEN_MAX + 1), 0, too_long);
+        check(&"\r\n".repeat(61), 0, too_long);
+        let mut framing = Framing::default();
+        for _ in 0..1000 {
+            framing.look(&[b'a'; 100], HEAD_LEN_MAX);
+            assert!(framing.line.capacity() <= 4 * HEAD_LEN_MAX);
+        }
+    }
+
+    #[test]
+    fn a_body_is_fit_up_to_the_chunk_that_is_none() {
+        let head = "PUT / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n";
+        for broken in ["x\r\n", "\r\n", "-1\r\n", "10000000000000000\r\n", "00000000000000001\r\n"]
+        {
+            check(&format!("{head}{broken}"), head.len(), Some(FramingError::Chunk));
+        }
+        let head = "PUT / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\na";
+        check(&format!("{head}b\r\n"), head.len(), Some(FramingError::Chunk));
+    }
+
+    /// Bytes that look like requests more often than chance would have it.
+    fn near_http() -> impl Strategy<Value = Vec<u8>> {
+        let lines = [
+            "GET / HTTP/1.1\r\n",
+            "PUT /a HTTP/1.0\r\n",
+            "GET /# HTTP/1.1\n",
+            "a: b\r\n",
+            "\r\n",
+            "\n",
+            "content-length: 3\r\n",
+            "transfer-encoding: chunked\r\n",
+            "3\r\n",
+            "0\r\n",
+            "abc",
+            "connection: close\r\n",
+            " ",
+            ":",
+            "\r",
+            "\0",
+        ];
+        let parts = prop::collection::vec(prop::sample::select(lines.to_vec()), 0..16);
+        parts.prop_map(|parts| parts.concat().into_bytes())
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_wrong_is_found_however_the_bytes_come(
+            bytes in near_http(),
+            pieces in prop::collection::vec(1_usize..20, 1..8),
+        ) {
+            let whole = Framing::default().look(&bytes, HEAD_LEN_MAX);
+            prop_assert!(whole.len <= bytes.len());
+            let (mut framing, mut rest, mut len) = (Framing::default(), &bytes[..], 0);
+            for &piece in pieces.iter().cycle() {
+                let (next, behind) = rest.split_at(piece.min(rest.len()));
+                let fit = framing.look(next, HEAD_LEN_MAX);
+                len += fit.len;
+                rest = behind;
+                if fit.error.is_some() || rest.is_empty() {
+                    prop_assert_eq!(fit.error, whole.error);
+                    break;
+                }
+            }
+            // Of a head, what had come before it was known to be wrong was let through.
+            prop_assert!(len >= whole.len);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The lines of a request's head, and what they say about its body.
+
+use super::error::FramingError;
+
+/// What the lines of one head have said so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    is_http_1_0: bool,
+    length: Option<u64>,
+    codings: Codings,
+    has_close: bool,
+    has_keep_alive: bool,
+}
+
+/// What `Transfer-Encoding` has named, in all of its lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Codings {
+    is_given: bool,
+    is_chunked: bool,
+    has_others: bool,
+}
+
+/// What follows a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    Bytes(u64),
+    Chunks,
+}
+
+impl Head {
+    /// Reads a request line, without its line end.
+    pub(super) fn of_request_line(line: &[u8]) -> Result<Self, FramingError> {
+        let mut parts = line.split(|&byte| byte == b' ');
+        let (method, version) = (parts.next(), parts.next_back());
+        let (Some(method), Some(version)) = (method, version) else {
+            return Err(FramingError::RequestLine);
+        };
+        let is_http_1_0 = match version {
+            b"HTTP/1.1" => false,
+            b"HTTP/1.0" => true,
+            _ if is_other_version(version) => return Err(FramingError::Version),
+            _ => return Err(FramingError::RequestLine),
+        };
+        if !is_token(method) {
+            return Err(FramingError::RequestLine);
+        }
+        if method == b"CONNECT" {
+            return Err(FramingError::Connect);
+        }
+        match (parts.next(), parts.next()) {
+            (Some(target), None) if is_target(method, target) => {}
+            _ => return Err(FramingError::Target),
+        }
+        let codings = Codings::default();
+        Ok(Self { is_http_1_0, length: None, codings, has_close: false, has_keep_alive: false })
+    }
+
+    /// Reads a header, without its line end.
+    pub(super) fn add(&mut self, line: &[u8]) -> Result<(), FramingError> {
+        let colon = memchr::memchr(b':', line).ok_or(FramingError::Header)?;
+        let (name, value) = (&line[..colon], trimmed(&line[colon + 1..]));
+        // A space before the colon, and one before the name, which would fold the line, are no
+        // part of a token.
+        if !is_token(name) || !value.iter().all(|&byte| is_of_value(byte)) {
+            return Err(FramingError::Header);
+        }
+        if name.eq_ignore_ascii_case(b"content-length") {
+            let length = digits(value).ok_or(FramingError::ContentLength)?;
+            if self.length.replace(length).is_some() {
+                return Err(FramingError::ContentLength);
+            }
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            self.codings.add(value)?;
+        } else if name.eq_ignore_ascii_case(b"connection") {
+            let has = |option: &[u8]| elements(value).any(|e| e.eq_ignore_ascii_case(option));
+            self.has_close |= has(b"close");
+            self.has_keep_alive |= has(b"keep-alive");
+        }
+        Ok(())
+    }
+
+    /// What follows, now that the head is whole.
+    pub(super) fn body(&self) -> Result<Body, FramingError> {
+        let Codings { is_given, is_chunked, has_others } = self.codings;
+        match self.length {
+            Some(_) if is_given => Err(FramingError::TwoLengths),
+            length if !is_given => Ok(Body::Bytes(length.unwrap_or(0))),
+            _ if !is_chunked || self.is_http_1_0 => Err(FramingError::TransferEncoding),
+            _ if has_others => Err(FramingError::TransferCoding),
+            _ => Ok(Body::Chunks),
+        }
+    }
+
+    /// Whether the client wants the connection to end with this request.
+    pub(super) fn is_last(&self) -> bool {
+        self.has_close || (self.is_http_1_0 && !self.has_keep_alive)
+    }
+}
+
+impl Codings {
+    fn add(&mut self, value: &[u8]) -> Result<(), FramingError> {
+        self.is_given = true;
+        for coding in elements(value) {
+            if self.is_chunked {
+                return Err(FramingError::TransferEncoding);
+            }
+            match coding.eq_ignore_ascii_case(b"chunked") {
+                true => self.is_chunked = true,
+                false => self.has_others = true,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `HTTP/` and a number: another version, and not something else.
+fn is_other_version(text: &[u8]) -> bool {
+    let number = text.strip_prefix(b"HTTP/").unwrap_or_default();
+    let (first, last) = (number.first(), number.last());
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    is_digit(first) && is_digit(last) && number.iter().all(|b| b.is_ascii_digit() || *b == b'.')
+}
+
+/// A path, a whole URL, or, for OPTIONS, the server.
+fn is_target(method: &[u8], target: &[u8]) -> bool {
+    let is_url = |scheme: &[u8]| {
+        target.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    let is_form = target.starts_with(b"/")
+        || (target == b"*" && method == b"OPTIONS")
+        || is_url(b"http://")
+        || is_url(b"https://");
+    is_form && target.iter().all(|&byte| byte > b' ' && byte != 0x7f && byte != b'#')
+}
+
+/// Without the spaces and tabs around it, and these alone: a carriage return is none of them.
+fn trimmed(text: &[u8]) -> &[u8] {
+    let is_text = |byte: &u8| !matches!(byte, b' ' | b'\t');
+    match (text.iter().position(is_text), text.iter().rposition(is_text)) {
+        (Some(first), Some(last)) => &text[first..=last],
+        _ => b"",
+    }
+}
+
+/// The elements of a list, without the spaces around them and the empty ones.
+fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(trimmed).filter(|e| !e.is_empty())
+}
+
+fn is_token(text: &[u8]) -> bool {
+    let is_of_token =
+        |&byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.iter().all(is_of_token)
+}
+
+/// Text of any encoding. A NUL, or a carriage return alone, is none.
+fn is_of_value(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+/// A number of digits alone: no sign, no list. There is no body of more bytes than a file may have.
+fn digits(text: &[u8]) -> Option<u64> {
+    if !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number: u64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    i64::try_from(number).is_ok().then_some(number)
+}

@@ -1,0 +1,162 @@
+//! The table of commands. The decoders find commands in it; the server's rights and the page of
+//! documentation follow it, too.
+
+/// What a command of the text protocol asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are named as their commands, which the table describes")]
+pub enum Verb {
+    Get,
+    Gets,
+    Gat,
+    Gats,
+    Store(Mode),
+    Delete,
+    Incr,
+    Decr,
+    Touch,
+    FlushAll,
+    Stats,
+    Version,
+    Verbosity,
+    Quit,
+    MetaGet,
+    MetaSet,
+    MetaDelete,
+    MetaArithmetic,
+    MetaNoop,
+    MetaDebug,
+}
+
+/// When a value is stored, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// In any case.
+    Set,
+    /// If there is none.
+    Add,
+    /// If there is one.
+    Replace,
+    /// Behind the one that is there.
+    Append,
+    /// Before the one that is there.
+    Prepend,
+    /// If the one that is there has a certain cas.
+    Cas,
+}
+
+/// What a command does, by which it is allowed or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It is for clients that have not authenticated, too.
+    Open,
+    /// It concerns the connection alone.
+    Session,
+    /// It reads data.
+    Read,
+    /// It writes data.
+    Write,
+    /// It looks into the server.
+    Administer,
+}
+
+/// A command of the text protocol: a row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// Its name, which is in lower case.
+    pub name: &'static str,
+    /// What it asks for.
+    pub verb: Verb,
+    /// What it does.
+    pub effect: Effect,
+    /// What follows the name.
+    pub arguments: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+}
+
+/// Makes the rows; to be called with braces, so that rustfmt leaves the columns as they are.
+macro_rules! rows {
+    ($($name:literal $verb:expr, $effect:ident $arguments:literal $summary:literal;)*) => {
+        &[$(Command {
+            name: $name,
+            verb: $verb,
+            effect: Effect::$effect,
+            arguments: $arguments,
+            summary: $summary,
+        }),*]
+    };
+}
+
+/// Every command of the text protocol, the commonest first.
+pub static COMMANDS: &[Command] = rows! {
+"get" Verb::Get, Read
+    "<key>*" "Gives the values of keys.";
+"set" Verb::Store(Mode::Set), Write
+    "<key> <flags> <exptime> <bytes> [noreply]" "Stores a value.";
+"mg" Verb::MetaGet, Write
+    "<key> <flags>*" "Gives a record, or what is asked of it; may touch it, or make one that is missing.";
+"ms" Verb::MetaSet, Write
+    "<key> <bytes> <flags>*" "Stores a value, in any of the ways of set, add, replace, append, prepend and cas.";
+"md" Verb::MetaDelete, Write
+    "<key> <flags>*" "Deletes a record, or marks it as stale.";
+"ma" Verb::MetaArithmetic, Write
+    "<key> <flags>*" "Adds to a counter, or subtracts from it; may make one that is missing.";
+"mn" Verb::MetaNoop, Session
+    "" "Answers `MN`, behind all replies to what came before.";
+"me" Verb::MetaDebug, Read
+    "<key> [b]" "Tells what the server knows of a record.";
+"gets" Verb::Gets, Read
+    "<key>*" "Gives the values of keys with their cas.";
+"gat" Verb::Gat, Write
+    "<exptime> <key>*" "Gives the values of keys, and gives them a new expiry.";
+"gats" Verb::Gats, Write
+    "<exptime> <key>*" "As gat, with the cas of each.";
+"add" Verb::Store(Mode::Add), Write
+    "<key> <flags> <exptime> <bytes> [noreply]" "Stores a value if there is none.";
+"replace" Verb::Store(Mode::Replace), Write
+    "<key> <flags> <exptime> <bytes> [noreply]" "Stores a value if there is one.";
+"append" Verb::Store(Mode::Append), Write
+    "<key> <flags> <exptime> <bytes> [noreply]" "Writes behind a value; flags and expiry stay.";
+"prepend" Verb::Store(Mode::Prepend), Write
+    "<key> <flags> <exptime> <bytes> [noreply]" "Writes before a value; flags and expiry stay.";
+"cas" Verb::Store(Mode::Cas), Write
+    "<key> <flags> <exptime> <bytes> <cas> [noreply]" "Stores a value if the one that is there has this cas.";
+"delete" Verb::Delete, Write
+    "<key> [0] [noreply]" "Deletes a record.";
+"incr" Verb::Incr, Write
+    "<key> <number> [noreply]" "Adds to a counter; past 2^64 it goes on from 0.";
+"decr" Verb::Decr, Write
+    "<key> <number> [noreply]" "Subtracts from a counter, which stops at 0.";
+"touch" Verb::Touch, Write
+    "<key> <exptime> [noreply]" "Gives a record a new expiry.";
+"flush_all" Verb::FlushAll, Write
+    "[delay] [noreply]" "Deletes every record, now or after so many seconds.";
+"stats" Verb::Stats, Administer
+    "[items | slabs | sizes | settings | conns | reset]" "Tells figures of the server.";
+"version" Verb::Version, Session
+    "" "Tells the version of the server.";
+"verbosity" Verb::Verbosity, Administer
+    "<level> [noreply]" "Notes a level, which `stats settings` tells; what is logged stays as it is.";
+"quit" Verb::Quit, Session
+    "" "Ends the connection.";
+};
+
+/// The command of that name.
+#[must_use]
+pub fn find(name: &[u8]) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| command.name.as_bytes() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_found_by_its_name_alone() {
+        for command in COMMANDS {
+            assert_eq!(find(command.name.as_bytes()).map(|c| c.verb), Some(command.verb));
+            assert!(find(command.name.to_uppercase().as_bytes()).is_none());
+            assert!(command.summary.ends_with('.'), "{}", command.name);
+        }
+    }
+}

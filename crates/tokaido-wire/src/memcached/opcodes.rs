@@ -1,0 +1,119 @@
+//! The table of operations of the binary protocol.
+
+use super::commands::{Effect, Mode};
+
+/// What an operation asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are named as their operations, which the table describes")]
+pub enum BinaryVerb {
+    Get,
+    GetAndTouch,
+    Touch,
+    Store(Mode),
+    Delete,
+    Increment,
+    Decrement,
+    Quit,
+    Flush,
+    Noop,
+    Version,
+    Stat,
+    SaslList,
+    SaslAuth,
+    SaslStep,
+}
+
+/// An operation of the binary protocol: a row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// The number that requests and replies have.
+    pub opcode: u8,
+    /// Its name.
+    pub name: &'static str,
+    /// What it asks for.
+    pub verb: BinaryVerb,
+    /// Whether the client wants no reply in the nominal case.
+    pub is_quiet: bool,
+    /// Whether the reply has the key.
+    pub with_key: bool,
+    /// What it does.
+    pub effect: Effect,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+}
+
+/// Makes the rows; to be called with braces, so that rustfmt leaves the columns as they are.
+macro_rules! rows {
+    ($($opcode:literal $name:literal $verb:expr, $quiet:literal $key:literal $effect:ident $summary:literal;)*) => {
+        &[$(Operation {
+            opcode: $opcode,
+            name: $name,
+            verb: $verb,
+            is_quiet: $quiet,
+            with_key: $key,
+            effect: Effect::$effect,
+            summary: $summary,
+        }),*]
+    };
+}
+
+/// Every operation, sorted by opcode. Those whose names end in `Q` are quiet.
+pub static OPERATIONS: &[Operation] = rows! {
+0x00 "Get" BinaryVerb::Get, false false Read "Gives a value.";
+0x01 "Set" BinaryVerb::Store(Mode::Set), false false Write "Stores a value.";
+0x02 "Add" BinaryVerb::Store(Mode::Add), false false Write "Stores a value if there is none.";
+0x03 "Replace" BinaryVerb::Store(Mode::Replace), false false Write "Stores a value if there is one.";
+0x04 "Delete" BinaryVerb::Delete, false false Write "Deletes a record.";
+0x05 "Increment" BinaryVerb::Increment, false false Write "Adds to a counter; may make one that is missing.";
+0x06 "Decrement" BinaryVerb::Decrement, false false Write "Subtracts from a counter; may make one that is missing.";
+0x07 "Quit" BinaryVerb::Quit, false false Session "Ends the connection.";
+0x08 "Flush" BinaryVerb::Flush, false false Write "Deletes every record, now or after so many seconds.";
+0x09 "GetQ" BinaryVerb::Get, true false Read "As Get, without a word of a miss.";
+0x0a "Noop" BinaryVerb::Noop, false false Session "Answers, behind all replies to what came before.";
+0x0b "Version" BinaryVerb::Version, false false Open "Tells the version of the server.";
+0x0c "GetK" BinaryVerb::Get, false true Read "As Get, with the key.";
+0x0d "GetKQ" BinaryVerb::Get, true true Read "As GetK, without a word of a miss.";
+0x0e "Append" BinaryVerb::Store(Mode::Append), false false Write "Writes behind a value.";
+0x0f "Prepend" BinaryVerb::Store(Mode::Prepend), false false Write "Writes before a value.";
+0x10 "Stat" BinaryVerb::Stat, false false Administer "Tells figures of the server.";
+0x11 "SetQ" BinaryVerb::Store(Mode::Set), true false Write "As Set, without a word of success.";
+0x12 "AddQ" BinaryVerb::Store(Mode::Add), true false Write "As Add, without a word of success.";
+0x13 "ReplaceQ" BinaryVerb::Store(Mode::Replace), true false Write "As Replace, without a word of success.";
+0x14 "DeleteQ" BinaryVerb::Delete, true false Write "As Delete, without a word of success.";
+0x15 "IncrementQ" BinaryVerb::Increment, true false Write "As Increment, without a word of success.";
+0x16 "DecrementQ" BinaryVerb::Decrement, true false Write "As Decrement, without a word of success.";
+0x17 "QuitQ" BinaryVerb::Quit, true false Session "As Quit, without a word.";
+0x18 "FlushQ" BinaryVerb::Flush, true false Write "As Flush, without a word of success.";
+0x19 "AppendQ" BinaryVerb::Store(Mode::Append), true false Write "As Append, without a word of success.";
+0x1a "PrependQ" BinaryVerb::Store(Mode::Prepend), true false Write "As Prepend, without a word of success.";
+0x1c "Touch" BinaryVerb::Touch, false false Write "Gives a record a new expiry.";
+0x1d "GAT" BinaryVerb::GetAndTouch, false false Write "Gives a value, and gives it a new expiry.";
+0x1e "GATQ" BinaryVerb::GetAndTouch, true false Write "As GAT, without a word of a miss.";
+0x20 "SASL list mechs" BinaryVerb::SaslList, false false Open "Tells the ways to authenticate: `PLAIN`.";
+0x21 "SASL Auth" BinaryVerb::SaslAuth, false false Open "Authenticates with the password, whatever the user name.";
+0x22 "SASL Step" BinaryVerb::SaslStep, false false Open "Is refused: `PLAIN` has one step.";
+0x23 "GATK" BinaryVerb::GetAndTouch, false true Write "As GAT, with the key.";
+0x24 "GATKQ" BinaryVerb::GetAndTouch, true true Write "As GATK, without a word of a miss.";
+};
+
+/// The operation of that number.
+#[must_use]
+pub fn find_operation(opcode: u8) -> Option<&'static Operation> {
+    OPERATIONS.iter().find(|operation| operation.opcode == opcode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_sorted_and_named_by_their_quiet() {
+        assert!(OPERATIONS.is_sorted_by(|a, b| a.opcode < b.opcode));
+        for operation in OPERATIONS {
+            let found = find_operation(operation.opcode).map(|found| found.name);
+            assert_eq!(found, Some(operation.name));
+            assert_eq!(operation.is_quiet, operation.name.ends_with('Q'), "{}", operation.name);
+            assert!(operation.summary.ends_with('.'), "{}", operation.name);
+        }
+    }
+}

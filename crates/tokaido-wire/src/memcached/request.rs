@@ -1,0 +1,201 @@
+//! A request of the text protocol, as the decoder has understood it. It borrows from the input.
+
+use super::{
+    commands::{Command, Mode},
+    error::RequestError,
+    meta::Meta,
+};
+
+/// The words of a line, between spaces.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'a>(pub(super) &'a [u8]);
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.0.iter().position(|&byte| byte != b' ')?;
+        let rest = &self.0[start..];
+        let len = memchr::memchr(b' ', rest).unwrap_or(rest.len());
+        let (word, rest) = rest.split_at(len);
+        self.0 = rest;
+        Some(word)
+    }
+}
+
+/// A value to be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Store<'a> {
+    /// When it is stored, and how.
+    pub mode: Mode,
+    /// Under which key.
+    pub key: &'a [u8],
+    /// What the client wants to be kept with it.
+    pub flags: u32,
+    /// When it expires, as the client has it: see [`Exptime`].
+    pub exptime: Exptime,
+    /// The cas that is to be there, if any is.
+    pub cas: u64,
+    /// The value.
+    pub value: &'a [u8],
+}
+
+/// An expiry as a client gives it: 0 is never, a negative one is over already, up to thirty days it
+/// counts from now in seconds, and beyond it is a time in seconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exptime(pub i64);
+
+/// Thirty days, the longest expiry that counts from now, in seconds.
+const DELTA_MAX: i64 = 30 * 24 * 3600;
+
+impl Exptime {
+    /// Never.
+    pub const NEVER: Self = Self(0);
+
+    /// The time in ms since the epoch; `None`: never.
+    #[must_use]
+    pub fn at_ms(self, now_ms: u64) -> Option<u64> {
+        match self.0 {
+            0 => None,
+            // Of all times that have passed the first.
+            ..0 => Some(1),
+            delta if delta <= DELTA_MAX => Some(now_ms.saturating_add(1000 * delta as u64)),
+            at => Some((at as u64).saturating_mul(1000)),
+        }
+    }
+}
+
+/// A request.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "it lives on the stack, for one request")]
+pub enum Request<'a> {
+    /// To get values.
+    Get {
+        /// Their keys, each within the limit.
+        keys: Words<'a>,
+        /// Whether their cas is to be told.
+        with_cas: bool,
+        /// The new expiry that they get, if they do.
+        touch: Option<Exptime>,
+    },
+    /// To store a value.
+    Store(Store<'a>),
+    /// To delete a record.
+    Delete {
+        /// Its key.
+        key: &'a [u8],
+    },
+    /// To move a counter.
+    Count {
+        /// Its key.
+        key: &'a [u8],
+        /// By how much.
+        by: u64,
+        /// Whether down.
+        is_down: bool,
+    },
+    /// To give a record a new expiry.
+    Touch {
+        /// Its key.
+        key: &'a [u8],
+        /// The expiry.
+        exptime: Exptime,
+    },
+    /// To delete everything.
+    FlushAll {
+        /// When; what is not positive is now.
+        delay: Exptime,
+    },
+    /// To get figures.
+    Stats {
+        /// Which.
+        arguments: Words<'a>,
+    },
+    /// To set the level of the log.
+    Verbosity {
+        /// The level.
+        level: u32,
+    },
+    /// To get the version.
+    Version,
+    /// To close.
+    Quit,
+    /// mg
+    MetaGet(Meta<'a>),
+    /// ms
+    MetaSet(Meta<'a>, Store<'a>),
+    /// md
+    MetaDelete(Meta<'a>),
+    /// ma
+    MetaArithmetic(Meta<'a>),
+    /// mn
+    MetaNoop,
+    /// me
+    MetaDebug(Meta<'a>),
+    /// What was asked for is not done, for the reason given.
+    Refused {
+        /// The reason.
+        error: RequestError,
+        /// What stands under this key is to be deleted: a newer value was too large, and an old one
+        /// must not be taken for it.
+        forget: Option<&'a [u8]>,
+        /// As `forget`, of a key in base64.
+        forget_meta: Option<Meta<'a>>,
+        /// Bytes of the refused value that follow, to be [skipped](super::TextDecoder::skip).
+        skip: usize,
+    },
+}
+
+impl Request<'_> {
+    pub(super) fn refused(error: RequestError) -> Self {
+        Self::Refused { error, forget: None, forget_meta: None, skip: 0 }
+    }
+}
+
+/// What came of decoding.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "it lives on the stack, for one request")]
+pub enum Decoded<'a> {
+    /// The input ends within a request.
+    Incomplete,
+    /// The input begins with bytes of a refused value, which say nothing.
+    Skipped {
+        /// How many.
+        consumed: usize,
+    },
+    /// The input begins with a whole request.
+    Complete {
+        /// Its length in bytes: where the next one begins.
+        consumed: usize,
+        /// Its row of the table; `None` for a command that is not there.
+        command: Option<&'static Command>,
+        /// Whether the client wants no reply.
+        is_quiet: bool,
+        /// The request.
+        request: Request<'a>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expiry_is_relative_up_to_thirty_days() {
+        let now_ms = 1_700_000_000_123;
+        let at = |exptime| Exptime(exptime).at_ms(now_ms);
+        assert_eq!(at(0), None);
+        assert_eq!(at(1), Some(now_ms + 1000));
+        assert_eq!(at(2_592_000), Some(now_ms + 2_592_000_000));
+        assert_eq!(at(2_592_001), Some(2_592_001_000));
+        assert_eq!(at(1_800_000_000), Some(1_800_000_000_000));
+        assert!(at(-1).expect("a time") < now_ms && at(i64::MIN).expect("a time") < now_ms);
+    }
+
+    #[test]
+    fn words_stand_between_spaces() {
+        let words: Vec<_> = Words(b"  get  a\tb   c ").collect();
+        assert_eq!(words, [&b"get"[..], b"a\tb", b"c"]);
+        assert!(Words(b"   ").next().is_none());
+    }
+}

@@ -1,0 +1,473 @@
+//! From the bytes of a connection to requests of the text protocol.
+
+use super::{
+    commands::{self, Command, Mode, Verb},
+    error::{ProtocolError, RequestError},
+    limits::{CREDENTIALS_LEN_MAX, KEY_LEN_MAX, LINE_LEN_MAX, Limits},
+    meta, number,
+    request::{Decoded, Exptime, Request, Store, Words},
+};
+
+/// Maximum number of words of a line that are told apart.
+const WORDS_MAX: usize = 23;
+
+/// Maximum number of spaces that a long line begins with.
+const LEADING_SPACES_MAX: usize = 100;
+
+/// Length of what ends a value.
+const LINE_END_LEN: usize = 2;
+
+/// Decodes the requests of one connection. It copies nothing but keys in base64.
+#[derive(Debug)]
+pub struct TextDecoder {
+    limits: Limits,
+    /// So many bytes at the head of the input have no line end.
+    scanned: usize,
+    /// Bytes of a refused value that are to come.
+    skips: usize,
+}
+
+/// What came of decoding the credentials that a client has to send first.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Credentials<'a> {
+    /// The input ends within them.
+    Incomplete,
+    /// They are here.
+    Given {
+        /// Their length in bytes, with the line before them.
+        consumed: usize,
+        /// The password; what stands before it is the user's name. `None` if they have no such form.
+        password: Option<&'a [u8]>,
+    },
+    /// Their line end is missing.
+    Unterminated {
+        /// Their length in bytes, with the line before them.
+        consumed: usize,
+    },
+    /// Something else was sent.
+    Other {
+        /// Its length in bytes.
+        consumed: usize,
+    },
+}
+
+/// A line, taken apart.
+struct Line<'a> {
+    text: &'a [u8],
+    words: [&'a [u8]; WORDS_MAX],
+    /// The number of words, of which no more than fit are in `words`.
+    count: usize,
+    /// What follows the line end.
+    rest: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    fn new(text: &'a [u8], rest: &'a [u8]) -> Self {
+        let (mut words, mut count) = ([&b""[..]; WORDS_MAX], 0);
+        for word in Words(text) {
+            if count == WORDS_MAX {
+                count += 1;
+                break;
+            }
+            words[count] = word;
+            count += 1;
+        }
+        Self { text, words, count, rest }
+    }
+
+    /// The words behind the first `n`.
+    fn after(&self, n: usize) -> Words<'a> {
+        let mut words = Words(self.text);
+        for _ in 0..n {
+            words.next();
+        }
+        words
+    }
+
+    fn is_quiet(&self) -> bool {
+        let last = self.count.min(WORDS_MAX).wrapping_sub(1);
+        self.words.get(last).is_some_and(|word| *word == b"noreply")
+    }
+}
+
+/// A request, or what it lacks.
+#[allow(clippy::large_enum_variant, reason = "it lives on the stack, for one request")]
+enum Step<'a> {
+    /// What follows the line, such as a value, and whether no reply is wanted.
+    Done(Request<'a>, usize, bool),
+    Incomplete,
+}
+
+impl<'a> Step<'a> {
+    fn line(request: Request<'a>) -> Self {
+        Self::Done(request, 0, false)
+    }
+
+    fn refused(error: RequestError, is_quiet: bool) -> Self {
+        Self::Done(Request::refused(error), 0, is_quiet)
+    }
+}
+
+impl TextDecoder {
+    /// For a new connection.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, scanned: 0, skips: 0 }
+    }
+
+    /// Skips so many bytes behind a request that was refused; to be called once it is answered.
+    pub fn skip(&mut self, len: usize) {
+        self.skips += len;
+    }
+
+    /// Decodes the request at the head of the input. Until it is whole, the same bytes have to come
+    /// again, with more behind them.
+    ///
+    /// # Errors
+    /// If the connection has to be closed.
+    pub fn decode<'a>(&mut self, input: &'a [u8]) -> Result<Decoded<'a>, ProtocolError> {
+        if self.skips > 0 {
+            let consumed = self.skips.min(input.len());
+            self.skips -= consumed;
+            return Ok(if consumed == 0 {
+                Decoded::Incomplete
+            } else {
+                Decoded::Skipped { consumed }
+            });
+        }
+        let Some(end) = self.line_end(input)? else { return Ok(Decoded::Incomplete) };
+        let line = Line::new(text_of(&input[..end]), &input[end + 1..]);
+        let command = commands::find(line.words[0]).filter(|_| line.count > 0);
+        match self.read(&line, command)? {
+            Step::Incomplete => {
+                self.scanned = end;
+                Ok(Decoded::Incomplete)
+            }
+            Step::Done(request, after, is_quiet) => {
+                self.scanned = 0;
+                Ok(Decoded::Complete { consumed: end + 1 + after, command, is_quiet, request })
+            }
+        }
+    }
+
+    /// Decodes what a client sends that has to authenticate first: a value, whatever its key, that is
+    /// made of a user name and a password.
+    ///
+    /// # Errors
+    /// If the connection has to be closed.
+    pub fn decode_credentials<'a>(
+        &mut self,
+        input: &'a [u8],
+    ) -> Result<Credentials<'a>, ProtocolError> {
+        let Some(end) = self.line_end(input)? else { return Ok(Credentials::Incomplete) };
+        if end >= LINE_LEN_MAX {
+            return Err(ProtocolError::LineLength);
+        }
+        let line = Line::new(text_of(&input[..end]), &input[end + 1..]);
+        let size = number::unsigned(line.words[4]).filter(|_| line.count >= 5);
+        let (Some(size), b"set") = (size, line.words[0]) else {
+            self.scanned = 0;
+            return Ok(Credentials::Other { consumed: end + 1 });
+        };
+        let size = usize::try_from(size).ok().filter(|&size| size <= CREDENTIALS_LEN_MAX);
+        let size = size.ok_or(ProtocolError::CredentialsLength)?;
+        let Some(value) = line.rest.get(..size + LINE_END_LEN) else {
+            self.scanned = end;
+            return Ok(Credentials::Incomplete);
+        };
+        self.scanned = 0;
+        let consumed = end + 1 + value.len();
+        let Some(value) = value.strip_suffix(b"\r\n") else {
+            return Ok(Credentials::Unterminated { consumed });
+        };
+        let password = Words(value).nth(1);
+        Ok(Credentials::Given { consumed, password })
+    }
+
+    /// Where the first line ends.
+    fn line_end(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
+        let end = memchr::memchr(b'\n', &input[self.scanned..]).map(|end| self.scanned + end);
+        self.scanned = end.unwrap_or(input.len());
+        if self.scanned < LINE_LEN_MAX || self.scanned < self.line_len_max(input) {
+            return Ok(end);
+        }
+        Err(ProtocolError::LineLength)
+    }
+
+    /// Of the line at the head of the input, which has at least as many bytes as an ordinary one.
+    fn line_len_max(&self, input: &[u8]) -> usize {
+        let spaces =
+            input.iter().take(LEADING_SPACES_MAX).take_while(|&&byte| byte == b' ').count();
+        let has_keys = [&b"get "[..], b"gets ", b"gat ", b"gats "]
+            .iter()
+            .any(|name| input[spaces..].starts_with(name));
+        if has_keys { self.limits.keys_line_len_max.max(LINE_LEN_MAX) } else { LINE_LEN_MAX }
+    }
+
+    fn read<'a>(
+        &self,
+        line: &Line<'a>,
+        command: Option<&Command>,
+    ) -> Result<Step<'a>, ProtocolError> {
+        let Some(command) = command else {
+            let last = line.words[line.count.clamp(1, WORDS_MAX) - 1];
+            if last.starts_with(b"HTTP/") {
+                return Err(ProtocolError::Http);
+            }
+            return Ok(Step::refused(RequestError::Unknown, false));
+        };
+        let least = match command.verb {
+            Verb::Get | Verb::Gets | Verb::Delete | Verb::Verbosity => 2..=usize::MAX,
+            // Without a key they are refused as without an expiry.
+            Verb::Gat | Verb::Gats => 2..=usize::MAX,
+            Verb::Store(Mode::Cas) => 6..=7,
+            Verb::Store(_) => 5..=6,
+            Verb::Incr | Verb::Decr | Verb::Touch => 3..=4,
+            Verb::FlushAll => 1..=3,
+            Verb::MetaGet | Verb::MetaSet | Verb::MetaDelete | Verb::MetaArithmetic => {
+                2..=usize::MAX
+            }
+            Verb::Stats | Verb::Version | Verb::Quit | Verb::MetaNoop | Verb::MetaDebug => {
+                0..=usize::MAX
+            }
+        };
+        let most = match command.verb {
+            Verb::Delete => 4,
+            Verb::Verbosity => 3,
+            _ => *least.end(),
+        };
+        if line.count < *least.start() || line.count > most {
+            return Ok(Step::refused(RequestError::Unknown, false));
+        }
+        Ok(self.read_command(line, command.verb))
+    }
+
+    fn read_command<'a>(&self, line: &Line<'a>, verb: Verb) -> Step<'a> {
+        match verb {
+            Verb::Get | Verb::Gets | Verb::Gat | Verb::Gats => read_get(line, verb),
+            Verb::Store(mode) => self.read_store(line, mode),
+            Verb::Delete => read_delete(line),
+            Verb::Incr | Verb::Decr | Verb::Touch => read_change(line, verb),
+            Verb::FlushAll => read_flush(line),
+            Verb::Verbosity => match number::unsigned_32(line.words[1]) {
+                Some(level) => Step::Done(Request::Verbosity { level }, 0, line.is_quiet()),
+                None => Step::refused(RequestError::Format, line.is_quiet()),
+            },
+            Verb::Stats => Step::line(Request::Stats { arguments: line.after(1) }),
+            Verb::Version => Step::line(Request::Version),
+            Verb::Quit => Step::line(Request::Quit),
+            Verb::MetaSet => self.read_meta_set(line),
+            Verb::MetaGet | Verb::MetaDelete | Verb::MetaArithmetic => read_meta(line, verb),
+            Verb::MetaNoop => Step::line(Request::MetaNoop),
+            Verb::MetaDebug => read_debug(line),
+        }
+    }
+
+    fn read_store<'a>(&self, line: &Line<'a>, mode: Mode) -> Step<'a> {
+        let is_quiet = line.is_quiet();
+        let Some((store, len)) = store_of(line, mode) else {
+            return Step::refused(RequestError::Format, is_quiet);
+        };
+        if len > self.limits.value_len_max {
+            let forget = (mode == Mode::Set).then_some(store.key);
+            let (error, skip) = (RequestError::TooLarge, len + LINE_END_LEN);
+            let request = Request::Refused { error, forget, forget_meta: None, skip };
+            return Step::Done(request, 0, is_quiet);
+        }
+        match value_of(line, len) {
+            None => Step::Incomplete,
+            Some(Ok(value)) => {
+                Step::Done(Request::Store(Store { value, ..store }), len + LINE_END_LEN, is_quiet)
+            }
+            Some(Err(error)) => Step::Done(Request::refused(error), len + LINE_END_LEN, is_quiet),
+        }
+    }
+
+    fn read_meta_set<'a>(&self, line: &Line<'a>) -> Step<'a> {
+        let refused = |error| Step::refused(error, false);
+        if line.words[1].len() > KEY_LEN_MAX || line.count == 2 {
+            return refused(RequestError::Format);
+        }
+        let len = number::signed_32(line.words[2]).and_then(value_len);
+        let Some(len) = len else { return refused(RequestError::Format) };
+        let skip = len + LINE_END_LEN;
+        let refused = |error, forget_meta| {
+            Step::Done(Request::Refused { error, forget: None, forget_meta, skip }, 0, false)
+        };
+        let too_many = RequestError::TooManyOptions;
+        let meta = match meta::read(line.words[1], line.after(3), line.count, too_many) {
+            // As memcached has it, which then takes the value for a command.
+            Err(error) if error == too_many => return Step::refused(error, false),
+            Err(error) => return refused(error, None),
+            Ok(meta) => meta,
+        };
+        let mode = match (meta.flags.mode, meta.flags.cas) {
+            (None | Some(b'S' | b'R'), Some(_)) => Mode::Cas,
+            (None | Some(b'S'), None) => Mode::Set,
+            (Some(b'R'), None) => Mode::Replace,
+            (Some(b'E'), _) => Mode::Add,
+            (Some(b'A'), _) => Mode::Append,
+            (Some(b'P'), _) => Mode::Prepend,
+            (Some(_), _) => return refused(RequestError::SetMode, None),
+        };
+        if let Err(error) = meta::check_opaque(meta.words) {
+            return refused(error, None);
+        }
+        if len > self.limits.value_len_max {
+            return refused(RequestError::TooLarge, Some(meta));
+        }
+        let store = Store {
+            mode,
+            key: meta.key.given(),
+            flags: meta.flags.client_flags,
+            exptime: meta.flags.ttl.unwrap_or(Exptime::NEVER),
+            cas: meta.flags.cas.unwrap_or(0),
+            value: b"",
+        };
+        match value_of(line, len) {
+            None => Step::Incomplete,
+            Some(Ok(value)) => {
+                let is_quiet = meta.flags.is_quiet;
+                Step::Done(Request::MetaSet(meta, Store { value, ..store }), skip, is_quiet)
+            }
+            Some(Err(error)) => Step::Done(Request::refused(error), skip, false),
+        }
+    }
+}
+
+/// A line without its line end. It is a string of C: a NUL ends it.
+fn text_of(line: &[u8]) -> &[u8] {
+    let text = match line {
+        [text @ .., b'\r'] if !text.is_empty() => text,
+        text => text,
+    };
+    memchr::memchr(0, text).map_or(text, |end| &text[..end])
+}
+
+/// The length of a value, if it can be one.
+fn value_len(len: i32) -> Option<usize> {
+    usize::try_from(len).ok().filter(|_| len <= i32::MAX - LINE_END_LEN as i32)
+}
+
+/// The value that follows a line, once it has come whole.
+fn value_of<'a>(line: &Line<'a>, len: usize) -> Option<Result<&'a [u8], RequestError>> {
+    let value = line.rest.get(..len + LINE_END_LEN)?;
+    Some(value.strip_suffix(b"\r\n").ok_or(RequestError::DataChunk))
+}
+
+/// What the line of a value says, and the value's length.
+fn store_of<'a>(line: &Line<'a>, mode: Mode) -> Option<(Store<'a>, usize)> {
+    let [_, key, flags, exptime, len, cas, ..] = line.words;
+    if key.len() > KEY_LEN_MAX {
+        return None;
+    }
+    let flags = number::unsigned_32(flags)?;
+    let exptime = Exptime(number::signed_32(exptime)?.into());
+    let len = number::signed_32(len)?;
+    let cas = if mode == Mode::Cas { number::unsigned(cas)? } else { 0 };
+    Some((Store { mode, key, flags, exptime, cas, value: b"" }, value_len(len)?))
+}
+
+fn read_get<'a>(line: &Line<'a>, verb: Verb) -> Step<'a> {
+    let touches = matches!(verb, Verb::Gat | Verb::Gats);
+    let touch = if touches { number::signed_32(line.words[1]) } else { None };
+    if touches && touch.is_none() {
+        return Step::refused(RequestError::Exptime, false);
+    }
+    let keys = line.after(1 + usize::from(touches));
+    if { keys }.any(|key| key.len() > KEY_LEN_MAX) {
+        return Step::refused(RequestError::Format, false);
+    }
+    let with_cas = matches!(verb, Verb::Gets | Verb::Gats);
+    Step::line(Request::Get { keys, with_cas, touch: touch.map(|at| Exptime(at.into())) })
+}
+
+/// An old form of the command has a time behind the key, which has to be 0.
+fn read_delete<'a>(line: &Line<'a>) -> Step<'a> {
+    let is_quiet = line.count > 2 && line.is_quiet();
+    let is_valid = match line.count {
+        2 => true,
+        3 => is_quiet || line.words[2] == b"0",
+        _ => is_quiet && line.words[2] == b"0",
+    };
+    let key = line.words[1];
+    if !is_valid {
+        Step::refused(RequestError::DeleteUsage, is_quiet)
+    } else if key.len() > KEY_LEN_MAX {
+        Step::refused(RequestError::Format, is_quiet)
+    } else {
+        Step::Done(Request::Delete { key }, 0, is_quiet)
+    }
+}
+
+fn read_change<'a>(line: &Line<'a>, verb: Verb) -> Step<'a> {
+    let [_, key, argument, ..] = line.words;
+    let is_quiet = line.is_quiet();
+    if key.len() > KEY_LEN_MAX {
+        return Step::refused(RequestError::Format, is_quiet);
+    }
+    let request = if verb == Verb::Touch {
+        let exptime = number::signed_32(argument).map(|at| Exptime(at.into()));
+        exptime.map(|exptime| Request::Touch { key, exptime }).ok_or(RequestError::Exptime)
+    } else {
+        let is_down = verb == Verb::Decr;
+        let by = number::unsigned(argument);
+        by.map(|by| Request::Count { key, by, is_down }).ok_or(RequestError::Delta)
+    };
+    Step::Done(request.unwrap_or_else(Request::refused), 0, is_quiet)
+}
+
+fn read_flush<'a>(line: &Line<'a>) -> Step<'a> {
+    let is_quiet = line.is_quiet();
+    let has_delay = line.count != 1 + usize::from(is_quiet);
+    let delay = if has_delay { number::signed_32(line.words[1]) } else { Some(0) };
+    let request = match delay {
+        Some(delay) => Request::FlushAll { delay: Exptime(delay.into()) },
+        None => Request::refused(RequestError::Exptime),
+    };
+    Step::Done(request, 0, is_quiet)
+}
+
+fn read_meta<'a>(line: &Line<'a>, verb: Verb) -> Step<'a> {
+    let too_many = match verb {
+        Verb::MetaGet => RequestError::TooManyFlags,
+        _ => RequestError::TooManyOptions,
+    };
+    let read = meta::read(line.words[1], line.after(2), line.count, too_many);
+    let read = read.and_then(|meta| meta::check_opaque(meta.words).map(|()| meta));
+    let meta = match read {
+        Ok(meta) => meta,
+        Err(error) => return Step::refused(told_of(error, verb), false),
+    };
+    let is_quiet = meta.flags.is_quiet;
+    let has_mode = |modes: &[u8]| meta.flags.mode.is_none_or(|mode| modes.contains(&mode));
+    let request = match verb {
+        Verb::MetaGet => Request::MetaGet(meta),
+        Verb::MetaDelete => Request::MetaDelete(meta),
+        _ if has_mode(b"I+iD-d") => Request::MetaArithmetic(meta),
+        _ => return Step::refused(RequestError::ArithmeticMode, false),
+    };
+    Step::Done(request, 0, is_quiet)
+}
+
+/// md and ma say the same of all that is wrong with flags.
+fn told_of(error: RequestError, verb: Verb) -> RequestError {
+    match error {
+        RequestError::Format | RequestError::TooManyOptions | RequestError::OpaqueLength => error,
+        _ if verb == Verb::MetaGet => error,
+        _ => RequestError::InvalidOrDuplicateFlag,
+    }
+}
+
+/// Of its flags only `b` is looked at, behind the key.
+fn read_debug<'a>(line: &Line<'a>) -> Step<'a> {
+    let [_, key, flag, ..] = line.words;
+    if line.count < 2 || key.len() > KEY_LEN_MAX {
+        return Step::refused(RequestError::Format, false);
+    }
+    let words = Words(if line.count > 2 && flag == b"b" { b"b" } else { b"" });
+    match meta::read(key, words, 2, RequestError::Format) {
+        Ok(meta) => Step::line(Request::MetaDebug(meta)),
+        Err(_) => Step::refused(RequestError::Format, false),
+    }
+}

@@ -1,0 +1,56 @@
+//! `tokaido drop`: a database as a whole.
+
+use std::process::ExitCode;
+
+use tokaido_store::{check_database_name, transact};
+use tokaido_wire::resp::Reply;
+
+use crate::{
+    client::Client,
+    endpoint::{Endpoint, EndpointArgs, Missing, open_store},
+    error::{EXIT_FAILED, Error},
+};
+
+/// Delete a database with all of its records, and give its name back
+///
+/// It takes as long for many records as for few, and is on disk when the command ends. A database that
+/// is not there is no failure, but the exit status tells.
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Example:
+  tokaido drop --dir data sessions
+
+Exit status: 0 if the database was there, 1 if it was not, 2 for a wrong command line, 3 if nothing was
+deleted: no server answers, the store cannot be opened, or the command failed."
+)]
+pub(crate) struct DropArgs {
+    /// Database to delete
+    #[arg(value_name = "DB")]
+    db: String,
+    #[command(flatten)]
+    endpoint: EndpointArgs,
+}
+
+pub(crate) fn drop(args: &DropArgs) -> Result<ExitCode, Error> {
+    check_database_name(&args.db)?;
+    let was_there = match args.endpoint.endpoint()? {
+        Endpoint::Directory(directory) => {
+            let store = open_store(&directory, Missing::Refuse)?;
+            let mut writer = store.writer()?;
+            match store.find_database(&args.db) {
+                Some(id) => transact(&mut *writer, |transaction| transaction.drop_database(id))?,
+                None => false,
+            }
+        }
+        Endpoint::Server(server) => {
+            let mut client = Client::connect(&server)?;
+            match client.call(&["TOKAIDO", "DROP", &args.db])? {
+                Reply::Integer(dropped) => dropped == 1,
+                _ => return Err(client.unexpected("TOKAIDO DROP").into()),
+            }
+        }
+    };
+    Ok(if was_there { ExitCode::SUCCESS } else { EXIT_FAILED.into() })
+}

@@ -1,0 +1,152 @@
+"""The shell in a terminal: its prompt, and Ctrl-C."""
+
+import os
+import pty
+import re
+import select
+import time
+
+import pytest
+from support import binary, tokaido
+
+SECONDS_MAX = 30
+CTRL_C = "\x03"
+
+
+class Terminal:
+    """A program that has a terminal of its own, as one has who types."""
+
+    def __init__(self, home, *arguments):
+        environment = os.environ | {"TERM": "xterm", "HOME": str(home)}
+        environment.pop("XDG_STATE_HOME", None)
+        command = [binary(), *map(str, arguments)]
+        self.process, self.terminal = pty.fork()
+        if self.process == 0:
+            os.execve(command[0], command, environment)
+        self.shown = ""
+
+    def expect(self, text):
+        """Waits until the terminal shows this, behind what was waited for before; gives what is between."""
+        deadline = time.monotonic() + SECONDS_MAX
+        while text not in self.shown:
+            ready, _, _ = select.select([self.terminal], [], [], deadline - time.monotonic())
+            assert ready, f"{text!r} does not come: {self.shown!r}"
+            try:
+                more = os.read(self.terminal, 4096)
+            except OSError:  # the program has ended
+                more = b""
+            assert more, f"the program ended before {text!r}: {self.shown!r}"
+            # Without the sequences that move the cursor and set colours.
+            self.shown += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", more.decode(errors="replace"))
+        between, self.shown = self.shown.split(text, 1)
+        return between
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def line(self, text):
+        self.type(text + "\r")
+
+    def status(self):
+        """Waits for its end and gives the exit status."""
+        while True:
+            try:
+                if not os.read(self.terminal, 4096):
+                    break
+            except OSError:
+                break
+        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+
+
+@pytest.fixture(params=["a directory", "a server"])
+def at(request, tmp_path):
+    """Where the shell's data is."""
+    if request.param == "a directory":
+        return "--dir", tmp_path / "shells"
+    return "--connect", request.getfixturevalue("server").address
+
+
+@pytest.fixture
+def shell(at, tmp_path):
+    terminal = Terminal(tmp_path, "shell", *at)
+    terminal.expect("Ctrl-D leaves.")
+    terminal.expect("main> ")
+    return terminal
+
+
+def test_the_prompt_shows_the_database_and_an_open_multi(shell):
+    shell.line("MULTI")
+    shell.expect("main (multi)> ")
+    shell.line("SET k v")
+    shell.expect("QUEUED")
+    shell.expect("main (multi)> ")
+    shell.line("EXEC")
+    shell.expect("OK")
+    shell.expect("main> ")
+    shell.line("SELECT pages")
+    shell.expect("pages> ")
+    shell.line("MULTI")
+    shell.expect("pages (multi)> ")
+    shell.line("DISCARD")
+    shell.expect("pages> ")
+    shell.line("if true then")
+    shell.expect("     > ")
+    shell.line("end")
+    shell.expect("pages> ")
+    shell.line("exit")
+    assert shell.status() == 0
+
+
+def test_ctrl_c_stops_the_lua_that_runs_and_not_the_shell(shell):
+    for loop in ["while true do end", "while true do pcall(function() while true do end end) end"]:
+        # What is typed is shown as well, so the word must not stand in it.
+        shell.line(f"kept = 7; print('is ' .. 'running'); {loop}")
+        shell.expect("is running")
+        shell.type(CTRL_C)
+        shell.expect("(error) interrupted; a transaction that was open is rolled back")
+        shell.expect("main> ")
+        shell.line("kept * 6")
+        shell.expect("42")
+        shell.expect("main> ")
+    shell.line("exit")
+    assert shell.status() == 0
+
+
+def test_an_interrupted_transaction_is_rolled_back(tmp_path):
+    shell = Terminal(tmp_path, "shell", "--dir", tmp_path / "data")
+    shell.expect("main> ")
+    body = "tx.main:put('k', 'v') print('is ' .. 'running') while true do end"
+    shell.line(f"tokaido.transact(function(tx) {body} end)")
+    shell.expect("is running")
+    shell.type(CTRL_C)
+    shell.expect("(error) interrupted")
+    shell.expect("main> ")
+    shell.line("EXISTS k")
+    shell.expect("(integer) 0")
+    shell.line("tokaido.transact(function(tx) tx.main:put('later', 1) end)")
+    shell.expect("main> ")
+    shell.line("exit")
+    assert shell.status() == 0
+    assert tokaido("get", "--dir", tmp_path / "data", "main", "later").stdout == "1\n"
+
+
+def test_the_second_ctrl_c_at_an_empty_prompt_leaves(shell):
+    shell.type("half a line")
+    shell.type(CTRL_C)
+    shell.expect("main> ")
+    shell.line("if true then")
+    shell.expect("> ")
+    shell.type(CTRL_C)
+    shell.expect("main> ")
+    # Only from here on there was nothing to be thrown away.
+    shell.type(CTRL_C)
+    shell.expect("Ctrl-C again, or Ctrl-D, leaves.")
+    shell.expect("main> ")
+    shell.line("1 + 1")
+    shell.expect("2")
+    shell.expect("main> ")
+    shell.type(CTRL_C)
+    shell.expect("Ctrl-C again, or Ctrl-D, leaves.")
+    shell.expect("main> ")
+    shell.type(CTRL_C)
+    assert shell.status() == 0
