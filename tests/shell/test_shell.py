@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import signal
 import time
 
 import pytest
@@ -24,20 +25,13 @@ class Terminal:
         if self.process == 0:
             os.execve(command[0], command, environment)
         self.shown = ""
+        self.unfinished = b""
 
     def expect(self, text):
         """Waits until the terminal shows this, behind what was waited for before; gives what is between."""
         deadline = time.monotonic() + SECONDS_MAX
         while text not in self.shown:
-            ready, _, _ = select.select([self.terminal], [], [], deadline - time.monotonic())
-            assert ready, f"{text!r} does not come: {self.shown!r}"
-            try:
-                more = os.read(self.terminal, 4096)
-            except OSError:  # the program has ended
-                more = b""
-            assert more, f"the program ended before {text!r}: {self.shown!r}"
-            # Without the sequences that move the cursor and set colours.
-            self.shown += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", more.decode(errors="replace"))
+            assert self.read(deadline), f"the program ended before {text!r}: {self.shown!r}"
         between, self.shown = self.shown.split(text, 1)
         return between
 
@@ -48,14 +42,36 @@ class Terminal:
         self.type(text + "\r")
 
     def status(self):
-        """Waits for its end and gives the exit status."""
-        while True:
-            try:
-                if not os.read(self.terminal, 4096):
-                    break
-            except OSError:
-                break
-        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        """Waits for its end and gives the exit status; one that does not end is killed."""
+        try:
+            self.expect_end()
+        except AssertionError:
+            os.kill(self.process, signal.SIGKILL)
+            raise
+        finally:
+            status = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        return status
+
+    def expect_end(self):
+        deadline = time.monotonic() + SECONDS_MAX
+        while self.read(deadline):
+            pass
+
+    def read(self, deadline):
+        """Takes more of what is shown; whether there was more, which there is not once the program has ended."""
+        ready, _, _ = select.select([self.terminal], [], [], max(0, deadline - time.monotonic()))
+        assert ready, f"nothing comes any more: {self.shown!r}"
+        try:
+            more = os.read(self.terminal, 4096)
+        except OSError:  # the program has ended
+            more = b""
+        # Without the sequences that move the cursor and set colours, one of which may be cut in two.
+        text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", self.unfinished + more)
+        whole, self.unfinished = text, b""
+        if cut := re.search(rb"\x1b\[?[0-9;?]*$", text):
+            whole, self.unfinished = text[: cut.start()], text[cut.start() :]
+        self.shown += whole.decode(errors="replace")
+        return bool(more)
 
 
 @pytest.fixture(params=["a directory", "a server"])
@@ -94,6 +110,15 @@ def test_the_prompt_shows_the_database_and_an_open_multi(shell):
     shell.line("end")
     shell.expect("pages> ")
     shell.line("exit")
+    assert shell.status() == 0
+
+
+def test_what_is_typed_while_a_line_runs_is_not_lost(shell):
+    lines = ["print('wo' .. 'rd')", "SET typed ahead", "GET typed", "exit"]
+    shell.type("\r".join(lines) + "\r")
+    shell.expect("\nword")
+    shell.expect("\nOK")
+    shell.expect('\n"ahead"')
     assert shell.status() == 0
 
 
