@@ -27,7 +27,7 @@ pub(super) struct Socket {
     first: Vec<u8>,
     taken: usize,
     framing: Framing,
-    /// A request was refused: to hyper the input ends before it.
+    /// No request follows, or the next one was refused: to hyper the input ends there.
     has_ended: bool,
 }
 
@@ -57,8 +57,8 @@ impl Socket {
     /// How many of these bytes hyper may have.
     fn look(&mut self, bytes: &[u8]) -> usize {
         let fit = self.framing.look(bytes, self.exchange.head_len_max());
+        self.has_ended = fit.is_end || fit.error.is_some();
         if let Some(error) = fit.error {
-            self.has_ended = true;
             self.exchange.refuse(error);
         }
         fit.len

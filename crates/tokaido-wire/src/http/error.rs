@@ -20,6 +20,9 @@ pub enum FramingError {
     /// A line of the head that is no header, or one that is folded.
     #[error("a header is a name, a colon right behind it, and a value on the same line")]
     Header,
+    /// An option of the connection that is no name.
+    #[error("Connection has names, such as close, with commas between them")]
+    Connection,
     /// A length that is no number, or that comes twice.
     #[error("Content-Length comes once, with a number of bytes")]
     ContentLength,

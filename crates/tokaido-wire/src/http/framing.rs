@@ -16,6 +16,8 @@ pub struct Fit {
     /// What is wrong with the request that begins there. [`FramingError::Chunk`] is found within a
     /// body, whose head has been read; all others are found in a head that has not.
     pub error: Option<FramingError>,
+    /// The client has said that no request follows these bytes: whatever comes behind them is none.
+    pub is_end: bool,
 }
 
 /// Where a connection is between its requests. It keeps the part of a line that has come, and
@@ -57,7 +59,7 @@ enum State {
     Trailers {
         is_last: bool,
     },
-    /// The client has said that no request follows. Whatever does is none.
+    /// The client has said that no request follows.
     Done,
     Failed(FramingError),
 }
@@ -76,7 +78,7 @@ impl Framing {
     pub fn look(&mut self, bytes: &[u8], head_len_max: usize) -> Fit {
         let (mut at, mut request_start) = (0, 0);
         while at < bytes.len() {
-            if let State::Done = self.state {
+            if matches!(self.state, State::Done) {
                 break;
             }
             let rest = &bytes[at..];
@@ -94,11 +96,11 @@ impl Framing {
                     self.line = Vec::new();
                     let is_in_body = error == FramingError::Chunk;
                     let len = if is_in_body { at } else { request_start };
-                    return Fit { len, error: Some(error) };
+                    return Fit { len, error: Some(error), is_end: false };
                 }
             }
         }
-        Fit { len: bytes.len(), error: None }
+        Fit { len: at, error: None, is_end: matches!(self.state, State::Done) }
     }
 
     /// Passes over the bytes of a body; gives how many.
@@ -145,9 +147,17 @@ impl Framing {
         Ok(len)
     }
 
-    /// Goes on behind a whole line. RFC 9112 lets a line feed alone end it.
+    /// Goes on behind a whole line. RFC 9112 lets a line feed alone end a line of a head, but none
+    /// of a body.
     fn end_line(&mut self, line: &[u8]) -> Result<(), FramingError> {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let is_of_body = matches!(
+            self.state,
+            State::Size { .. } | State::ChunkEnd { .. } | State::Trailers { .. }
+        );
+        let line = match line.strip_suffix(b"\r") {
+            None if is_of_body => return Err(FramingError::Chunk),
+            stripped => stripped.unwrap_or(line),
+        };
         let next = match &mut self.state {
             State::Start if line.is_empty() => return Ok(()),
             State::Start => State::Head(Head::of_request_line(line)?),
@@ -201,7 +211,7 @@ mod tests {
     #[track_caller]
     fn check(bytes: &str, len: usize, error: Option<FramingError>) {
         let whole = Framing::default().look(bytes.as_bytes(), HEAD_LEN_MAX);
-        assert_eq!(whole, Fit { len, error }, "{bytes:?}");
+        assert_eq!((whole.len, whole.error), (len, error), "{bytes:?}");
         // However it comes: as much of it is fit, apart from what had to be let through of a head
         // before what is wrong with it had come.
         for cut in 0..bytes.len() {
@@ -210,9 +220,9 @@ mod tests {
             let mut fit = framing.look(first, HEAD_LEN_MAX);
             if fit.error.is_none() {
                 let rest = framing.look(second, HEAD_LEN_MAX);
-                fit = Fit { len: fit.len + rest.len, error: rest.error };
+                fit = Fit { len: fit.len + rest.len, ..rest };
             }
-            assert_eq!(fit.error, error, "{bytes:?} cut at {cut}");
+            assert_eq!((fit.error, fit.is_end), (error, whole.is_end), "{bytes:?} cut at {cut}");
             assert!(fit.len == len || (fit.len == cut && cut > len), "{bytes:?} cut at {cut}");
         }
     }
@@ -238,6 +248,8 @@ mod tests {
             ("GET / HTTP/1.1\r\na : b\r\n", FramingError::Header),
             ("CONNECT a:1 HTTP/1.1\r\n", FramingError::Connect),
             ("GET /\r\n", FramingError::RequestLine),
+            ("GET / HTTP/1.1\r\nconnection: close, \u{80}\r\n", FramingError::Connection),
+            ("GET / HTTP/1.1\r\ntransfer-encoding: \u{80}\r\n", FramingError::TransferEncoding),
         ] {
             check(&format!("{good}{bad}"), good.len(), Some(error));
         }
@@ -246,11 +258,14 @@ mod tests {
     #[test]
     fn nothing_follows_the_last_request() {
         for last in [
-            "GET / HTTP/1.1\r\nConnection: a, Close\r\n\r\nno request",
-            "GET / HTTP/1.0\r\n\r\nno request\r\n",
-            "PUT / HTTP/1.0\r\nconnection: x\r\ncontent-length: 1\r\n\r\nano request\r\n",
+            "GET / HTTP/1.1\r\nConnection: a, Close\r\n\r\n",
+            "GET / HTTP/1.0\r\n\r\n",
+            "PUT / HTTP/1.0\r\nconnection: x\r\ncontent-length: 1\r\n\r\na",
+            "PUT / HTTP/1.1\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
         ] {
             check(last, last.len(), None);
+            check(&format!("{last}GET / HTTP/1.1\r\n\r\n"), last.len(), None);
+            assert!(Framing::default().look(last.as_bytes(), HEAD_LEN_MAX).is_end, "{last:?}");
         }
     }
 
@@ -277,6 +292,13 @@ mod tests {
         }
         let head = "PUT / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\na";
         check(&format!("{head}b\r\n"), head.len(), Some(FramingError::Chunk));
+        let head = "PUT / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n";
+        for (fit, broken) in
+            [("", "1\n"), ("1\r\na", "\n"), ("", "0\n"), ("0\r\n", "\n"), ("0\r\n", "a: b\n")]
+        {
+            let head = format!("{head}{fit}");
+            check(&format!("{head}{broken}\r\n"), head.len(), Some(FramingError::Chunk));
+        }
     }
 
     /// Bytes that look like requests more often than chance would have it.

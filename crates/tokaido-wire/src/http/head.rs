@@ -72,6 +72,10 @@ impl Head {
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
             self.codings.add(value)?;
         } else if name.eq_ignore_ascii_case(b"connection") {
+            // A parser that does not understand a list may miss the close in it.
+            if !elements(value).all(is_token) {
+                return Err(FramingError::Connection);
+            }
             let has = |option: &[u8]| elements(value).any(|e| e.eq_ignore_ascii_case(option));
             self.has_close |= has(b"close");
             self.has_keep_alive |= has(b"keep-alive");
@@ -101,7 +105,7 @@ impl Codings {
     fn add(&mut self, value: &[u8]) -> Result<(), FramingError> {
         self.is_given = true;
         for coding in elements(value) {
-            if self.is_chunked {
+            if self.is_chunked || !coding.is_ascii() {
                 return Err(FramingError::TransferEncoding);
             }
             match coding.eq_ignore_ascii_case(b"chunked") {
