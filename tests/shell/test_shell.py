@@ -5,6 +5,7 @@ import pty
 import re
 import select
 import signal
+import termios
 import time
 
 import pytest
@@ -40,6 +41,15 @@ class Terminal:
 
     def line(self, text):
         self.type(text + "\r")
+
+    def run(self, text):
+        """Types a line, and waits until Ctrl-C is a signal again and not a key of the line's editor."""
+        self.line(text)
+        self.expect("\n")
+        deadline = time.monotonic() + SECONDS_MAX
+        while not termios.tcgetattr(self.terminal)[3] & termios.ISIG:
+            assert time.monotonic() < deadline, f"{text!r} is not run"
+            time.sleep(0.01)
 
     def status(self):
         """Waits for its end and gives the exit status; one that does not end is killed."""
@@ -153,6 +163,69 @@ def test_an_interrupted_transaction_is_rolled_back(tmp_path):
     shell.line("exit")
     assert shell.status() == 0
     assert tokaido("get", "--dir", tmp_path / "data", "main", "later").stdout == "1\n"
+
+
+@pytest.mark.parametrize("long", ["GET k", "('long'):rep(5000000)"])
+def test_ctrl_c_stops_a_long_reply_and_not_the_shell(shell, long):
+    shell.line("SETRANGE k 5000000 end")
+    shell.expect("(integer) 5000003")
+    shell.line(long)
+    # What has not been read by now keeps the shell from writing more.
+    shell.expect('"\\x00\\x00' if long == "GET k" else '"longlong')
+    shell.type(CTRL_C)
+    shell.expect("(error) interrupted; the rest is not shown")
+    shell.expect("main> ")
+    shell.line("1 + 1")
+    shell.expect("2")
+    shell.line("exit")
+    assert shell.status() == 0
+
+
+def test_the_shell_outlives_its_server(own_server, tmp_path):
+    server = own_server().start()
+    shell = Terminal(tmp_path, "shell", "--connect", server.address)
+    shell.expect("main> ")
+    shell.line("SELECT pages")
+    shell.expect("pages> ")
+    shell.line("SET k v")
+    shell.expect("OK")
+    shell.line("MULTI")
+    shell.expect("pages (multi)> ")
+    server.kill()
+    shell.line("GET k")
+    shell.expect("(error)")
+    shell.expect("pages> ")
+    shell.line("GET k")
+    shell.expect("(error) cannot connect to")
+    shell.expect("pages> ")
+    shell.line("kept = 6")
+    shell.expect("pages> ")
+    server.start()
+    shell.line("GET k")
+    shell.expect('\n"v"')
+    shell.expect("pages> ")
+    shell.line("command('GET', 'k') .. kept")
+    shell.expect('\n"v6"')
+    shell.line("exit")
+    assert shell.status() == 0
+
+
+def test_ctrl_c_ends_the_waiting_for_a_server_that_is_silent(own_server, tmp_path):
+    server = own_server().start()
+    shell = Terminal(tmp_path, "shell", "--connect", server.address)
+    shell.expect("main> ")
+    server.process.send_signal(signal.SIGSTOP)
+    # The second time the shell waits for a new connection.
+    for line in ["GET k", "GET k", "command('GET', 'k')"]:
+        shell.run(line)
+        shell.type(CTRL_C)
+        shell.expect("(error) interrupted")
+        shell.expect("main> ")
+    server.process.send_signal(signal.SIGCONT)
+    shell.line("GET k")
+    shell.expect("(nil)")
+    shell.line("exit")
+    assert shell.status() == 0
 
 
 def test_the_second_ctrl_c_at_an_empty_prompt_leaves(shell):

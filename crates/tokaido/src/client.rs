@@ -172,7 +172,7 @@ pub(crate) struct Client {
     input: Vec<u8>,
     start: usize,
     interrupt: Option<Interrupt>,
-    /// A reply is still to come for which nobody waits any more.
+    /// Nobody knows any more what comes next, if anything does.
     is_out_of_step: bool,
 }
 
@@ -180,14 +180,30 @@ impl Client {
     /// Connects, gives the password if there is one, and waits for a sign of life, so that a wrong
     /// port or password is told here and not at the first command.
     pub(crate) fn connect(server: &Server) -> Result<Self, ClientError> {
+        Self::connect_with(server, None)
+    }
+
+    /// Does so, and `interrupt` ends the waiting for a reply, now and from then on.
+    pub(crate) fn connect_interruptible(
+        server: &Server,
+        interrupt: Interrupt,
+    ) -> Result<Self, ClientError> {
+        Self::connect_with(server, Some(interrupt))
+    }
+
+    fn connect_with(server: &Server, interrupt: Option<Interrupt>) -> Result<Self, ClientError> {
         let stream = server.open()?;
+        if interrupt.is_some() {
+            let set = stream.set_read_timeout(INTERRUPT_POLL);
+            set.map_err(|error| server.io_error(error))?;
+        }
         let mut client = Self {
             server: server.clone(),
             stream,
             decoder: ReplyDecoder::new(),
             input: Vec::new(),
             start: 0,
-            interrupt: None,
+            interrupt,
             is_out_of_step: false,
         };
         if let Some(password) = server.password() {
@@ -208,15 +224,8 @@ impl Client {
         &self.server
     }
 
-    /// From here on `interrupt` ends the waiting for a reply, after which the connection
-    /// [cannot be used](Self::is_out_of_step) any more.
-    pub(crate) fn interrupt_by(&mut self, interrupt: Interrupt) -> Result<(), ClientError> {
-        let set = self.stream.set_read_timeout(INTERRUPT_POLL);
-        self.interrupt = Some(interrupt);
-        set.map_err(|error| self.server.io_error(error))
-    }
-
-    /// Whether it was interrupted while it waited for a reply.
+    /// Whether a [`call`](Self::call) failed for another reason than that the server refused it. Then
+    /// the connection cannot be used any more.
     pub(crate) fn is_out_of_step(&self) -> bool {
         self.is_out_of_step
     }
@@ -246,8 +255,10 @@ impl Client {
     pub(crate) fn call_raw(&mut self, command: &[impl AsRef<[u8]>]) -> Result<Reply, ClientError> {
         let mut request = Vec::new();
         encode_command(&mut request, command);
-        self.stream.write_all(&request).map_err(|error| self.server.io_error(error))?;
-        self.read_reply()
+        let sent = self.stream.write_all(&request).map_err(|error| self.server.io_error(error));
+        let reply = sent.and_then(|()| self.read_reply());
+        self.is_out_of_step |= reply.is_err();
+        reply
     }
 
     /// Sends `count` commands at once and gives each reply, in order, to `take`. An error reply
@@ -324,12 +335,10 @@ impl Client {
         };
         self.input.truncate(len + read.as_ref().map_or(0, |&read| read));
         match read {
+            // Even while a reply comes that is long.
+            _ if self.is_interrupted() => Err(ClientError::Interrupted),
             Ok(0) => Err(ClientError::Closed { server: self.server.to_string() }),
             Ok(_) => Ok(()),
-            Err(_) if self.is_interrupted() => {
-                self.is_out_of_step = true;
-                Err(ClientError::Interrupted)
-            }
             Err(error) => Err(self.server.io_error(error)),
         }
     }

@@ -58,11 +58,17 @@ pub(crate) struct Running(());
 
 impl Running {
     pub(crate) fn begin() -> Self {
+        let running = Self(());
+        running.forget_interrupt();
+        IS_RUNNING.store(true, Ordering::SeqCst);
+        running
+    }
+
+    /// A Ctrl-C that came is over: what is begun next is not meant by it.
+    pub(crate) fn forget_interrupt(&self) {
         if let Some(interrupt) = INTERRUPT.get() {
             interrupt.clear();
         }
-        IS_RUNNING.store(true, Ordering::SeqCst);
-        Self(())
     }
 }
 
@@ -72,7 +78,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether Ctrl-C came while the last one was running.
+/// Whether Ctrl-C came while the last one was [`Running`], and was not forgotten since.
 pub(crate) fn was_raised() -> bool {
     INTERRUPT.get().is_some_and(Interrupt::is_raised)
 }

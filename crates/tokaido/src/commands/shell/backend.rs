@@ -93,14 +93,6 @@ impl Backend {
         }
     }
 
-    /// Makes it usable again after an interruption.
-    pub(crate) fn recover(&mut self) -> Result<(), Error> {
-        match self {
-            Self::Server(remote) => remote.recover(),
-            Self::Store(_) => Ok(()),
-        }
-    }
-
     /// The names that make a line a command, in lower case; a server tells its own.
     pub(crate) fn names(&mut self) -> Result<BTreeSet<String>, Error> {
         match self {

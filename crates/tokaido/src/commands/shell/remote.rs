@@ -31,20 +31,30 @@ pub(super) struct Remote {
 struct Connection {
     client: Client,
     place: Place,
+    interrupt: Interrupt,
 }
 
 impl Connection {
-    fn open(server: &Server, database: &str, interrupt: Interrupt) -> Result<Self, Error> {
-        let mut client = server.connect_to(database)?;
+    fn open(server: &Server, database: &str, interrupt: Interrupt) -> Result<Self, ClientError> {
+        let mut client = Client::connect_interruptible(server, interrupt.clone())?;
+        client.call(&["SELECT", database])?;
         client.call(&HELLO)?;
-        client.interrupt_by(interrupt)?;
-        Ok(Self { client, place: Place::new(database) })
+        Ok(Self { client, place: Place::new(database), interrupt })
     }
 
+    /// Takes a new connection, to the same database, if the one before was lost.
     fn call(&mut self, arguments: &[impl AsRef<[u8]>]) -> Result<Reply, ClientError> {
-        let reply = self.client.call_raw(arguments)?;
-        self.place.note(arguments, &reply);
-        Ok(reply)
+        if self.client.is_out_of_step() {
+            let (server, database) = (self.client.server(), self.place.database());
+            *self = Self::open(server, database, self.interrupt.clone())?;
+        }
+        let reply = self.client.call_raw(arguments);
+        match &reply {
+            Ok(reply) => self.place.note(arguments, reply),
+            // What MULTI began is gone with the connection.
+            Err(_) => self.place = Place::new(self.place.database()),
+        }
+        reply
     }
 }
 
@@ -79,18 +89,6 @@ impl Remote {
     /// Runs a chunk of Lua in this process.
     pub(super) fn run_lua(&mut self, text: &str) -> LuaOutcome {
         lua::run(&mut self.vm, None, text)
-    }
-
-    /// After an interruption: takes a new connection, to the same database, if nobody knows any
-    /// more what the old one answers.
-    pub(super) fn recover(&mut self) -> Result<(), Error> {
-        let mut connection = self.connection.borrow_mut();
-        if connection.client.is_out_of_step() {
-            let server = connection.client.server().clone();
-            let database = connection.place.database().to_owned();
-            *connection = Connection::open(&server, &database, self.vm.interrupt())?;
-        }
-        Ok(())
     }
 }
 

@@ -25,7 +25,6 @@ use super::{
     reply,
 };
 use crate::{
-    client::ClientError,
     endpoint::{Endpoint, EndpointArgs},
     error::{EXIT_FAILED, EXIT_INTERRUPTED, Error, lua_message},
     interrupt::{self, Running},
@@ -34,6 +33,9 @@ use crate::{
 
 /// Lines that the history keeps.
 const HISTORY_LINES_MAX: usize = 10_000;
+
+/// How much of an answer is written before the next look for Ctrl-C, in bytes.
+const PIECE_LEN: usize = 16 << 10;
 
 const HELP: &str = "\
 The first word decides what a line is:
@@ -132,16 +134,8 @@ impl Session {
             Line::Exit => Ok(Next::Leave),
             Line::Help => print(out, HELP.as_bytes()),
             Line::Command(arguments) => {
-                let running = Running::begin();
-                let reply = self.backend.execute(&arguments);
-                drop(running);
-                self.backend.recover()?;
-                match reply {
-                    Err(Error::Client(error @ ClientError::Interrupted)) => {
-                        Ok(Next::Failed(error.to_string()))
-                    }
-                    reply => self.print_reply(&reply?, out),
-                }
+                let reply = self.backend.execute(&arguments)?;
+                self.print_reply(&reply, out)
             }
             Line::Lua(chunk) => self.run_lua(chunk, out),
         }
@@ -159,25 +153,23 @@ impl Session {
             reply if self.is_raw => {
                 let mut bytes = Vec::new();
                 reply::raw(reply, &mut bytes);
-                print(out, &bytes)
+                show(out, &bytes)
             }
-            reply => print(out, reply::format(reply).as_bytes()),
+            reply => show(out, reply::format(reply).as_bytes()),
         }
     }
 
     fn run_lua(&mut self, chunk: String, out: &mut impl Write) -> Result<Next, Error> {
-        let running = Running::begin();
-        let outcome = self.backend.run_lua(&chunk);
-        drop(running);
-        self.backend.recover()?;
-        match outcome {
+        match self.backend.run_lua(&chunk) {
             LuaOutcome::Values(values) => {
                 for value in &values {
                     let shown = match value {
                         value if self.is_raw => value::print(value),
                         value => value::notation(value).into_bytes(),
                     };
-                    print(out, &shown)?;
+                    if let failed @ Next::Failed(_) = show(out, &shown)? {
+                        return Ok(failed);
+                    }
                 }
                 Ok(Next::Go)
             }
@@ -200,6 +192,18 @@ fn print(out: &mut impl Write, bytes: &[u8]) -> Result<Next, Error> {
     Ok(Next::Go)
 }
 
+/// Prints what came of a line, until Ctrl-C.
+fn show(out: &mut impl Write, bytes: &[u8]) -> Result<Next, Error> {
+    for piece in bytes.chunks(PIECE_LEN) {
+        if interrupt::was_raised() {
+            print(out, b"")?;
+            return Ok(Next::Failed("interrupted; the rest is not shown".to_owned()));
+        }
+        out.write_all(piece).map_err(Error::Stdout)?;
+    }
+    print(out, b"")
+}
+
 /// Reads lines from the terminal.
 fn converse(session: &mut Session) -> Result<ExitCode, Error> {
     let failed = |source| Error::Terminal { source };
@@ -218,8 +222,11 @@ fn converse(session: &mut Session) -> Result<ExitCode, Error> {
     let mut out = io::stdout();
     greet(session, &mut out)?;
     let mut is_second = false;
+    // To the end: Ctrl-C that comes too late to stop a line must not end the shell.
+    let running = Running::begin();
     loop {
         let prompt = session.prompt();
+        running.forget_interrupt();
         let text = match editor.readline(&prompt) {
             Ok(text) => text,
             Err(ReadlineError::Interrupted) => {
@@ -242,12 +249,17 @@ fn converse(session: &mut Session) -> Result<ExitCode, Error> {
             // Only the history is lost if this fails.
             let _ = editor.add_history_entry(&text);
         }
-        match session.take(&text, &mut out)? {
-            Next::Go => {}
-            Next::Failed(message) => {
+        match session.take(&text, &mut out) {
+            Ok(Next::Go) => {}
+            Ok(Next::Failed(message)) => {
                 print(&mut out, format!("(error) {message}").as_bytes())?;
             }
-            Next::Leave => break,
+            // The next line tries again.
+            Err(Error::Client(error)) => {
+                print(&mut out, format!("(error) {error}").as_bytes())?;
+            }
+            Ok(Next::Leave) => break,
+            Err(error) => return Err(error),
         }
     }
     if let Some(path) = &history {
@@ -311,10 +323,19 @@ fn run_script(session: &mut Session) -> Result<ExitCode, Error> {
         number += 1;
         let text =
             line.map_err(|source| Error::Io { what: "cannot read standard input", source })?;
-        match session.take(&text, &mut out)? {
-            Next::Go => {}
-            Next::Failed(message) => complain(number, &message),
-            Next::Leave => break,
+        let running = Running::begin();
+        let next = session.take(&text, &mut out);
+        drop(running);
+        match next {
+            Ok(Next::Go) => {}
+            Ok(Next::Failed(message)) => complain(number, &message),
+            Ok(Next::Leave) => break,
+            // What the lines before it left there, such as an open MULTI, is gone.
+            Err(Error::Client(error)) => {
+                complain(number, &error.to_string());
+                return Ok(error.exit_code().into());
+            }
+            Err(error) => return Err(error),
         }
         if interrupt::was_raised() {
             return Ok(EXIT_INTERRUPTED.into());
