@@ -210,6 +210,39 @@ def test_the_shell_outlives_its_server(own_server, tmp_path):
     assert shell.status() == 0
 
 
+def test_the_shell_learns_of_a_reload(own_server, tmp_path):
+    procedures = tmp_path / "procedures"
+    procedures.mkdir()
+    server = own_server(procedures=procedures).start()
+    shell = Terminal(tmp_path, "shell", "--connect", server.address)
+    shell.expect("main> ")
+    text = "local t = require 'tokaido' return {%s = t.read(function(tx, n) return 'has run ' .. n end)}"
+    (procedures / "fresh.lua").write_text(text % "first")
+    assert tokaido("reload", "--connect", server.address).returncode == 0
+    shell.line("fresh.first 1")
+    shell.expect('"has run 1"')
+    shell.expect("main> ")
+    shell.type("fresh.f\t")
+    shell.expect("fresh.first")
+    shell.line(" 2")
+    shell.expect('"has run 2"')
+    shell.expect("main> ")
+    # Also behind a variable of that name, and not in the middle of a transaction.
+    shell.line("fresh = {}")
+    shell.expect("main> ")
+    shell.line("MULTI")
+    shell.expect("main (multi)> ")
+    (procedures / "fresh.lua").write_text(text % "second")
+    assert tokaido("reload", "--connect", server.address).returncode == 0
+    shell.line("EXEC")
+    shell.expect("(empty array)")
+    shell.expect("main> ")
+    shell.line("fresh.second 3")
+    shell.expect('"has run 3"')
+    shell.line("exit")
+    assert shell.status() == 0
+
+
 def test_ctrl_c_ends_the_waiting_for_a_server_that_is_silent(own_server, tmp_path):
     server = own_server().start()
     shell = Terminal(tmp_path, "shell", "--connect", server.address)

@@ -8,12 +8,14 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
+use tokaido_script::LoadError;
 use tokaido_store::{Capabilities, DatabaseError, DatabaseId, Store};
 
 use crate::{
     Limits,
     access::Policy,
     config::MemcachedConfig,
+    loading::Loading,
     memcached,
     program::{CurrentProgram, Program},
     redis::{Clients, Cursors},
@@ -89,6 +91,11 @@ impl Shared {
             clients: Arc::default(),
             cursors,
         })
+    }
+
+    /// Notes what of the procedure files did not load: who calls what is missing for it is told so.
+    pub fn set_load_errors(&self, errors: Vec<LoadError>) {
+        self.program.set_loading(Loading::done(None, errors));
     }
 
     /// The store.

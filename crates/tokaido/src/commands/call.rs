@@ -108,10 +108,7 @@ fn run(
     arguments: &[Value],
 ) -> Result<Value, Error> {
     let (mut vm, failed) = procedures::start_vm(store, Some(directory), Limits::default())?;
-    let (Some(id), Some(mode)) = (
-        vm.find(name.as_bytes()),
-        vm.procedures().iter().find(|procedure| procedure.name == name).map(|p| p.mode),
-    ) else {
+    let Some(id) = vm.find(name.as_bytes()) else {
         if let Some(message) = LoadError::why_missing(&failed, name) {
             return Err(Error::Call { name: name.to_owned(), message });
         }
@@ -119,7 +116,7 @@ fn run(
         let found = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(Error::NoProcedure { name: name.to_owned(), found });
     };
-    match mode {
+    match vm.procedures()[id.index()].mode {
         Mode::Read => {
             let mut snapshot = store.snapshot()?;
             let called = vm.call(id, Transaction::Read(&mut *snapshot).into(), arguments);

@@ -161,6 +161,31 @@ fn ctrl_c_ends_a_script_of_lines_at_the_line_that_runs() {
     assert_eq!(waiting.end().code, Some(130));
 }
 
+#[test]
+fn a_procedure_that_is_not_there_is_explained() {
+    let directory = Directory::new();
+    directory.write("procedures/good.lua", "return {}");
+    directory.write("procedures/broken.lua", "return {");
+    let procedures = format!("--procedures={}", directory.text("procedures"));
+    let script = "broken.thing 1\nbroken.thing\nFCALL broken.thing 0\ngood.thing 1\n\
+        good = { thing = 7 }\ngood.thing\n";
+    let check = |ran: Ran| {
+        assert_eq!((ran.code, ran.text()), (Some(1), "7\n"), "{ran:?}");
+        let said = ran.stderr.lines().filter(|line| line.contains(": line "));
+        let said: Vec<&str> = said.collect();
+        assert_eq!(said.len(), 4, "{ran:?}");
+        for (number, line) in said[..3].iter().enumerate() {
+            let number = number + 1;
+            let wanted = format!("line {number}: ERR procedure broken.thing is in ");
+            assert!(line.contains(&wanted) && line.contains("broken.lua, which did not"), "{line}");
+        }
+        assert!(said[3].contains("line 4: ERR unknown command 'good.thing'"), "{said:?}");
+    };
+    check(shell(&[&directory.store(), &procedures], script));
+    let server = Server::start(&directory, &[&procedures]);
+    check(shell(&[&server.connect()], script));
+}
+
 /// A server that answers what a shell begins with, and nothing else, which it tells.
 fn silent_server() -> (String, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,6 +1,6 @@
 //! What runs the lines of a shell: a server, or a store in this process.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use tokaido_script::{Interrupt, Limits, Runtime as _, Vm};
 use tokaido_server::{
@@ -53,11 +53,12 @@ impl Backend {
         database: &str,
     ) -> Result<Self, Error> {
         let store: Arc<dyn Store> = open_store(directory, Missing::Create)?;
-        let (vm, _) = start_vm(&store, procedures, Limits::default())?;
+        let (vm, failed) = start_vm(&store, procedures, Limits::default())?;
         let writer = store.writer()?;
         let program = Arc::new(Program::of(vm.procedures().to_vec()));
         let options = SharedOptions { program: Arc::clone(&program), ..SharedOptions::default() };
         let shared = Arc::new(Shared::new(Arc::clone(&store), options)?);
+        shared.set_load_errors(failed);
         let session = Session::new(&shared, "shell", "shell");
         let place = Place::new(database);
         let mut embedded = Embedded { session, writer, vm, program, shared, place };
@@ -93,19 +94,40 @@ impl Backend {
         }
     }
 
-    /// The names that make a line a command, in lower case; a server tells its own.
-    pub(crate) fn names(&mut self) -> Result<BTreeSet<String>, Error> {
+    /// The names of commands, in lower case; a server tells its own.
+    pub(crate) fn commands(&mut self) -> Result<Vec<String>, Error> {
         match self {
-            Self::Server(remote) => {
-                let commands = command_names(remote.execute(&["COMMAND"])?);
-                let procedures = procedure_names(remote.execute(&["FUNCTION", "LIST"])?);
-                Ok(commands.into_iter().chain(procedures).collect())
-            }
-            Self::Store(embedded) => {
+            Self::Server(remote) => Ok(command_names(remote.execute(&["COMMAND"])?)),
+            Self::Store(_) => {
                 let commands = COMMANDS.iter().map(|command| command.name.to_owned());
-                let procedures = embedded.vm.procedures().iter().map(|p| p.name.clone());
-                Ok(commands.filter(|name| !name.contains('|')).chain(procedures).collect())
+                Ok(commands.filter(|name| !name.contains('|')).collect())
             }
+        }
+    }
+
+    /// The names of the procedures that serve now.
+    pub(crate) fn procedures(&mut self) -> Result<Vec<String>, Error> {
+        match self {
+            Self::Server(remote) => Ok(procedure_names(remote.execute(&["FUNCTION", "LIST"])?)),
+            Self::Store(embedded) => {
+                Ok(embedded.vm.procedures().iter().map(|p| p.name.clone()).collect())
+            }
+        }
+    }
+
+    /// Whether a command that nobody typed can be run and harms nothing.
+    pub(crate) fn is_idle(&self) -> bool {
+        match self {
+            Self::Server(remote) => remote.is_idle(),
+            Self::Store(_) => true,
+        }
+    }
+
+    /// Whether Lua has a global variable of that name.
+    pub(crate) fn has_variable(&mut self, name: &str) -> bool {
+        match self {
+            Self::Server(remote) => remote.has_variable(name),
+            Self::Store(embedded) => lua::has_variable(&mut embedded.vm, name),
         }
     }
 

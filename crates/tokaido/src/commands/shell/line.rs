@@ -29,9 +29,14 @@ const LUA_KEYWORDS: [&str; 9] =
     ["do", "for", "function", "goto", "if", "local", "repeat", "return", "while"];
 
 /// Understands a line. The first word decides: the name of a command or procedure, in any case,
-/// makes it a command, unless it is being assigned to or is a keyword of Lua; everything else is
-/// Lua.
-pub(crate) fn understand(text: &str, names: &BTreeSet<String>) -> Result<Line, LineError> {
+/// makes it a command, unless it is being assigned to or is a keyword of Lua. So does `hits.count`,
+/// unless `hits` is a variable of Lua: whoever runs it knows whether there is such a procedure, and if
+/// not, why. Everything else is Lua.
+pub(crate) fn understand(
+    text: &str,
+    names: &BTreeSet<String>,
+    is_variable: impl FnOnce(&str) -> bool,
+) -> Result<Line, LineError> {
     let text = text.trim();
     if text.is_empty() || text.starts_with("--") || text.starts_with('#') {
         return Ok(Line::Nothing);
@@ -44,11 +49,24 @@ pub(crate) fn understand(text: &str, names: &BTreeSet<String>) -> Result<Line, L
         _ => {}
     }
     let is_assignment = rest.starts_with('=') && !rest.starts_with("==");
+    if is_assignment || LUA_KEYWORDS.contains(&first) {
+        return Ok(Line::Lua(text.to_owned()));
+    }
     let is_name = names.contains(first) || names.contains(&first.to_lowercase());
-    if is_name && !is_assignment && !LUA_KEYWORDS.contains(&first) {
+    if is_name || library(first).is_some_and(|library| !is_variable(library)) {
         return Ok(Line::Command(split(text)?));
     }
     Ok(Line::Lua(text.to_owned()))
+}
+
+/// What stands before the first dot of what may be the name of a procedure.
+fn library(word: &str) -> Option<&str> {
+    let is_identifier = |part: &str| {
+        part.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+            && part.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())
+    };
+    let (library, _) = word.split_once('.')?;
+    word.split('.').all(is_identifier).then_some(library)
 }
 
 fn first_word(text: &str) -> &str {
@@ -78,7 +96,7 @@ mod tests {
 
     fn line(text: &str) -> Result<Line, LineError> {
         let names = ["get", "set", "type", "function", "hits.count"].map(str::to_owned);
-        understand(text, &BTreeSet::from(names))
+        understand(text, &BTreeSet::from(names), |name| name == "math")
     }
 
     fn command(arguments: &[&str]) -> Result<Line, LineError> {
@@ -94,6 +112,11 @@ mod tests {
         assert_eq!(line("GET k"), command(&["GET", "k"]));
         assert_eq!(line("  get 'a b' \"\\x00\"  "), command(&["get", "a b", "\0"]));
         assert_eq!(line("hits.count /index"), command(&["hits.count", "/index"]));
+        assert_eq!(line("hits.other /index"), command(&["hits.other", "/index"]));
+        assert_eq!(line("hits.x == 1"), command(&["hits.x", "==", "1"]));
+        for text in ["math.pi", "hits.x = 1", "hits.x()", "hits.", "hits..x", "1.5", "(1)"] {
+            assert_eq!(line(text), lua(text));
+        }
         assert_eq!(line("type(x)"), lua("type(x)"));
         assert_eq!(line("set = 1"), lua("set = 1"));
         assert_eq!(line("set == 1"), command(&["set", "==", "1"]));

@@ -39,6 +39,13 @@ pub(super) fn run(vm: &mut Vm, writer: Option<&mut dyn Writer>, text: &str) -> L
     }
 }
 
+/// Whether there is a global variable of that name, which is to be an identifier.
+pub(super) fn has_variable(vm: &mut Vm, name: &str) -> bool {
+    let chunk = format!("return {name} ~= nil");
+    let values = vm.run_script(CHUNK_NAME, chunk.as_bytes(), &[], None);
+    matches!(values.as_deref(), Ok([Value::Boolean(true)]))
+}
+
 /// Why a chunk does not compile; `None` if it does.
 fn compile_error(vm: &mut Vm, chunk: &str) -> Result<Option<String>, CallError> {
     const COMPILE: &[u8] = b"local _, message = loadstring(..., '=shell') return message";

@@ -23,6 +23,10 @@ impl Place {
         &self.database
     }
 
+    pub(super) fn is_multi(&self) -> bool {
+        self.is_multi
+    }
+
     pub(super) fn prompt(&self) -> String {
         let multi = if self.is_multi { " (multi)" } else { "" };
         format!("{}{multi}> ", self.database)

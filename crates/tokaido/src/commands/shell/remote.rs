@@ -86,6 +86,16 @@ impl Remote {
         self.connection.borrow_mut().call(arguments)
     }
 
+    /// Whether it is connected, and no MULTI is open.
+    pub(super) fn is_idle(&self) -> bool {
+        let connection = self.connection.borrow();
+        !connection.client.is_out_of_step() && !connection.place.is_multi()
+    }
+
+    pub(super) fn has_variable(&mut self, name: &str) -> bool {
+        lua::has_variable(&mut self.vm, name)
+    }
+
     /// Runs a chunk of Lua in this process.
     pub(super) fn run_lua(&mut self, text: &str) -> LuaOutcome {
         lua::run(&mut self.vm, None, text)

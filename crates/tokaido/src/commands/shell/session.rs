@@ -95,15 +95,18 @@ pub(crate) fn shell(args: &ShellArgs) -> Result<ExitCode, Error> {
         }
         Endpoint::Server(server) => Backend::server(&server, &args.db)?,
     };
-    let names = backend.names()?;
+    let commands = backend.commands()?;
+    let names = commands.iter().cloned().chain(backend.procedures()?).collect();
     interrupt::catch(backend.interrupt())?;
     let is_raw = !io::stdout().is_terminal();
-    let mut session = Session { backend, names, is_raw, pending: String::new() };
+    let mut session = Session { backend, commands, names, is_raw, pending: String::new() };
     if io::stdin().is_terminal() { converse(&mut session) } else { run_script(&mut session) }
 }
 
 struct Session {
     backend: Backend,
+    commands: Vec<String>,
+    /// Of commands and procedures.
     names: BTreeSet<String>,
     /// Print for a program, not for a person.
     is_raw: bool,
@@ -122,7 +125,7 @@ enum Next {
 impl Session {
     fn take(&mut self, text: &str, out: &mut impl Write) -> Result<Next, Error> {
         let line = if self.pending.is_empty() {
-            match understand(text, &self.names) {
+            match understand(text, &self.names, |name| self.backend.has_variable(name)) {
                 Ok(line) => line,
                 Err(error) => return Ok(Next::Failed(error.to_string())),
             }
@@ -138,6 +141,15 @@ impl Session {
                 self.print_reply(&reply, out)
             }
             Line::Lua(chunk) => self.run_lua(chunk, out),
+        }
+    }
+
+    /// Takes over the names of procedures that came with a reload.
+    fn refresh_names(&mut self) {
+        if self.backend.is_idle()
+            && let Ok(procedures) = self.backend.procedures()
+        {
+            self.names = self.commands.iter().cloned().chain(procedures).collect();
         }
     }
 
@@ -210,7 +222,6 @@ fn converse(session: &mut Session) -> Result<ExitCode, Error> {
     let config = Config::builder().max_history_size(HISTORY_LINES_MAX).map_err(failed)?;
     let config = config.history_ignore_space(true).build();
     let mut editor: Editor<Names, FileHistory> = Editor::with_config(config).map_err(failed)?;
-    editor.set_helper(Some(Names::new(session.names.clone())));
     let history = history_path();
     if let Some(path) = &history {
         // The first time there is none.
@@ -225,6 +236,9 @@ fn converse(session: &mut Session) -> Result<ExitCode, Error> {
     // To the end: Ctrl-C that comes too late to stop a line must not end the shell.
     let running = Running::begin();
     loop {
+        running.forget_interrupt();
+        session.refresh_names();
+        editor.set_helper(Some(Names::new(session.names.clone())));
         let prompt = session.prompt();
         running.forget_interrupt();
         let text = match editor.readline(&prompt) {
