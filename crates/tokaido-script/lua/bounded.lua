@@ -4,9 +4,16 @@
 local core = ...
 
 local error, type, setmetatable, select = error, type, setmetatable, select
-local tostring, unpack = tostring, unpack
+local tostring, tonumber, unpack = tostring, tonumber, unpack
+local getinfo = core.libraries.debug.getinfo
 
 local bounded = { table = {}, coroutine = {} }
+
+-- LuaJIT's own goes on with what it finds as `__tostring`; if that is itself, it never ends, and
+-- nothing stops it. A function of Lua in between meets the time limit.
+function bounded.tostring(...)
+  return tostring(...)
+end
 
 -- string.format calls `__tostring` from C, and uses up the stack of C if that formats, too. So
 -- tables become text before.
@@ -43,15 +50,24 @@ local sort = table.sort
 local function is_less(a, b) return a < b end
 function bounded.table.sort(list, less)
   if less == nil and type(list) == "table" and #list > SORT_IN_C_MAX then less = is_less end
+  if type(less) == "function" and getinfo(less, "S").what == "C" then
+    local less_in_c = less
+    less = function(a, b) return (less_in_c(a, b)) end
+  end
   sort(list, less)
 end
 
--- From a position below the first, C moves every entry in between, be it there or not.
+-- From a position below the first, C moves every entry in between, be it there or not; and one that
+-- is no integer of 32 bits it takes for such a one.
+local POSITION_MAX = 2 ^ 31 - 1
+
 local insert = table.insert
 function bounded.table.insert(list, ...)
-  local position = ...
-  if select("#", ...) == 2 and type(position) == "number" and position < 1 then
-    error("table.insert takes a position from 1 up, this is " .. position, 2)
+  if select("#", ...) == 2 then
+    local position = tonumber((...))
+    if position and not (position >= 1 and position <= POSITION_MAX) then
+      error("table.insert takes a position from 1 up, this is " .. position, 2)
+    end
   end
   insert(list, ...)
 end

@@ -4,37 +4,45 @@
 local core = ...
 
 local match_counted, steps_max = core.rust.match_counted, core.rust.pattern_steps_max
-local find_plain = core.rust.find_plain
+local find_plain, weigh_pattern = core.rust.find_plain, core.rust.weigh_pattern
 
 local find, gmatch, gsub, match = string.find, string.gmatch, string.gsub, string.match
 local format, sub = string.format, string.sub
 local type, error, select, tostring = type, error, select, tostring
-local getmetatable = getmetatable
+local getmetatable, tonumber = getmetatable, tonumber
 
 -- Up to here LuaJIT's matcher may do its worst: some milliseconds.
 local STEPS_MAX = 2 ^ 22
 
 -- What the items of patterns cost: how many may match any number of characters, and by what the
 -- optional ones multiply the ways to match. Cached, since a program has few patterns; a program
--- that makes them from data starts the cache anew now and then.
-local CACHED_MAX = 1000
+-- that makes them from data starts the cache anew now and then. Patterns longer than this come from
+-- data, too, and are not kept.
+local CACHED_MAX, CACHED_LEN_MAX = 1000, 256
 local repeats, choices, cached = {}, {}, 0
 
 local function weigh(pattern)
-  local _, long = gsub(pattern, "%%[b1-9]", "")
-  local without_sets = gsub(gsub(pattern, "%%.", "x"), "%[%^?%]?[^%]]*%]", "x")
-  local _, repeated = gsub(without_sets, "[*+-]", "")
-  local _, optional = gsub(without_sets, "%?", "")
-  if cached == CACHED_MAX then repeats, choices, cached = {}, {}, 0 end
-  repeats[pattern], choices[pattern], cached = repeated + long, 2 ^ optional, cached + 1
-  return repeats[pattern]
+  local count, optional = weigh_pattern(pattern)
+  if #pattern <= CACHED_LEN_MAX then
+    if cached == CACHED_MAX then repeats, choices, cached = {}, {}, 0 end
+    repeats[pattern], choices[pattern], cached = count, 2 ^ optional, cached + 1
+  end
+  return count, 2 ^ optional
 end
 
 -- Whether the worst case is too much for C: each repeat may try each length, from each start.
 local function is_risky(subject, pattern)
   if type(subject) ~= "string" or type(pattern) ~= "string" then return false end
-  local count = repeats[pattern] or weigh(pattern)
-  return #pattern * (#subject) ^ (count + 1) * choices[pattern] > STEPS_MAX
+  local count, ways = repeats[pattern], choices[pattern]
+  if not count then count, ways = weigh(pattern) end
+  return #pattern * (#subject) ^ (count + 1) * ways > STEPS_MAX
+end
+
+-- Subject and pattern may be numbers. They are made text here, so that C gets none that was not
+-- looked at.
+local function text_of(argument)
+  if type(argument) == "number" then return tostring(argument) end
+  return argument
 end
 
 -- The results of a counted match: first, last, captures. Never a tail call, for the level's sake.
@@ -45,9 +53,10 @@ end
 
 -- `init` as a place in the subject; nil if it is behind its end.
 local function start_of(subject, init)
-  init = init or 1
+  init = tonumber(init) or 1
   if init < 0 then init = #subject + init + 1 end
-  if init < 1 then init = 1 end
+  -- A number that is none is none of those from 1 up either.
+  if not (init >= 1) then init = 1 end
   if init > #subject + 1 then return nil end
   return init
 end
@@ -63,6 +72,7 @@ local function has_captures(pattern)
 end
 
 function patterns.find(subject, pattern, init, plain)
+  subject, pattern = text_of(subject), text_of(pattern)
   if not is_risky(subject, pattern) then return find(subject, pattern, init, plain) end
   local start = start_of(subject, init)
   if not start then return nil end
@@ -75,6 +85,7 @@ function patterns.find(subject, pattern, init, plain)
 end
 
 function patterns.match(subject, pattern, init)
+  subject, pattern = text_of(subject), text_of(pattern)
   if not is_risky(subject, pattern) then return match(subject, pattern, init) end
   local start = start_of(subject, init)
   if not start then return nil end
@@ -82,6 +93,7 @@ function patterns.match(subject, pattern, init)
 end
 
 function patterns.gmatch(subject, pattern)
+  subject, pattern = text_of(subject), text_of(pattern)
   if not is_risky(subject, pattern) then return gmatch(subject, pattern) end
   local start = 1
   local function step(first, last, ...)
@@ -132,6 +144,7 @@ local function may_call(replacement)
 end
 
 function patterns.gsub(subject, pattern, replacement, limit)
+  subject, pattern = text_of(subject), text_of(pattern)
   if type(subject) ~= "string" or type(pattern) ~= "string"
     or not (may_call(replacement) or is_risky(subject, pattern)) then
     return gsub(subject, pattern, replacement, limit)

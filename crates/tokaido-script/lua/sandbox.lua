@@ -4,14 +4,15 @@
 local core = ...
 
 local error, type, setmetatable, pairs, select = error, type, setmetatable, pairs, select
-local load, tostring, ipairs = load, tostring, ipairs
+local load, tostring, ipairs, gsub = load, tostring, ipairs, string.gsub
 local os = core.libraries.os
 
 -- Maximum length of a string that string.rep makes, in bytes.
 local REP_LEN_MAX = 64 * 2 ^ 20
 
--- Maximum length of the source that load takes, in bytes.
-local LOAD_LEN_MAX = 2 ^ 20
+-- Maximum length of the source that load takes, in bytes, and maximum number of labels and of
+-- `goto` in it: LuaJIT compares each with all of them.
+local LOAD_LEN_MAX, LOAD_LABELS_MAX = 2 ^ 20, 5000
 
 -- Without a seed of its own, every VM would have the same numbers after every start.
 local randomseed = math.randomseed
@@ -28,6 +29,8 @@ local safe_string = {
 
 local rep = string.rep
 function safe_string.rep(text, times, separator)
+  if type(text) == "number" then text = tostring(text) end
+  if type(separator) == "number" then separator = tostring(separator) end
   local len = #text + (separator and #separator or 0)
   if len * times > REP_LEN_MAX then
     error("string.rep would make " .. len * times .. " bytes; at most "
@@ -61,8 +64,8 @@ end
 local FUNCTIONS = {
   assert = assert, error = error, getmetatable = getmetatable, ipairs = ipairs, next = next,
   pairs = pairs, pcall = pcall, rawequal = rawequal, rawget = rawget, rawset = rawset,
-  select = select, setmetatable = setmetatable, tonumber = tonumber, tostring = tostring,
-  type = type, unpack = unpack, xpcall = xpcall, _VERSION = _VERSION,
+  select = select, setmetatable = setmetatable, tonumber = tonumber,
+  tostring = core.bounded.tostring, type = type, unpack = unpack, xpcall = xpcall, _VERSION = _VERSION,
 }
 
 -- Tells how much memory the VM has in use. It does no more, since collecting is not for a
@@ -88,6 +91,11 @@ local function make_load(environment)
     if type(chunk) ~= "string" then error("load takes source text", 2) end
     if #chunk > LOAD_LEN_MAX then
       return nil, "load takes at most " .. LOAD_LEN_MAX .. " bytes of source"
+    end
+    local _, jumps = gsub(chunk, "goto", "")
+    local _, labels = gsub(chunk, "::", "")
+    if jumps + labels > LOAD_LABELS_MAX then
+      return nil, "load takes at most " .. LOAD_LABELS_MAX .. " labels and goto"
     end
     return load(chunk, name or "=(load)", "t", chunk_environment or environment)
   end

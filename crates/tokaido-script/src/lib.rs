@@ -22,6 +22,7 @@ mod limits;
 mod load;
 mod memory;
 mod pattern;
+mod pattern_weight;
 pub mod percent;
 mod prelude;
 mod procedure;

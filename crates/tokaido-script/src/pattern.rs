@@ -20,6 +20,9 @@ const CAPTURES_MAX: usize = 32;
 /// Maximum depth of recursion of one match; each level is one item of the pattern or one backtracking point.
 const DEPTH_MAX: usize = 200;
 
+/// Up to so many bytes of a set, or of a reference back, are looked at in one step.
+const BYTES_PER_STEP: usize = 16;
+
 /// After so many steps a match looks whether its call is to be stopped.
 const STEPS_PER_LOOK: u64 = 1 << 12;
 
@@ -93,10 +96,21 @@ impl<'m> Matcher<'m> {
     }
 
     fn step(&mut self) -> Result<(), PatternError> {
-        self.steps_left = self.steps_left.checked_sub(1).ok_or(PatternError::TooManySteps)?;
-        if self.steps_left.is_multiple_of(STEPS_PER_LOOK) && watchdog::is_stopping() {
+        self.spend(1)
+    }
+
+    /// A step that compares a byte with the item from `p` to `end`: a long set is looked through.
+    fn step_of(&mut self, p: usize, end: usize) -> Result<(), PatternError> {
+        self.spend(1 + (end - p) / BYTES_PER_STEP)
+    }
+
+    fn spend(&mut self, steps: usize) -> Result<(), PatternError> {
+        let left = self.steps_left.checked_sub(steps as u64).ok_or(PatternError::TooManySteps)?;
+        let is_look_due = left / STEPS_PER_LOOK != self.steps_left / STEPS_PER_LOOK;
+        if is_look_due && watchdog::is_stopping() {
             return Err(PatternError::TooManySteps);
         }
+        self.steps_left = left;
         Ok(())
     }
 
@@ -139,6 +153,7 @@ impl<'m> Matcher<'m> {
                 _ => {}
             }
             let item_end = self.item_end(p)?;
+            self.spend((item_end - p) / BYTES_PER_STEP)?;
             match self.pattern.get(item_end) {
                 Some(b'?') => {
                     if self.is_single(s, p, item_end)
@@ -160,7 +175,7 @@ impl<'m> Matcher<'m> {
     fn greedy(&mut self, s: usize, p: usize, item_end: usize, least: usize) -> Outcome {
         let mut count = 0;
         while self.is_single(s + count, p, item_end) {
-            self.step()?;
+            self.step_of(p, item_end)?;
             count += 1;
         }
         while count >= least {
@@ -183,7 +198,7 @@ impl<'m> Matcher<'m> {
             if !self.is_single(s, p, item_end) {
                 return Ok(None);
             }
-            self.step()?;
+            self.step_of(p, item_end)?;
             s += 1;
         }
     }
@@ -244,6 +259,7 @@ impl<'m> Matcher<'m> {
             return Err(PatternError::Malformed("missing '[' after '%f' in pattern"));
         }
         let end = self.item_end(p)?;
+        self.step_of(p, end)?;
         let before = if s == 0 { 0 } else { self.subject[s - 1] };
         let here = self.subject.get(s).copied().unwrap_or(0);
         let crosses = !self.in_set(before, p, end - 1) && self.in_set(here, p, end - 1);
@@ -258,8 +274,7 @@ impl<'m> Matcher<'m> {
             Some((_, Capture::Position)) => return Ok(None),
             Some((_, Capture::Open)) | None => return Err(invalid),
         };
-        self.steps_left =
-            self.steps_left.checked_sub(len as u64).ok_or(PatternError::TooManySteps)?;
+        self.spend(1 + len / BYTES_PER_STEP)?;
         let captured = &self.subject[from..from + len];
         Ok(self.subject[s..].starts_with(captured).then_some(s + len))
     }
@@ -271,26 +286,8 @@ impl<'m> Matcher<'m> {
                 Err(PatternError::Malformed("malformed pattern (ends with '%')"))
             }
             b'%' => Ok(p + 2),
-            b'[' => self.set_end(p),
+            b'[' => set_end(self.pattern, p),
             _ => Ok(p + 1),
-        }
-    }
-
-    fn set_end(&self, p: usize) -> Result<usize, PatternError> {
-        let missing = PatternError::Malformed("malformed pattern (missing ']')");
-        let mut i = p + 1;
-        if self.pattern.get(i) == Some(&b'^') {
-            i += 1;
-        }
-        // A bracket that comes first stands for itself.
-        let first = i;
-        loop {
-            match self.pattern.get(i) {
-                None => return Err(missing),
-                Some(b']') if i > first => return Ok(i + 1),
-                Some(b'%') if i + 1 < self.pattern.len() => i += 2,
-                Some(_) => i += 1,
-            }
         }
     }
 
@@ -346,6 +343,25 @@ impl<'m> Matcher<'m> {
             }
         }
         Ok(())
+    }
+}
+
+/// Where the set at `p` ends.
+pub(crate) fn set_end(pattern: &[u8], p: usize) -> Result<usize, PatternError> {
+    let missing = PatternError::Malformed("malformed pattern (missing ']')");
+    let mut i = p + 1;
+    if pattern.get(i) == Some(&b'^') {
+        i += 1;
+    }
+    // A bracket that comes first stands for itself.
+    let first = i;
+    loop {
+        match pattern.get(i) {
+            None => return Err(missing),
+            Some(b']') if i > first => return Ok(i + 1),
+            Some(b'%') if i + 1 < pattern.len() => i += 2,
+            Some(_) => i += 1,
+        }
     }
 }
 
@@ -487,6 +503,14 @@ mod tests {
         fn no_pattern_breaks_it(subject: Vec<u8>, pattern: Vec<u8>) {
             let _ = Matcher::new(&subject, &pattern, STEPS_MAX).find(0);
         }
+    }
+
+    #[test]
+    fn a_long_set_costs_by_its_length() {
+        let (subject, pattern) =
+            ([b'b'; 1000], [b"[" as &[u8], &[b'a'; 100_000], b"b]*c"].concat());
+        let mut matcher = Matcher::new(&subject, &pattern, 100_000);
+        assert_eq!(matcher.find(0), Err(PatternError::TooManySteps));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use mlua::{LightUserData, Lua, Table, Variadic, chunk::ChunkMode};
 use crate::{
     Dialect, Limits,
     bridge::{self, Context, command, functions},
-    json, pattern,
+    json, pattern, pattern_weight,
 };
 
 /// What every dialect stands on, in the order in which the files build on each other, with what each
@@ -83,6 +83,7 @@ fn rust_side(lua: &Lua, context: *mut Context, limits: Limits) -> mlua::Result<T
         rust.set("json_encode", lua.create_c_function(json::lua_encode)?)?;
         rust.set("json_decode", lua.create_c_function(json::lua_decode)?)?;
         rust.set("match_counted", lua.create_c_function(pattern::lua_match)?)?;
+        rust.set("weigh_pattern", lua.create_c_function(pattern_weight::lua_weigh)?)?;
         rust.set("find_plain", lua.create_c_function(pattern::lua_find_plain)?)?;
         rust.set("fetch_reply", lua.create_c_function(command::lua_fetch_reply)?)?;
         rust.set("call_function", lua.create_c_function(functions::lua_call_function)?)?;
