@@ -65,6 +65,17 @@ fn http_reads_a_constant_database_and_refuses_to_write_it() {
 }
 
 #[test]
+fn what_is_mounted_is_not_dropped_over_http() {
+    let server = TestServer::start_with(mount);
+    for name in ["hot", "ports"] {
+        let refused = server.http(&format!("DELETE /v1/db/{name}"), "", "");
+        assert_eq!(refused.status, 409, "{}", refused.text());
+        assert!(refused.text().contains("[databases]"), "{}", refused.text());
+    }
+    assert_eq!(server.http("GET /v1/db/ports/http", "", "").text(), "80");
+}
+
+#[test]
 fn listings_go_through_what_has_no_order() {
     let server = TestServer::start_with(mount);
     let list = |query: &str| server.http(&format!("GET /v1/db/ports?{query}"), "", "");

@@ -48,6 +48,11 @@ impl Preconditions {
         Ok(Self { if_match, if_none_match })
     }
 
+    /// Whether there are any, and so a record has to be read for them.
+    pub(super) fn are_given(&self) -> bool {
+        self.if_match.is_some() || self.if_none_match.is_some()
+    }
+
     /// Whether `if-match` holds for the version that is there. A weak tag says that content is
     /// equivalent, and so never that a record is the same.
     pub(super) fn matches(&self, found: Option<CommitNumber>) -> bool {

@@ -11,7 +11,7 @@ use hyper::{
 use tokaido_script::percent;
 use tokaido_store::{
     CommitNumber, DatabaseId, Kind, NewRecord, ReadTransaction, Record, WriteError,
-    WriteTransaction, check_database_name, limits,
+    WriteTransaction, limits,
 };
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
     error::HttpError,
     preconditions::{Preconditions, etag},
 };
-use crate::{placement::Placement, selected, worker::Worker};
+use crate::{placement::Placement, selected::Selected, worker::Worker};
 
 const EXPIRES_AT_MS: HeaderName = HeaderName::from_static("tokaido-expires-at-ms");
 const TTL_MS: HeaderName = HeaderName::from_static("tokaido-ttl-ms");
@@ -41,10 +41,7 @@ pub(super) async fn answer(
     }
     let store = worker.service.shared.store();
     match parts.method {
-        Method::PUT => {
-            check_database_name(database)?;
-            put(worker, &parts.headers, database, key.into_owned(), body).await
-        }
+        Method::PUT => put(worker, &parts.headers, database, key.into_owned(), body).await,
         Method::DELETE => {
             let Some(database) = store.find_database(database) else { return Err(no_record()) };
             delete(worker, &parts.headers, database, key.into_owned()).await
@@ -121,14 +118,11 @@ async fn put(
     let flags = number(headers, &FLAGS)?.unwrap_or(0);
     let expiry = Expiry::read(headers)?;
     let shared = worker.service.shared.clone();
-    let name = database.to_owned();
-    let found = shared.store().find_database(database).unwrap_or(DatabaseId::NOWHERE);
+    let mut selected = Selected::new(&**shared.store(), database)?;
     let (number, created) = Placement::http(worker)
-        .write(found, move |tx| {
-            let database = match found.mount() {
-                Some(_) => found,
-                None => selected::open_in(&name, tx, &shared)?,
-            };
+        .write(selected.id(), move |tx| {
+            selected.look(&**shared.store());
+            let database = selected.open_in(tx, &shared)?;
             let found = check(tx, database, &key, &preconditions)?;
             let expires_at_ms = expiry.at_ms(tx.now_ms());
             tx.put(database, &key, NewRecord { flags, expires_at_ms, ..NewRecord::of(&value) })?;
@@ -150,6 +144,9 @@ pub(super) async fn drop_database(
     let found = store.find_database(database);
     let none = || HttpError::not_found("there is no such database");
     let database = found.ok_or_else(none)?;
+    if database.mount().is_some() {
+        return Err(WriteError::Mounted.into());
+    }
     let dropped = Placement::http(worker)
         .write(database, move |tx| Ok::<_, HttpError>(tx.drop_database(database)?))
         .await?;
@@ -170,7 +167,9 @@ async fn delete(
     let preconditions = Preconditions::read(headers)?;
     let existed = Placement::http(worker)
         .write(database, move |tx| {
-            check(tx, database, &key, &preconditions)?;
+            if preconditions.are_given() {
+                check(tx, database, &key, &preconditions)?;
+            }
             Ok::<_, HttpError>(tx.delete(database, &key)?)
         })
         .await?;
