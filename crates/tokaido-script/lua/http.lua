@@ -147,8 +147,8 @@ response = setmetatable({ status = 200 }, {
 })
 
 local function send(status, kind, body)
-  if type(status) ~= "number" or status ~= math.floor(status) or status < 100 or status > 599 then
-    error("a status is an integer from 100 to 599, this is " .. tostring(status), 0)
+  if type(status) ~= "number" or status ~= math.floor(status) or status < 200 or status > 599 then
+    error("a status is an integer from 200 to 599, this is " .. tostring(status), 0)
   end
   if respond(context, status, kind, body, #body) ~= YES then
     error(ffi_string(reply.data, reply.data_len), 0)

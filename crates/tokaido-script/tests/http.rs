@@ -159,8 +159,9 @@ fn mistakes_of_a_handler_have_a_place() {
             "return true",
             "a handler returns a string, a table, or a status and one of them; this is a boolean",
         ),
-        ("return 42", "a status is an integer from 100 to 599, this is 42"),
-        ("res.status = 'ok' return ''", "a status is an integer from 100 to 599, this is ok"),
+        ("return 103, ''", "a status is an integer from 200 to 599, this is 103"),
+        ("return 42", "a status is an integer from 200 to 599, this is 42"),
+        ("res.status = 'ok' return ''", "a status is an integer from 200 to 599, this is ok"),
         ("return req.bodi", "m.lua:2: a request has no field 'bodi'"),
         ("req.body = 1", "m.lua:2: a request cannot be changed"),
         (

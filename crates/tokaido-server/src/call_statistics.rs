@@ -45,15 +45,6 @@ impl Default for CallStatistics {
     }
 }
 
-/// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Done,
-    /// The procedure said no, as it was written to.
-    Refused,
-    Failed,
-}
-
 impl CallStatistics {
     /// Those of the procedure that takes the place of another of the same name: it goes on counting,
     /// and has yet to earn its place on the workers.
@@ -72,20 +63,17 @@ impl CallStatistics {
         self.short_in_a_row.load(Relaxed) >= self.short_needed.load(Relaxed)
     }
 
+    /// Counts a call that gave no result: the procedure said no, as it was written to, or it failed.
+    pub(crate) fn failed(&self, is_refusal: bool) {
+        let counter = if is_refusal { &self.refusals } else { &self.errors };
+        counter.fetch_add(1, Relaxed);
+    }
+
     /// Threads may overwrite each other's step of the two small counters; that only moves the
     /// decision by a call or two.
-    pub(crate) fn called(&self, took: Duration, is_short: bool, outcome: Outcome) {
+    pub(crate) fn called(&self, took: Duration, is_short: bool) {
         self.calls.fetch_add(1, Relaxed);
         self.time_ns.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
-        match outcome {
-            Outcome::Done => {}
-            Outcome::Refused => {
-                self.refusals.fetch_add(1, Relaxed);
-            }
-            Outcome::Failed => {
-                self.errors.fetch_add(1, Relaxed);
-            }
-        }
         let in_a_row = self.short_in_a_row.load(Relaxed);
         if !is_short {
             if self.is_short() {
@@ -113,7 +101,7 @@ mod tests {
         (0..)
             .find(|_| {
                 statistics.is_short() || {
-                    statistics.called(TIME, SHORT, Outcome::Done);
+                    statistics.called(TIME, SHORT);
                     false
                 }
             })
@@ -124,15 +112,12 @@ mod tests {
     fn a_place_on_the_worker_is_earned_lost_and_harder_to_earn_again() {
         let statistics = CallStatistics::default();
         assert_eq!(short_calls_until_inline(&statistics), SHORT_CALLS_NEEDED);
-        statistics.called(TIME, LONG, Outcome::Done);
+        statistics.called(TIME, LONG);
         assert!(!statistics.is_short());
         assert_eq!(short_calls_until_inline(&statistics), 2 * SHORT_CALLS_NEEDED);
-        statistics.called(TIME, LONG, Outcome::Failed);
-        statistics.called(TIME, LONG, Outcome::Failed);
+        statistics.called(TIME, LONG);
+        statistics.called(TIME, LONG);
         assert_eq!(short_calls_until_inline(&statistics), 4 * SHORT_CALLS_NEEDED);
-        statistics.called(TIME, SHORT, Outcome::Refused);
-        assert_eq!(statistics.errors.load(Relaxed), 2);
-        assert_eq!(statistics.refusals.load(Relaxed), 1);
     }
 
     #[test]
@@ -140,13 +125,13 @@ mod tests {
         let statistics = CallStatistics::default();
         for _ in 0..20 {
             short_calls_until_inline(&statistics);
-            statistics.called(TIME, LONG, Outcome::Done);
+            statistics.called(TIME, LONG);
         }
         assert_eq!(short_calls_until_inline(&statistics), SHORT_CALLS_NEEDED_MAX);
         for _ in 0..=SHORT_CALLS_FORGIVE {
-            statistics.called(TIME, SHORT, Outcome::Done);
+            statistics.called(TIME, SHORT);
         }
-        statistics.called(TIME, LONG, Outcome::Done);
+        statistics.called(TIME, LONG);
         assert_eq!(short_calls_until_inline(&statistics), 2 * SHORT_CALLS_NEEDED);
     }
 }

@@ -83,8 +83,8 @@ impl<'p> Procedures<'p> {
         result.map(|()| response).map_err(|error| self.failed(id, error))
     }
 
-    /// What callers are told of a call that failed. A refusal is the procedure's answer, and no
-    /// one's fault; all else whoever runs the server finds in the log.
+    /// Counts a call that failed, and gives what callers are told of it. A refusal is the procedure's
+    /// answer, and no one's fault; all else whoever runs the server finds in the log.
     pub(crate) fn failed(&self, id: ProcedureId, error: CallError) -> CallFailure {
         let procedure = &self.get(id).name;
         let request_id = match &error {
@@ -94,6 +94,7 @@ impl<'p> Procedures<'p> {
             }
             other => Some(faults::log(procedure, &other.to_string(), "")),
         };
+        self.program.count_failure(id, request_id.is_none());
         CallFailure { error, request_id }
     }
 

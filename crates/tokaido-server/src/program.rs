@@ -10,13 +10,13 @@ use std::{
 };
 
 use tokaido_script::{
-    CallError, Dialect, Language, Limits, LoadError, Lua, Procedure, ProcedureId, Runtime,
-    RuntimeError, Sources,
+    Dialect, Language, Limits, LoadError, Lua, Procedure, ProcedureId, Runtime, RuntimeError,
+    Sources,
 };
 use tokaido_store::Store;
 
 use crate::{
-    call_statistics::{CallStatistics, Outcome},
+    call_statistics::CallStatistics,
     http::{RouteError, Router},
     loading::Loading,
 };
@@ -77,22 +77,18 @@ impl Program {
         self.statistics[id.index()].is_short()
     }
 
-    /// Makes a call, and notes how long it took and how it ended.
-    pub(crate) fn timed<T>(
-        &self,
-        id: ProcedureId,
-        call: impl FnOnce() -> Result<T, CallError>,
-    ) -> Result<T, CallError> {
+    /// Makes a call, and notes how long it took.
+    pub(crate) fn timed<T>(&self, id: ProcedureId, call: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let result = call();
         let took = started.elapsed();
-        let outcome = match &result {
-            Ok(_) => Outcome::Done,
-            Err(CallError::Refused { .. }) => Outcome::Refused,
-            Err(_) => Outcome::Failed,
-        };
-        self.statistics[id.index()].called(took, took <= self.short_call_max, outcome);
+        self.statistics[id.index()].called(took, took <= self.short_call_max);
         result
+    }
+
+    /// Counts a call that gave no result. One that `is_refusal` said no of its own will.
+    pub(crate) fn count_failure(&self, id: ProcedureId, is_refusal: bool) {
+        self.statistics[id.index()].failed(is_refusal);
     }
 
     /// Procedures with what was counted of them.

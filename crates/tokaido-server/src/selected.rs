@@ -26,11 +26,6 @@ impl Selected {
         Ok(selected)
     }
 
-    /// The database `main`, which is always there.
-    pub(crate) fn main(shared: &Shared) -> Self {
-        Self { name: shared.main_name(), id: shared.main(), dropped: 0 }
-    }
-
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }

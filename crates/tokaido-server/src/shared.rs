@@ -19,11 +19,15 @@ use crate::{
     memcached,
     program::{CurrentProgram, Program},
     redis::{Clients, Cursors},
+    selected::Selected,
     transport::SocketAddress,
 };
 
 /// The version of Redis whose commands are understood; clients switch features on by it.
 pub(crate) const REDIS_VERSION: &str = "7.2.0";
+
+/// The database that sessions begin with, which is always one of the store's own.
+pub(crate) const MAIN: &str = "main";
 
 /// The version of this program.
 pub(crate) const TOKAIDO_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -48,8 +52,7 @@ pub struct SharedOptions {
 /// What all workers of one server share.
 pub struct Shared {
     store: Arc<dyn Store>,
-    main: DatabaseId,
-    main_name: Arc<str>,
+    main: Selected,
     /// Of every database that is not mounted: one engine runs all transactions of a store.
     capabilities: Capabilities,
     options: SharedOptions,
@@ -74,12 +77,10 @@ impl Shared {
         let limits = &options.limits;
         let program = CurrentProgram::new(options.program.clone());
         let cursors = Cursors::new(started_at_ms, limits.scan_cursors_max);
-        let main_name: Arc<str> = "main".into();
-        let main = store.database(&main_name)?;
+        let main = store.database(MAIN)?;
         Ok(Self {
             memcached: memcached::State::new(&options.memcached),
-            main,
-            main_name,
+            main: Selected::new(&*store, MAIN)?,
             capabilities: store.capabilities(main),
             store,
             options,
@@ -107,11 +108,12 @@ impl Shared {
     /// The database that sessions begin with: number 0, `main`.
     #[must_use]
     pub fn main(&self) -> DatabaseId {
-        self.main
+        self.main.id()
     }
 
-    pub(crate) fn main_name(&self) -> Arc<str> {
-        Arc::clone(&self.main_name)
+    /// The same database, as it is selected by whoever has selected no other.
+    pub(crate) fn main_selected(&self) -> &Selected {
+        &self.main
     }
 
     /// The name of the database of that number: number 0 is the database `main`, number 7 is `7`.
@@ -119,7 +121,7 @@ impl Shared {
     #[must_use]
     pub fn numbered(&self, number: usize) -> Option<Cow<'_, str>> {
         match number {
-            0 => Some(Cow::Borrowed(&self.main_name)),
+            0 => Some(Cow::Borrowed(MAIN)),
             _ if number >= self.limits().numbered_databases_max => None,
             _ => Some(Cow::Owned(number.to_string())),
         }

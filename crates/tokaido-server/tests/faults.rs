@@ -15,6 +15,17 @@ t.wild = tokaido.read(function() while true do end end)
 t.page = tokaido.http("GET /page", function() error { code = "GONE", status = 410, message = "gone" } end)
 t.torn = tokaido.http("GET /torn", function() return nil + 1 end)
 t.odd = tokaido.http("GET /odd", function(_, _, response) response.status = 99 end)
+t.shut = tokaido.http("GET /shut", function() error { code = "SHUT", status = 503, message = "shut" } end)
+t.full = tokaido.write(function() error { code = "FULL", status = 507, message = "full" } end)
+t.early = tokaido.http("GET /early", function() return 103, "early hints end no request" end)
+t.long = tokaido.http("PUT /long", function(tx, _, response)
+  tx.main:put("written", "v")
+  response.headers[("x"):rep(70000)] = "a name that is longer than may be"
+end)
+t.infinite = tokaido.write(function(tx)
+  tx.main:put("written", "v")
+  return 1 / 0
+end)
 return t
 "#;
 
@@ -41,10 +52,19 @@ fn refusals_are_counted_and_faults_are_logged() {
     let body = "{\"error\":{\"code\":\"SOLD_OUT\",\"message\":\"umbrella is sold out\"}}\n";
     assert_eq!(refused.text(), body);
     assert_eq!(server.http("GET /page", "", "").status, 410);
+    let shut = server.http("GET /shut", "", "");
+    assert_eq!(
+        (shut.status, shut.text()),
+        (503, "{\"error\":{\"code\":\"SHUT\",\"message\":\"shut\"}}\n")
+    );
+    assert_eq!(server.http("POST /v1/call/t.full", "", "[]").status, 507);
     assert_eq!(log.take(), [""; 0]);
     assert_eq!(count(&server, "refusals", "t.sold_out"), "3");
     assert_eq!(count(&server, "errors", "t.sold_out"), "0");
-    assert_eq!(count(&server, "refusals", "t.page"), "1");
+    for procedure in ["t.page", "t.shut", "t.full"] {
+        assert_eq!(count(&server, "refusals", procedure), "1", "{procedure}");
+        assert_eq!(count(&server, "errors", procedure), "0", "{procedure}");
+    }
 
     redis.command(&["t.broken"]);
     let line = redis.read_line();
@@ -57,7 +77,9 @@ fn refusals_are_counted_and_faults_are_logged() {
     assert_eq!(count(&server, "refusals", "t.broken"), "0");
 
     for (request, status, procedure) in [
-        ("POST /v1/call/t.broken", 422, "t.broken"),
+        ("POST /v1/call/t.infinite", 422, "t.infinite"),
+        ("GET /early", 500, "t.early"),
+        ("PUT /long", 500, "t.long"),
         ("POST /v1/call/t.wild", 503, "t.wild"),
         ("GET /torn", 500, "t.torn"),
         ("GET /odd", 500, "t.odd"),
@@ -67,7 +89,9 @@ fn refusals_are_counted_and_faults_are_logged() {
         let (_, id) = failed.text().split_once("\"request_id\":\"").expect("an id");
         let id = id.split('"').next().unwrap_or_default();
         one_line(&log, &[&format!("procedure=\"{procedure}\""), &format!("\"{id}\""), "ERROR"]);
+        assert_eq!(count(&server, "errors", procedure), "1", "{procedure}");
     }
+    redis.ask(&["GET", "written"], "$-1\r\n");
 }
 
 /// The log has one line more, with all of these in it.

@@ -10,15 +10,13 @@ use super::{
     ConfigError, Limits,
     databases::{Bytes, DatabaseConfig, Databases},
 };
+use crate::shared::MAIN;
 
 /// The name of the database unless told otherwise.
 const DATABASE_DEFAULT: &str = "memcached";
 
 /// The size of the cache unless told otherwise, as memcached has it.
 const BYTES_DEFAULT: usize = 64 << 20;
-
-/// A database that always is one of the store's own.
-const MAIN: &str = "main";
 
 /// A shard of the cache has at least this many bytes, so that half of it, which is the longest record,
 /// is longer than memcached's longest value.

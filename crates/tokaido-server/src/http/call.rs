@@ -21,7 +21,6 @@ use crate::{
     procedures::Procedures,
     program::Program,
     redis::ScriptCommands,
-    selected::Selected,
     worker::Worker,
 };
 
@@ -36,7 +35,8 @@ pub(super) async fn answer(
     let name = percent::decode(procedure).unwrap_or_default().into_owned();
     let program = worker.program();
     let shared = Arc::clone(&worker.service.shared);
-    let place = Place::of_procedure(&shared, &program, find(&shared, &program, &name)?);
+    let id = find(&shared, &program, &name)?;
+    let place = Place::of_procedure(&shared, &program, id);
     // The result becomes JSON within the transaction, so that a write is not done when its answer
     // cannot be given.
     let call = move |procedures: &mut Procedures<'_>,
@@ -46,7 +46,7 @@ pub(super) async fn answer(
         if !procedures.fits(id, &transaction) {
             return Ok(None);
         }
-        let mut commands = ScriptCommands::new(&shared, principal, Selected::main(&shared));
+        let mut commands = ScriptCommands::new(&shared, principal, shared.main_selected());
         let result = procedures.call(id, commands.in_transaction(transaction), &arguments)?;
         let mut body = b"{\"result\":".to_vec();
         json::encode(&result, Rules::Api, &mut body).map_err(|error| {
@@ -56,7 +56,8 @@ pub(super) async fn answer(
         body.extend_from_slice(b"}\n");
         Ok(Some(body))
     };
-    let body = Placement::http(worker).procedure(place, call).await?;
+    let body = Placement::http(worker).procedure(place, call).await;
+    let body = body.map_err(|error| error.of_call(&program, id))?;
     let mut response = Response::new(Reply::from(body));
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);

@@ -7,11 +7,11 @@ use hyper::{
     header::{self, HeaderName, HeaderValue},
 };
 use serde_json::json;
-use tokaido_script::CallError;
+use tokaido_script::{CallError, ProcedureId};
 use tokaido_store::{CommitError, DatabaseError, ReadError, TransactError, WriteError};
 
 use super::body::Reply;
-use crate::{faults, placement::RunError, procedures::CallFailure};
+use crate::{faults, placement::RunError, procedures::CallFailure, program::Program};
 
 /// The value of `Allow` for a path that answers these methods. OPTIONS is answered everywhere.
 pub(super) fn allowed(methods: &[&str]) -> String {
@@ -29,6 +29,8 @@ pub(super) struct HttpError {
     traceback: Option<String>,
     /// For programs, if the procedure gave one.
     code: Option<String>,
+    /// A procedure gave it: it is counted, and in the log if it should be.
+    is_of_procedure: bool,
     /// The procedure is broken; it did not say no of its own will.
     is_fault: bool,
     /// Under which the log has it.
@@ -44,6 +46,7 @@ impl HttpError {
             message: message.into(),
             traceback: None,
             code: None,
+            is_of_procedure: false,
             is_fault: false,
             request_id: None,
             header: None,
@@ -85,10 +88,12 @@ impl HttpError {
         Self { status, traceback: None, ..self }
     }
 
-    /// Puts it into the log if whoever runs the server should hear of it and has not.
-    pub(super) fn logged_of(mut self, procedure: &str) -> Self {
-        if self.request_id.is_none() && self.status.is_server_error() {
-            self.request_id = Some(faults::log(procedure, &self.message, ""));
+    /// Of a call of this procedure. What failed behind the procedure, such as its commit, is counted
+    /// as its failure, and put into the log.
+    pub(super) fn of_call(mut self, program: &Program, id: ProcedureId) -> Self {
+        if self.status.is_server_error() && !self.is_of_procedure {
+            program.count_failure(id, false);
+            self.request_id = Some(faults::log(&program.get(id).name, &self.message, ""));
         }
         self
     }
@@ -138,7 +143,7 @@ impl From<CallFailure> for HttpError {
             }
             _ => Self { is_fault: true, ..Self::new(unprocessable, message) },
         };
-        Self { request_id, ..answer }
+        Self { is_of_procedure: true, request_id, ..answer }
     }
 }
 
@@ -161,8 +166,7 @@ impl From<WriteError> for HttpError {
             | WriteError::RecordTooLarge { .. }
             | WriteError::TransactionTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             WriteError::Name(error) => return error.into(),
-            WriteError::Mounted => StatusCode::METHOD_NOT_ALLOWED,
-            WriteError::Dropped => StatusCode::CONFLICT,
+            WriteError::Mounted | WriteError::Dropped => StatusCode::CONFLICT,
             WriteError::Poisoned { .. } | WriteError::Raced => StatusCode::SERVICE_UNAVAILABLE,
             WriteError::ReadOnly => {
                 return Self { message: error.to_string(), ..Self::method(&["GET", "HEAD"]) };
@@ -210,5 +214,33 @@ impl<E: Into<Self> + Debug> From<TransactError<E>> for HttpError {
             TransactError::Commit(error) => error.into(),
             error => Self::new(StatusCode::INTERNAL_SERVER_ERROR, format!("{error:?}")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{path::PathBuf, sync::atomic::Ordering::Relaxed};
+
+    use tokaido_script::{Mode, Procedure};
+
+    use super::*;
+
+    #[test]
+    fn what_fails_behind_a_procedure_is_counted_as_its_failure() {
+        let (name, path) = ("t.put".to_owned(), PathBuf::new());
+        let procedure = Procedure { name, mode: Mode::Write, route: None, path, line: 1 };
+        let (program, id) = (Program::of(vec![procedure]), ProcedureId::from_index(0));
+        let errors = || program.statistics().map(|(_, s)| s.errors.load(Relaxed)).sum::<u64>();
+        let of_call = |error: HttpError| error.of_call(&program, id).request_id.is_some();
+        let refused = |status| {
+            let (message, code) = ("closed".to_owned(), None);
+            let error = CallError::Refused { message, code, status: Some(status) };
+            HttpError::from(CallFailure { error, request_id: None })
+        };
+        assert!(!of_call(refused(503)) && !of_call(refused(404)));
+        assert!(!of_call(HttpError::not_found("gone with a reload")));
+        assert_eq!(errors(), 0);
+        assert!(of_call(CommitError::DiskFull.into()));
+        assert_eq!(errors(), 1);
     }
 }

@@ -8,7 +8,7 @@ use hyper::{
     header::{self, HeaderName, HeaderValue},
     http::request::Parts,
 };
-use tokaido_script::{HttpRequest, HttpResponse, ProcedureId, Transaction};
+use tokaido_script::{CallError, HttpRequest, HttpResponse, ProcedureId, Transaction};
 
 use super::{
     body::Reply,
@@ -22,7 +22,6 @@ use crate::{
     procedures::Procedures,
     program::Program,
     redis::ScriptCommands,
-    selected::Selected,
     worker::Worker,
 };
 
@@ -78,7 +77,7 @@ pub(super) async fn answer(
         placement.here(|context| {
             let transaction = Transaction::Read(&mut *context.snapshot);
             let procedures = &mut context.program.procedures();
-            let commands = ScriptCommands::new(shared, principal, Selected::main(shared));
+            let commands = ScriptCommands::new(shared, principal, shared.main_selected());
             call(commands, procedures, (id, parameters), transaction, parts, &body)
         })?
     } else {
@@ -88,14 +87,16 @@ pub(super) async fn answer(
             if !procedures.fits(found.0, &transaction) {
                 return Ok(None);
             }
-            let commands = ScriptCommands::new(&shared, principal, Selected::main(&shared));
+            let commands = ScriptCommands::new(&shared, principal, shared.main_selected());
             call(commands, procedures, found, transaction, &parts, &body).map(Some)
         };
         placement.procedure(place, find_and_call).await
     };
-    result.and_then(to_response).map_err(|error| error.logged_of(&program.get(id).name).of_route())
+    result.map_err(|error| error.of_call(&program, id).of_route())
 }
 
+/// Calls the procedure, and makes a response of what it gives: within the transaction, so that a write
+/// is not done when its answer cannot be given.
 fn call(
     mut commands: ScriptCommands<'_>,
     procedures: &mut Procedures<'_>,
@@ -103,7 +104,7 @@ fn call(
     transaction: Transaction<'_>,
     parts: &Parts,
     body: &[u8],
-) -> Result<HttpResponse, HttpError> {
+) -> Result<Response<Reply>, HttpError> {
     let parameters: Vec<_> =
         parameters.iter().map(|(name, value)| (*name, value.as_ref())).collect();
     let headers: Vec<_> =
@@ -116,22 +117,24 @@ fn call(
         headers: &headers,
         body,
     };
-    Ok(procedures.call_http(id, commands.in_transaction(transaction), &request)?)
+    let given = procedures.call_http(id, commands.in_transaction(transaction), &request)?;
+    let response = to_response(given);
+    Ok(response.map_err(|message| procedures.failed(id, CallError::Value { message }))?)
 }
 
-/// What the procedure gave, as hyper sends it. Lengths and framing are hyper's.
-fn to_response(given: HttpResponse) -> Result<Response<Reply>, HttpError> {
-    let wrong = |what: String| HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, what);
+/// What the procedure gave, as hyper sends it; or why that cannot be sent. Lengths and framing are
+/// hyper's.
+fn to_response(given: HttpResponse) -> Result<Response<Reply>, String> {
     let mut response = Response::new(Reply::from(given.body));
     *response.status_mut() = StatusCode::from_u16(given.status)
-        .map_err(|_| wrong(format!("the procedure gave the status {}", given.status)))?;
+        .map_err(|_| format!("the procedure gave the status {}", given.status))?;
     let headers = response.headers_mut();
     for (name, value) in given.headers {
         let (Ok(header), Ok(value)) = (
             HeaderName::from_bytes(name.as_bytes()),
             HeaderValue::from_maybe_shared(Bytes::from(value)),
         ) else {
-            return Err(wrong(format!("the procedure gave a header {name:?} that none can be")));
+            return Err(format!("the procedure gave a header {name:?} that none can be"));
         };
         if header != header::CONTENT_LENGTH && header != header::TRANSFER_ENCODING {
             headers.append(header, value);

@@ -13,7 +13,7 @@ use super::{
     number::parse_integer,
     session::{ReplyMode, Session},
 };
-use crate::{Shared, shared::wall_clock_us};
+use crate::shared::{MAIN, wall_clock_us};
 
 pub(super) const COMMANDS: &[Command] = rows! {
 "client" -2 Container(None), NO_KEY [] Connection "2.4.0"
@@ -152,7 +152,7 @@ fn reply(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
 }
 
 fn info(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
-    let line = describe(session.client(), call.shared);
+    let line = describe(session.client());
     call.reply.verbatim("txt", &line);
     Ok(Step::Done)
 }
@@ -178,17 +178,17 @@ fn list(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     } else if call.len() != 2 {
         return Err(Failure::Syntax);
     }
-    let lines: String = clients.iter().map(|client| describe(client, call.shared)).collect();
+    let lines: String = clients.iter().map(|client| describe(client)).collect();
     call.reply.verbatim("txt", &lines);
     Ok(Step::Done)
 }
 
 /// One line of CLIENT LIST, in the fields that clients read.
-fn describe(client: &Client, shared: &Shared) -> String {
+fn describe(client: &Client) -> String {
     let now_ms = wall_clock_us() / 1000;
     let seconds_since = |ms: u64| now_ms.saturating_sub(ms) / 1000;
     let Names { database, connection, library, library_version } = client.names();
-    let database = if database == shared.main_name() { "0" } else { &*database };
+    let database = if *database == *MAIN { "0" } else { &*database };
     let queued = client.queued.load(Ordering::Relaxed);
     let mut line = String::new();
     // Writing to a string cannot fail.

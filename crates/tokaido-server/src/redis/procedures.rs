@@ -139,8 +139,7 @@ pub(super) fn call_in(
     invocation: &Invocation,
 ) -> Result<(), Failure> {
     metrics::add(&session.client().done.procedure_calls, 1);
-    let mut commands =
-        ScriptCommands::new(call.shared, session.principal, session.selected().clone());
+    let mut commands = ScriptCommands::new(call.shared, session.principal, session.selected());
     let scope = commands.in_transaction(transaction);
     let value = procedures.call(invocation.id, scope, &invocation.arguments)?;
     write_value(call.reply, session.version(), &value);

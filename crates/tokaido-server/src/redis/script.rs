@@ -23,12 +23,12 @@ pub(crate) struct ScriptCommands<'s> {
     /// Whoever called the procedure.
     principal: Principal,
     /// The database that the caller has selected.
-    selected: Selected,
+    selected: &'s Selected,
     reply: ScriptReply,
 }
 
 impl<'s> ScriptCommands<'s> {
-    pub(crate) fn new(shared: &'s Shared, principal: Principal, selected: Selected) -> Self {
+    pub(crate) fn new(shared: &'s Shared, principal: Principal, selected: &'s Selected) -> Self {
         Self { shared, principal, selected, reply: ScriptReply::default() }
     }
 
@@ -66,7 +66,7 @@ impl ScriptCommands<'_> {
     ) -> Result<DatabaseId, Failure> {
         match transaction {
             Transaction::Write(tx) => {
-                execute::selected_for(command, &self.selected, *tx, self.shared)
+                execute::selected_for(command, self.selected, *tx, self.shared)
             }
             Transaction::Read(_) => Ok(self.selected.id()),
         }

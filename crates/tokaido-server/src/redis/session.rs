@@ -41,7 +41,7 @@ impl Session {
     #[must_use]
     pub fn new(shared: &Arc<Shared>, peer: &str, local: &str) -> Self {
         let mut session = Self {
-            selected: Selected::main(shared),
+            selected: shared.main_selected().clone(),
             version: Version::Resp2,
             principal: shared.policy().newcomer(),
             reply_mode: ReplyMode::On,
@@ -50,7 +50,7 @@ impl Session {
             entry: shared.clients.enter(peer, local),
             shared: Arc::clone(shared),
         };
-        session.select(Selected::main(shared));
+        session.select(shared.main_selected().clone());
         session
     }
 
@@ -104,7 +104,7 @@ impl Session {
     /// Back to how it was when the connection was opened.
     pub(crate) fn reset(&mut self) {
         let shared = Arc::clone(&self.shared);
-        self.select(Selected::main(&shared));
+        self.select(shared.main_selected().clone());
         self.speak(Version::Resp2);
         self.principal = shared.policy().newcomer();
         self.reply_mode = ReplyMode::On;

@@ -8,7 +8,6 @@ use super::{Server, Session, golden::show};
 use crate::{
     access::Principal,
     redis::{COMMANDS, ScriptCommands, command::Handler},
-    selected::Selected,
 };
 
 const SCRIPTS: &str = r#"
@@ -149,7 +148,7 @@ fn a_script_may_call_what_works_on_data_alone() {
     let (server, _) = server();
     let mut snapshot = server.shared.store().snapshot().unwrap();
     let shared = &server.shared;
-    let mut commands = ScriptCommands::new(shared, Principal::User, Selected::main(shared));
+    let mut commands = ScriptCommands::new(shared, Principal::User, shared.main_selected());
     for command in COMMANDS.iter().filter(|command| !command.is_container()) {
         let mut arguments: Vec<&[u8]> = command.name.split('|').map(str::as_bytes).collect();
         arguments.resize(usize::from(command.arity.unsigned_abs()).max(arguments.len()), b"1");
@@ -183,7 +182,7 @@ fn a_script_may_call_what_works_on_data_alone() {
 fn a_script_may_call_no_more_than_its_caller() {
     let (server, _) = server();
     let (shared, mut snapshot) = (&server.shared, server.shared.store().snapshot().unwrap());
-    let mut commands = ScriptCommands::new(shared, Principal::Anonymous, Selected::main(shared));
+    let mut commands = ScriptCommands::new(shared, Principal::Anonymous, shared.main_selected());
     let refused = commands.command(Transaction::Read(&mut *snapshot), &[b"GET", b"k"]);
     let reason = "NOAUTH Authentication required.".to_owned();
     assert_eq!(refused, Err(CommandError::Refused(reason)));
