@@ -179,7 +179,7 @@ pub trait WriteTransaction: ReadTransaction {
         let Some(record) = self.get(database, key)? else { return Ok(None) };
         let value = record.value.to_vec();
         let Amendment { expires_at_ms, marks } = amendment;
-        let new = NewRecord { expires_at_ms, marks, ..record.with_value(&value) };
+        let new = NewRecord { expires_at_ms, marks, ..record.with_same_value(&value) };
         self.put(database, key, new)?;
         Ok(Some(self.number()))
     }
@@ -239,7 +239,7 @@ pub(crate) fn rename_by_copy(
     let Some(record) = transaction.get(database, from)? else { return Ok(false) };
     if from != to {
         let value = record.value.to_vec();
-        let new = record.with_value(&value);
+        let new = record.with_same_value(&value);
         transaction.put(database, to, new)?;
         transaction.delete(database, from)?;
     }

@@ -130,7 +130,7 @@ pub(super) fn expire(
     let Some(old) = transaction.get(id, key)? else { return Ok(NO) };
     context.scratch.clear();
     context.scratch.extend_from_slice(old.value);
-    let record = old.with_value(&context.scratch).expiring(expiry(expires_at_ms));
+    let record = old.with_same_value(&context.scratch).expiring(expiry(expires_at_ms));
     transaction.put(id, key, record)?;
     Ok(YES)
 }

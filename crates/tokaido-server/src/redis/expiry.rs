@@ -125,7 +125,7 @@ fn expire_in(
     match u64::try_from(at_ms) {
         Ok(at_ms) if at_ms > now_ms => {
             let value = record.value.to_vec();
-            let new = record.with_value(&value).expiring(Some(at_ms));
+            let new = record.with_same_value(&value).expiring(Some(at_ms));
             tx.put(database, key, new)?;
         }
         _ => {
@@ -144,7 +144,7 @@ fn persist(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Fai
         return Ok(());
     };
     let value = record.value.to_vec();
-    let new = record.with_value(&value).expiring(None);
+    let new = record.with_same_value(&value).expiring(None);
     tx.put(database, key, new)?;
     call.reply.integer(1);
     Ok(())

@@ -68,7 +68,7 @@ fn copy_record(
 ) -> Result<(), Failure> {
     let Some(record) = tx.get(source, from)? else { return Ok(()) };
     let value = record.value.to_vec();
-    let mut copy = record.with_value(&value);
+    let mut copy = record.with_same_value(&value);
     if let Some(collection) = copy.collection {
         copy.collection = Some(copy_elements(tx, source, collection, target)?);
     }
@@ -89,7 +89,7 @@ fn copy_elements(
     while let Some(element) = elements.next(tx)? {
         let place = [&copy.prefix(), &element.key[CollectionId::LEN..]].concat();
         let value = element.record.value.to_vec();
-        let element = element.record.with_value(&value);
+        let element = element.record.with_same_value(&value);
         tx.put(target.elements(), &place, element)?;
     }
     Ok(copy)

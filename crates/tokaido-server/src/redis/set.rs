@@ -172,7 +172,7 @@ fn getex(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failu
         return Ok(());
     }
     let value = record.value.to_vec();
-    let new = record.with_value(&value).expiring(timed_ms);
+    let new = record.with_same_value(&value).expiring(timed_ms);
     tx.put(database, key, new)?;
     Ok(())
 }

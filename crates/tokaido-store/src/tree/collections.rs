@@ -70,7 +70,7 @@ impl TreeTransaction {
             return Ok(true);
         }
         let value = record.value.to_vec();
-        let new = record.with_value(&value);
+        let new = record.with_same_value(&value);
         self.bounds.check_record(database, to, &value)?;
         self.account(from.len() + to.len() + value.len())?;
         self.delete(database, to)?;

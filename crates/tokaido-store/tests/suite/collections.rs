@@ -132,7 +132,7 @@ pub(crate) fn apply(
         Write::Expire { key, ttl_ms } => {
             let Some(record) = tx.get(id, &[*key]).unwrap() else { return };
             let value = record.value.to_vec();
-            let new = record.with_value(&value).expiring(at_ms(ttl_ms));
+            let new = record.with_same_value(&value).expiring(at_ms(ttl_ms));
             tx.put(id, &[*key], new).unwrap();
             model.get_mut(&(db, *key)).unwrap().expires_at_ms = at_ms(ttl_ms);
         }

@@ -97,7 +97,7 @@ impl LogFile for FaultyFile {
 type Kept = (NewRecord<'static>, Vec<u8>);
 
 fn kept(record: &Record<'_>) -> Kept {
-    (record.with_value(&[]), record.value.to_vec())
+    (record.with_same_value(&[]), record.value.to_vec())
 }
 
 #[derive(Default)]

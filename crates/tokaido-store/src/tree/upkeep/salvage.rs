@@ -91,7 +91,7 @@ impl Salvage<'_> {
         key: &[u8],
         record: &Record<'_>,
     ) -> Result<(), UpkeepError> {
-        let mut new = record.with_value(record.value);
+        let mut new = record.with_same_value(record.value);
         let (database, key) = match keyspace.is_elements() {
             false => (self.database(name)?, key.to_vec()),
             true => match self.element(keyspace, key) {
