@@ -144,10 +144,15 @@ fn many_keys_may_have_a_long_line() {
     });
     let mut decoder = TextDecoder::new(Limits::default());
     let line = format!("mg {keys}");
-    assert_eq!(decoder.decode(line.as_bytes()).unwrap_err(), ProtocolError::LineLength);
+    let error = ProtocolError::LineLength { max: 2048 };
+    assert_eq!(decoder.decode(line.as_bytes()).unwrap_err(), error);
+    let mut decoder = TextDecoder::new(Limits::default());
+    let error = decoder.decode_credentials(format!("gets {keys}").as_bytes()).unwrap_err();
+    assert_eq!(error, ProtocolError::LineLength { max: 2048 });
     let mut decoder = TextDecoder::new(Limits::default());
     let endless = format!("get {}", "k ".repeat(1 << 19));
-    assert_eq!(decoder.decode(endless.as_bytes()).unwrap_err(), ProtocolError::LineLength);
+    let error = ProtocolError::LineLength { max: 1 << 20 };
+    assert_eq!(decoder.decode(endless.as_bytes()).unwrap_err(), error);
 }
 
 #[test]
@@ -219,7 +224,8 @@ fn a_refused_value_is_skipped() {
     let Ok(Decoded::Complete { consumed: 13, request, .. }) = decoder.decode(input) else {
         panic!()
     };
-    let Request::Refused { skip: 6, forget: Some(b"k"), .. } = request else { panic!() };
+    let Request::Refused { skip: 6, forget: Some(key), .. } = request else { panic!() };
+    assert_eq!(key.bytes(), b"k");
     decoder.skip(6);
     assert!(matches!(decoder.decode(&input[13..15]), Ok(Decoded::Skipped { consumed: 2 })));
     assert!(matches!(decoder.decode(b""), Ok(Decoded::Incomplete)));
@@ -272,5 +278,5 @@ fn credentials_are_a_value() {
     assert_eq!(read("set auth 0 0 2\r\nabcd"), "Ok(Unterminated { consumed: 20 })");
     assert_eq!(read("get k\r\n"), "Ok(Other { consumed: 7 })");
     assert_eq!(read("set auth 0 0 1025\r\n"), "Err(CredentialsLength)");
-    assert_eq!(read(&"x".repeat(2048)), "Err(LineLength)");
+    assert_eq!(read(&"x".repeat(2048)), "Err(LineLength { max: 2048 })");
 }

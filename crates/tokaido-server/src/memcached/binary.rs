@@ -157,11 +157,10 @@ fn get(
         })?,
         Some(exptime) => session.write(context, |tx| {
             output.truncate(start);
-            let expires_at_ms = exptime.at_ms(tx.now_ms());
-            let Some(record) = shown(tx.get(session.database, key)?) else { return Ok(false) };
-            let (flags, value) = (record.flags, record.value.to_vec());
-            let version = operations::touch(tx, session.database, key, expires_at_ms)?;
-            hit(asked, key, flags, version.unwrap_or_default(), &value, output);
+            let touched =
+                operations::touch(tx, session.database, key, exptime, operations::shown_part)?;
+            let Some(((flags, value), version)) = touched else { return Ok(false) };
+            hit(asked, key, flags, version, &value, output);
             Ok(true)
         })?,
     };
@@ -199,11 +198,7 @@ fn touch(
     output: &mut Vec<u8>,
 ) -> Result<(), Failure> {
     let touched = session.write(context, |tx| {
-        let expires_at_ms = exptime.at_ms(tx.now_ms());
-        let Some(record) = shown(tx.get(session.database, key)?) else { return Ok(None) };
-        let flags = record.flags;
-        let version = operations::touch(tx, session.database, key, expires_at_ms)?;
-        Ok(version.map(|version| (flags, version)))
+        Ok(operations::touch(tx, session.database, key, exptime, |record| record.flags)?)
     })?;
     session.count(Figure::CmdTouch);
     session.count_either(touched.is_some(), Figure::TouchHits, Figure::TouchMisses);
@@ -263,13 +258,12 @@ fn count(
     let BinaryRequest::Count { key, by, initial, vivify, cas } = asked.request else {
         return Ok(());
     };
-    let now_ms = session.read(context, |tx| Ok(tx.now_ms()))?;
     let how = Count {
         by: *by,
         is_down: asked.operation.verb == BinaryVerb::Decrement,
         cas: *cas,
-        vivify: vivify.map(|exptime| (*initial, exptime.at_ms(now_ms))),
-        expires_at_ms: None,
+        vivify: vivify.map(|exptime| (*initial, exptime)),
+        exptime: None,
     };
     let status = match text::count(session, key, &how, context)? {
         Counted::Moved(counter) | Counted::Made(counter) => {

@@ -18,6 +18,15 @@ fn seconds_left(expires_at_ms: Option<u64>, now_ms: u64) -> Option<u64> {
     expires_at_ms.map(|at| at.saturating_sub(now_ms).div_ceil(1000))
 }
 
+/// The expiry that a flag gives, if it is one that does.
+fn exptime_of(word: &[u8], asked: &Meta<'_>, is_new: bool) -> Option<Exptime> {
+    match word[0] {
+        b'T' => asked.flags.ttl,
+        b'N' if is_new => asked.flags.vivify,
+        _ => None,
+    }
+}
+
 /// Follows a flag that changes the expiry. Until it comes, the old one counts, and is told.
 fn expiry_at(
     word: &[u8],
@@ -26,12 +35,9 @@ fn expiry_at(
     now_ms: u64,
     expires_at_ms: &mut Option<u64>,
 ) {
-    let exptime = match word[0] {
-        b'T' => asked.flags.ttl,
-        b'N' if is_new => asked.flags.vivify,
-        _ => return,
-    };
-    *expires_at_ms = exptime.and_then(|exptime| exptime.at_ms(now_ms));
+    if let Some(exptime) = exptime_of(word, asked, is_new) {
+        *expires_at_ms = exptime.at_ms(now_ms);
+    }
 }
 
 /// What `mg` has found, with what it makes of it.
@@ -83,9 +89,10 @@ pub(super) fn get(
     output: &mut Vec<u8>,
 ) -> Result<Step, Failure> {
     let start = output.len();
-    let changes = asked.flags.ttl.is_some() || asked.flags.vivify.is_some();
-    let seen = Read::Changes { was_fetched: None };
-    let mut outcome = if changes { seen } else { read(session, asked, context, output)? };
+    let mut outcome = match asked.flags.ttl {
+        Some(_) => Read::Changes { was_fetched: None },
+        None => read(session, asked, context, output)?,
+    };
     if let Read::Changes { was_fetched } = outcome {
         if session.needs_writer(context) {
             return Ok(Step::NeedsWriter);
@@ -131,7 +138,10 @@ fn read(
     session.read(context, |tx| {
         let now_ms = tx.now_ms();
         let record = shown(tx.get(session.database, asked.key.bytes())?);
-        let Some(found) = record.map(Found::of) else { return Ok(Read::Miss) };
+        let Some(found) = record.map(Found::of) else {
+            let is_made = asked.flags.vivify.is_some();
+            return Ok(if is_made { Read::Changes { was_fetched: None } } else { Read::Miss });
+        };
         let plan = plan(asked, &found, now_ms);
         if plan.wins {
             return Ok(Read::Changes { was_fetched: Some(found.marks.has(Marks::FETCHED)) });
@@ -325,7 +335,7 @@ fn delete_or_mark(
         return Ok(Deleted::Yes);
     }
     let value = if flags.drops_value { Vec::new() } else { record.value.to_vec() };
-    let mut new = record.with_value(&value);
+    let mut new = record.with_same_value(&value);
     if flags.drops_value {
         new.flags = flags.client_flags;
     }
@@ -348,19 +358,14 @@ pub(super) fn count(
     output: &mut Vec<u8>,
 ) -> Result<(), Failure> {
     let flags = asked.flags;
-    let now_ms = session.read(context, |tx| Ok(tx.now_ms()))?;
-    let at_ms = |exptime: Exptime| exptime.at_ms(now_ms);
     // Of one that is made, the last of the two flags says when it expires.
-    let mut made_until = None;
-    for word in asked.words {
-        expiry_at(word, asked, true, now_ms, &mut made_until);
-    }
+    let made_until = asked.words.filter_map(|word| exptime_of(word, asked, true)).last();
     let how = Count {
         by: flags.delta.unwrap_or(1),
         is_down: matches!(flags.mode, Some(b'D' | b'd' | b'-')),
         cas: flags.cas.unwrap_or(0),
-        vivify: flags.vivify.map(|_| (flags.initial, made_until)),
-        expires_at_ms: flags.ttl.map(at_ms),
+        vivify: made_until.filter(|_| flags.vivify.is_some()).map(|at| (flags.initial, at)),
+        exptime: flags.ttl,
     };
     let counted = text::count(session, asked.key.bytes(), &how, context)?;
     let (counter, is_new) = match counted {
@@ -389,10 +394,10 @@ pub(super) fn count(
     }
     let mut expires_at_ms = counter.expired_at_ms;
     for word in asked.words {
-        expiry_at(word, asked, is_new, now_ms, &mut expires_at_ms);
+        expiry_at(word, asked, is_new, counter.now_ms, &mut expires_at_ms);
         match word[0] {
             b'c' => reply::meta_number(output, b'c', counter.version),
-            b't' => show_seconds_left(expires_at_ms, now_ms, output),
+            b't' => show_seconds_left(expires_at_ms, counter.now_ms, output),
             _ => echo_word(asked, word, output),
         }
     }

@@ -4,7 +4,7 @@ use tokaido_store::{
     Amendment, CommitNumber, DatabaseId, Kind, Marks, NewRecord, Record, WriteError,
     WriteTransaction,
 };
-use tokaido_wire::memcached::{Mode, Store, unsigned};
+use tokaido_wire::memcached::{Exptime, Mode, Store, unsigned};
 
 use super::failure::{Failure, is_too_large};
 
@@ -68,7 +68,7 @@ pub(super) fn store(
                 Mode::Append => [old.value, store.value].concat(),
                 _ => [store.value, old.value].concat(),
             };
-            let new = NewRecord { marks: Marks::NONE, ..old.with_value(&value) };
+            let new = old.with_value(&value);
             match tx.put(database, store.key, new) {
                 Err(error) if is_too_large(&error) => Ok(StoreOutcome::NotStored),
                 put => Ok(put.map(|()| StoreOutcome::Stored(tx.number()))?),
@@ -116,6 +116,8 @@ pub(super) struct Counter {
     pub(super) version: CommitNumber,
     /// The expiry that it had before.
     pub(super) expired_at_ms: Option<u64>,
+    /// When it was moved.
+    pub(super) now_ms: u64,
 }
 
 /// How a counter is to be moved.
@@ -126,9 +128,9 @@ pub(super) struct Count {
     /// The cas that is to be there; 0: any.
     pub(super) cas: u64,
     /// The number and the expiry of one that is missing; `None`: it stays missing.
-    pub(super) vivify: Option<(u64, Option<u64>)>,
+    pub(super) vivify: Option<(u64, Exptime)>,
     /// The new expiry, if one that is there gets one.
-    pub(super) expires_at_ms: Option<Option<u64>>,
+    pub(super) exptime: Option<Exptime>,
 }
 
 /// Moves a counter. A number that gets shorter is filled up with spaces, and its record stays the same
@@ -139,6 +141,7 @@ pub(super) fn count(
     key: &[u8],
     count: &Count,
 ) -> Result<Counted, Failure> {
+    let now_ms = tx.now_ms();
     let Some(old) = tx.get(database, key)? else { return make_counter(tx, database, key, count) };
     if old.kind != Kind::Bytes || old.value.is_empty() {
         return Ok(Counted::NotNumeric);
@@ -152,11 +155,11 @@ pub(super) fn count(
     let mut value = itoa::Buffer::new().format(number).as_bytes().to_vec();
     let marks = if value.len() <= old.value.len() { old.marks } else { Marks::NONE };
     value.resize(value.len().max(old.value.len()), b' ');
-    let expires_at_ms = count.expires_at_ms.unwrap_or(old.expires_at_ms);
+    let expires_at_ms = count.exptime.map_or(old.expires_at_ms, |exptime| exptime.at_ms(now_ms));
     let expired_at_ms = old.expires_at_ms;
     let new = NewRecord { marks, expires_at_ms, ..old.with_value(&value) };
     tx.put(database, key, new)?;
-    Ok(Counted::Moved(Counter { number, version: tx.number(), expired_at_ms }))
+    Ok(Counted::Moved(Counter { number, version: tx.number(), expired_at_ms, now_ms }))
 }
 
 fn make_counter(
@@ -165,24 +168,34 @@ fn make_counter(
     key: &[u8],
     count: &Count,
 ) -> Result<Counted, Failure> {
-    let Some((number, expires_at_ms)) = count.vivify else { return Ok(Counted::NotFound) };
+    let Some((number, exptime)) = count.vivify else { return Ok(Counted::NotFound) };
+    let now_ms = tx.now_ms();
     let mut digits = itoa::Buffer::new();
-    let new = NewRecord::of(digits.format(number).as_bytes()).expiring(expires_at_ms);
+    let new = NewRecord::of(digits.format(number).as_bytes()).expiring(exptime.at_ms(now_ms));
     tx.put(database, key, new)?;
     let expired_at_ms = None;
-    Ok(Counted::Made(Counter { number, version: tx.number(), expired_at_ms }))
+    Ok(Counted::Made(Counter { number, version: tx.number(), expired_at_ms, now_ms }))
 }
 
-/// Gives a record a new expiry, which counts as a read of it; gives its cas from then on.
-pub(super) fn touch(
+/// Gives a record a new expiry, which counts as a read of it; gives what `keep` takes of it, and its
+/// cas from then on.
+pub(super) fn touch<T>(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
     key: &[u8],
-    expires_at_ms: Option<u64>,
-) -> Result<Option<CommitNumber>, WriteError> {
+    exptime: Exptime,
+    keep: impl FnOnce(&Record<'_>) -> T,
+) -> Result<Option<(T, CommitNumber)>, WriteError> {
+    let expires_at_ms = exptime.at_ms(tx.now_ms());
     let Some(record) = shown(tx.get(database, key)?) else { return Ok(None) };
+    let kept = keep(&record);
     let amendment = Amendment { expires_at_ms, marks: record.marks.and(Marks::FETCHED) };
-    tx.amend(database, key, amendment)
+    Ok(tx.amend(database, key, amendment)?.map(|version| (kept, version)))
+}
+
+/// What a client is shown of a record, besides its cas.
+pub(super) fn shown_part(record: &Record<'_>) -> (u32, Vec<u8>) {
+    (record.flags, record.value.to_vec())
 }
 
 /// Deletes a record, if it has this cas, or whatever its cas if that is 0; `None` without one.

@@ -57,10 +57,6 @@ impl Memcached {
         };
         Self { session, limits, codec: Codec::Unknown }
     }
-
-    fn has_authenticated(&self) -> bool {
-        self.session.principal != Principal::Anonymous
-    }
 }
 
 /// Before a client of the text protocol has given the password, nothing else is understood.
@@ -204,7 +200,7 @@ impl Protocol for Memcached {
         output: &mut Vec<u8>,
     ) -> Progress<Token> {
         let start = output.len();
-        let has_authenticated = self.has_authenticated();
+        let is_anonymous = self.is_anonymous();
         if let (Codec::Unknown, Some(first)) = (&self.codec, input.first()) {
             self.codec = match *first {
                 REQUEST_MAGIC => Codec::Binary(BinaryDecoder::default()),
@@ -214,13 +210,13 @@ impl Protocol for Memcached {
         let session = &mut self.session;
         let progress = match &mut self.codec {
             Codec::Unknown => Progress::NeedsInput,
-            Codec::Text(decoder) if !has_authenticated => {
+            Codec::Text(decoder) if is_anonymous => {
                 authenticate(session, decoder, input, context, output)
             }
             Codec::Text(decoder) => step_text(session, decoder, input, context, output),
             Codec::Binary(decoder) => {
                 let max = self.limits.value_len_max;
-                let max = if has_authenticated { max } else { CREDENTIALS_LEN_MAX.min(max) };
+                let max = if is_anonymous { CREDENTIALS_LEN_MAX.min(max) } else { max };
                 step_binary(session, decoder, max, input, context, output)
             }
         };
@@ -230,6 +226,10 @@ impl Protocol for Memcached {
             figures.add(Figure::BytesWritten, (output.len() - start) as u64);
         }
         progress
+    }
+
+    fn is_anonymous(&self) -> bool {
+        self.session.principal == Principal::Anonymous
     }
 
     fn refuse(&mut self, token: Token, error: &CommitError, output: &mut Vec<u8>) {

@@ -50,7 +50,7 @@ pub(super) fn is_meta(request: &Request<'_>) -> bool {
 fn writes(request: &Request<'_>) -> bool {
     match request {
         Request::Get { touch, .. } => touch.is_some(),
-        Request::Refused { forget, forget_meta, .. } => forget.is_some() || forget_meta.is_some(),
+        Request::Refused { forget, .. } => forget.is_some(),
         Request::Store(_)
         | Request::Delete { .. }
         | Request::Count { .. }
@@ -107,8 +107,7 @@ fn last_line(
         Request::Store(store) => stored_line(store_value(session, store, false, context)?),
         Request::Delete { key } => delete(session, key, context)?,
         Request::Count { key, by, is_down } => {
-            let how =
-                Count { by: *by, is_down: *is_down, cas: 0, vivify: None, expires_at_ms: None };
+            let how = Count { by: *by, is_down: *is_down, cas: 0, vivify: None, exptime: None };
             match count(session, key, &how, context)? {
                 Counted::Moved(counter) | Counted::Made(counter) => {
                     return Ok(counter.number.to_string().into());
@@ -133,10 +132,9 @@ fn last_line(
             "OK"
         }
         Request::Version => return Ok(format!("VERSION {MEMCACHED_VERSION}").into()),
-        Request::Refused { error, forget, forget_meta, .. } => {
-            let meta_key = forget_meta.as_ref().map(|meta| meta.key.bytes());
-            if let Some(key) = forget.or(meta_key) {
-                session.write(context, |tx| Ok(tx.delete(session.database, key)?))?;
+        Request::Refused { error, forget, .. } => {
+            if let Some(key) = forget {
+                session.write(context, |tx| Ok(tx.delete(session.database, key.bytes())?))?;
             }
             if *error == RequestError::TooLarge {
                 session.count(Figure::StoreTooLarge);
@@ -175,7 +173,7 @@ fn get(
     })
 }
 
-/// Each key in a transaction of its own.
+/// In one transaction; where there are none, key by key.
 fn get_and_touch(
     session: &Session,
     keys: Words<'_>,
@@ -185,22 +183,32 @@ fn get_and_touch(
     output: &mut Vec<u8>,
 ) -> Result<(), Failure> {
     let len_max = output.len() + context.shared.limits().memcached_reply_bytes_max;
-    for key in keys {
+    let keys_max = if session.capabilities.is_transactional { usize::MAX } else { 1 };
+    let mut next = Some(keys);
+    while let Some(keys) = next {
         let start = output.len();
-        if start > len_max {
-            return Err(Failure::ReplyLength);
-        }
-        let is_there = session.write(context, |tx| {
+        let (rest, hits, misses) = session.write(context, |tx| {
             output.truncate(start);
-            let expires_at_ms = exptime.at_ms(tx.now_ms());
-            let Some(record) = shown(tx.get(session.database, key)?) else { return Ok(false) };
-            let (flags, value) = (record.flags, record.value.to_vec());
-            let version = operations::touch(tx, session.database, key, expires_at_ms)?;
-            reply::value(output, key, flags, &value, version.filter(|_| with_cas));
-            Ok(true)
+            let (mut rest, mut hits, mut misses) = (keys, 0, 0);
+            for key in rest.by_ref().take(keys_max) {
+                let touched =
+                    operations::touch(tx, session.database, key, exptime, operations::shown_part)?;
+                let Some(((flags, value), version)) = touched else {
+                    misses += 1;
+                    continue;
+                };
+                hits += 1;
+                reply::value(output, key, flags, &value, with_cas.then_some(version));
+                if output.len() > len_max {
+                    return Err(Failure::ReplyLength);
+                }
+            }
+            Ok((rest, hits, misses))
         })?;
-        session.count(Figure::CmdTouch);
-        session.count_either(is_there, Figure::TouchHits, Figure::TouchMisses);
+        session.figures().add(Figure::CmdTouch, hits + misses);
+        session.figures().add(Figure::TouchHits, hits);
+        session.figures().add(Figure::TouchMisses, misses);
+        next = (rest.clone().next().is_some()).then_some(rest);
     }
     Ok(())
 }
@@ -271,13 +279,11 @@ fn touch(
     exptime: Exptime,
     context: &mut Context<'_>,
 ) -> Result<bool, Failure> {
-    let touched = session.write(context, |tx| {
-        let expires_at_ms = exptime.at_ms(tx.now_ms());
-        Ok(operations::touch(tx, session.database, key, expires_at_ms)?.is_some())
-    })?;
+    let touched = session
+        .write(context, |tx| Ok(operations::touch(tx, session.database, key, exptime, |_| ())?))?;
     session.count(Figure::CmdTouch);
-    session.count_either(touched, Figure::TouchHits, Figure::TouchMisses);
-    Ok(touched)
+    session.count_either(touched.is_some(), Figure::TouchHits, Figure::TouchMisses);
+    Ok(touched.is_some())
 }
 
 /// Deletes every record. Only a cache can be told to do it later.

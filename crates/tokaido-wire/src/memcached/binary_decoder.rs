@@ -183,37 +183,36 @@ impl BinaryDecoder {
         let body_len = number(&header[8..12]) as usize;
         let echo =
             Echo { opcode: header[1], opaque: [header[12], header[13], header[14], header[15]] };
-        let Some((extras, rest)) = rest.split_at_checked(extras_len) else {
-            return Ok(BinaryDecoded::Incomplete);
-        };
-        let Some((key, rest)) = rest.split_at_checked(key_len) else {
-            return Ok(BinaryDecoded::Incomplete);
-        };
         let operation = find_operation(echo.opcode);
-        let head_len = HEADER_LEN + extras_len + key_len;
-        let complete = |request, value_len| {
-            let consumed = head_len + value_len;
+        let complete = |request, body_len| {
+            let consumed = HEADER_LEN + body_len;
             Ok(BinaryDecoded::Complete { consumed, echo, operation, request })
         };
-        let Some(value_len) = body_len.checked_sub(extras_len + key_len) else {
+        let head_len = extras_len + key_len;
+        let Some(value_len) = body_len.checked_sub(head_len) else {
             return complete(BinaryRequest::closing(Status::UnknownCommand), 0);
         };
+        // What is refused is not waited for.
         if key_len > KEY_LEN_MAX {
             return complete(BinaryRequest::closing(Status::Invalid), 0);
         }
+        let Some((head, rest)) = rest.split_at_checked(head_len) else {
+            return Ok(BinaryDecoded::Incomplete);
+        };
+        let (extras, key) = head.split_at(extras_len);
         let packet = Packet { cas: number(&header[16..24]), extras, key, value_len, rest };
         let Some(found) = operation else {
             let status = Status::UnknownCommand;
             let skip = value_len;
             let request = BinaryRequest::Refused { status, closes: false, forget: None, skip };
-            return complete(request, 0);
+            return complete(request, head_len);
         };
         if !is_well_formed(found.verb, &packet) {
-            return complete(BinaryRequest::closing(Status::Invalid), 0);
+            return complete(BinaryRequest::closing(Status::Invalid), head_len);
         }
         match read(found.verb, &packet, value_len_max) {
-            Some(request @ BinaryRequest::Refused { .. }) => complete(request, 0),
-            Some(request) => complete(request, value_len),
+            Some(request @ BinaryRequest::Refused { .. }) => complete(request, head_len),
+            Some(request) => complete(request, body_len),
             None => Ok(BinaryDecoded::Incomplete),
         }
     }

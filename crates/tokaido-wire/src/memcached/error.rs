@@ -77,8 +77,11 @@ pub enum RequestError {
 #[non_exhaustive]
 pub enum ProtocolError {
     /// A line has no end within the limit.
-    #[error("the line is too long; a command has at most 2048 bytes, a line of keys a MiB")]
-    LineLength,
+    #[error("the line is too long; it has at most {max} bytes")]
+    LineLength {
+        /// The limit.
+        max: usize,
+    },
     /// It is a request of HTTP.
     #[error("this is the memcached protocol, not HTTP; connect to an address that speaks HTTP")]
     Http,

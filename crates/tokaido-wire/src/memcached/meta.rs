@@ -16,6 +16,11 @@ pub struct MetaKey<'a> {
 }
 
 impl<'a> MetaKey<'a> {
+    /// One that stands for itself.
+    pub(super) fn plain(given: &'a [u8]) -> Self {
+        Self { given, decoded: None }
+    }
+
     /// The bytes that it stands for.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -90,8 +95,7 @@ pub(super) fn read<'a>(
     if count > META_WORDS_MAX {
         return Err(too_many);
     }
-    let mut meta =
-        Meta { key: MetaKey { given: key, decoded: None }, flags: MetaFlags::default(), words };
+    let mut meta = Meta { key: MetaKey::plain(key), flags: MetaFlags::default(), words };
     // memcached reads on behind a number that is none, and tells of the last one.
     let mut bad_number = None;
     let mut seen = 0u128;

@@ -3,7 +3,7 @@
 use super::{
     commands::{Command, Mode},
     error::RequestError,
-    meta::Meta,
+    meta::{Meta, MetaKey},
 };
 
 /// The words of a line, between spaces.
@@ -138,9 +138,7 @@ pub enum Request<'a> {
         error: RequestError,
         /// What stands under this key is to be deleted: a newer value was too large, and an old one
         /// must not be taken for it.
-        forget: Option<&'a [u8]>,
-        /// As `forget`, of a key in base64.
-        forget_meta: Option<Meta<'a>>,
+        forget: Option<MetaKey<'a>>,
         /// Bytes of the refused value that follow, to be [skipped](super::TextDecoder::skip).
         skip: usize,
     },
@@ -148,7 +146,7 @@ pub enum Request<'a> {
 
 impl Request<'_> {
     pub(super) fn refused(error: RequestError) -> Self {
-        Self::Refused { error, forget: None, forget_meta: None, skip: 0 }
+        Self::Refused { error, forget: None, skip: 0 }
     }
 }
 

@@ -1,10 +1,13 @@
 //! From the bytes of a connection to requests of the text protocol.
 
+use std::ops::RangeInclusive;
+
 use super::{
     commands::{self, Command, Mode, Verb},
     error::{ProtocolError, RequestError},
     limits::{CREDENTIALS_LEN_MAX, KEY_LEN_MAX, LINE_LEN_MAX, Limits},
-    meta, number,
+    meta::{self, MetaKey},
+    number,
     request::{Decoded, Exptime, Request, Store, Words},
 };
 
@@ -135,9 +138,10 @@ impl TextDecoder {
                 Decoded::Skipped { consumed }
             });
         }
-        let Some(end) = self.line_end(input)? else { return Ok(Decoded::Incomplete) };
+        let keys_max = self.limits.keys_line_len_max;
+        let Some(end) = self.line_end(input, keys_max)? else { return Ok(Decoded::Incomplete) };
         let line = Line::new(text_of(&input[..end]), &input[end + 1..]);
-        let command = commands::find(line.words[0]).filter(|_| line.count > 0);
+        let command = commands::find(line.words[0]);
         match self.read(&line, command)? {
             Step::Incomplete => {
                 self.scanned = end;
@@ -151,7 +155,7 @@ impl TextDecoder {
     }
 
     /// Decodes what a client sends that has to authenticate first: a value, whatever its key, that is
-    /// made of a user name and a password.
+    /// made of a user name and a password. A line of keys may be no longer than any other.
     ///
     /// # Errors
     /// If the connection has to be closed.
@@ -159,10 +163,7 @@ impl TextDecoder {
         &mut self,
         input: &'a [u8],
     ) -> Result<Credentials<'a>, ProtocolError> {
-        let Some(end) = self.line_end(input)? else { return Ok(Credentials::Incomplete) };
-        if end >= LINE_LEN_MAX {
-            return Err(ProtocolError::LineLength);
-        }
+        let Some(end) = self.line_end(input, 0)? else { return Ok(Credentials::Incomplete) };
         let line = Line::new(text_of(&input[..end]), &input[end + 1..]);
         let size = number::unsigned(line.words[4]).filter(|_| line.count >= 5);
         let (Some(size), b"set") = (size, line.words[0]) else {
@@ -184,24 +185,15 @@ impl TextDecoder {
         Ok(Credentials::Given { consumed, password })
     }
 
-    /// Where the first line ends.
-    fn line_end(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
+    /// Where the first line ends, which may have `keys_max` bytes if it is one of keys.
+    fn line_end(&mut self, input: &[u8], keys_max: usize) -> Result<Option<usize>, ProtocolError> {
         let end = memchr::memchr(b'\n', &input[self.scanned..]).map(|end| self.scanned + end);
         self.scanned = end.unwrap_or(input.len());
-        if self.scanned < LINE_LEN_MAX || self.scanned < self.line_len_max(input) {
+        if self.scanned < LINE_LEN_MAX {
             return Ok(end);
         }
-        Err(ProtocolError::LineLength)
-    }
-
-    /// Of the line at the head of the input, which has at least as many bytes as an ordinary one.
-    fn line_len_max(&self, input: &[u8]) -> usize {
-        let spaces =
-            input.iter().take(LEADING_SPACES_MAX).take_while(|&&byte| byte == b' ').count();
-        let has_keys = [&b"get "[..], b"gets ", b"gat ", b"gats "]
-            .iter()
-            .any(|name| input[spaces..].starts_with(name));
-        if has_keys { self.limits.keys_line_len_max.max(LINE_LEN_MAX) } else { LINE_LEN_MAX }
+        let max = if has_keys(input) { keys_max.max(LINE_LEN_MAX) } else { LINE_LEN_MAX };
+        if self.scanned < max { Ok(end) } else { Err(ProtocolError::LineLength { max }) }
     }
 
     fn read<'a>(
@@ -216,27 +208,7 @@ impl TextDecoder {
             }
             return Ok(Step::refused(RequestError::Unknown, false));
         };
-        let least = match command.verb {
-            Verb::Get | Verb::Gets | Verb::Delete | Verb::Verbosity => 2..=usize::MAX,
-            // Without a key they are refused as without an expiry.
-            Verb::Gat | Verb::Gats => 2..=usize::MAX,
-            Verb::Store(Mode::Cas) => 6..=7,
-            Verb::Store(_) => 5..=6,
-            Verb::Incr | Verb::Decr | Verb::Touch => 3..=4,
-            Verb::FlushAll => 1..=3,
-            Verb::MetaGet | Verb::MetaSet | Verb::MetaDelete | Verb::MetaArithmetic => {
-                2..=usize::MAX
-            }
-            Verb::Stats | Verb::Version | Verb::Quit | Verb::MetaNoop | Verb::MetaDebug => {
-                0..=usize::MAX
-            }
-        };
-        let most = match command.verb {
-            Verb::Delete => 4,
-            Verb::Verbosity => 3,
-            _ => *least.end(),
-        };
-        if line.count < *least.start() || line.count > most {
+        if !word_counts(command.verb).contains(&line.count) {
             return Ok(Step::refused(RequestError::Unknown, false));
         }
         Ok(self.read_command(line, command.verb))
@@ -269,10 +241,9 @@ impl TextDecoder {
             return Step::refused(RequestError::Format, is_quiet);
         };
         if len > self.limits.value_len_max {
-            let forget = (mode == Mode::Set).then_some(store.key);
+            let forget = (mode == Mode::Set).then(|| MetaKey::plain(store.key));
             let (error, skip) = (RequestError::TooLarge, len + LINE_END_LEN);
-            let request = Request::Refused { error, forget, forget_meta: None, skip };
-            return Step::Done(request, 0, is_quiet);
+            return Step::Done(Request::Refused { error, forget, skip }, 0, is_quiet);
         }
         match value_of(line, len) {
             None => Step::Incomplete,
@@ -291,9 +262,8 @@ impl TextDecoder {
         let len = number::signed_32(line.words[2]).and_then(value_len);
         let Some(len) = len else { return refused(RequestError::Format) };
         let skip = len + LINE_END_LEN;
-        let refused = |error, forget_meta| {
-            Step::Done(Request::Refused { error, forget: None, forget_meta, skip }, 0, false)
-        };
+        let refused =
+            |error, forget| Step::Done(Request::Refused { error, forget, skip }, 0, false);
         let too_many = RequestError::TooManyOptions;
         let meta = match meta::read(line.words[1], line.after(3), line.count, too_many) {
             // As memcached has it, which then takes the value for a command.
@@ -314,7 +284,7 @@ impl TextDecoder {
             return refused(error, None);
         }
         if len > self.limits.value_len_max {
-            return refused(RequestError::TooLarge, Some(meta));
+            return refused(RequestError::TooLarge, Some(meta.key));
         }
         let store = Store {
             mode,
@@ -332,6 +302,28 @@ impl TextDecoder {
             }
             Some(Err(error)) => Step::Done(Request::refused(error), skip, false),
         }
+    }
+}
+
+/// Whether the line at the head of the input is one of keys.
+fn has_keys(input: &[u8]) -> bool {
+    let spaces = input.iter().take(LEADING_SPACES_MAX).take_while(|&&byte| byte == b' ').count();
+    [&b"get "[..], b"gets ", b"gat ", b"gats "].iter().any(|name| input[spaces..].starts_with(name))
+}
+
+/// With how many words a command is one, its name included.
+fn word_counts(verb: Verb) -> RangeInclusive<usize> {
+    match verb {
+        Verb::Store(Mode::Cas) => 6..=7,
+        Verb::Store(_) => 5..=6,
+        Verb::Incr | Verb::Decr | Verb::Touch => 3..=4,
+        Verb::Delete => 2..=4,
+        Verb::Verbosity => 2..=3,
+        Verb::FlushAll => 1..=3,
+        Verb::Stats | Verb::Version | Verb::Quit | Verb::MetaNoop | Verb::MetaDebug => {
+            1..=usize::MAX
+        }
+        _ => 2..=usize::MAX,
     }
 }
 

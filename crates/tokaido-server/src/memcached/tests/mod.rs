@@ -8,9 +8,9 @@ use std::sync::{
 use tempfile::TempDir;
 use tokaido_script::Sources;
 use tokaido_store::{
-    Clock, NewRecord, Snapshot, Store, cache,
+    Clock, NewRecord, Snapshot, Store, WriteOperations, WriteTransaction, cache,
     composite::{CompositeStore, Mount, MountEngine},
-    transact_in_place, tree,
+    transact, transact_in_place, tree,
 };
 
 use super::{Memcached, Session, protocol::Token};

@@ -89,6 +89,54 @@ fn a_record_of_another_protocol_is_a_value() {
 }
 
 #[test]
+fn a_line_of_keys_is_touched_in_one_transaction() {
+    let mut server = Server::new(false, None);
+    let mut memcached = server.connect();
+    let mut run = |input: &str| run(&mut server, &mut memcached, input);
+    run("set a 0 0 1\r\na\r\nset b 0 0 1\r\nb\r\n");
+    let touched = run("gats 100 a b nothing a\r\n");
+    let cas: Vec<&str> = touched.lines().filter_map(|line| line.split(' ').nth(4)).collect();
+    assert!(cas.len() == 3 && cas.iter().all(|one| *one == cas[0]), "{touched}");
+    // Nothing is touched by a line whose reply is refused.
+    run(&format!("set long 0 0 1000\r\n{}\r\n", "v".repeat(1000)));
+    let before = run("gets a\r\n");
+    assert!(run(&format!("gats 0 a{}\r\n", " long".repeat(20))).starts_with("SERVER_ERROR"));
+    assert_eq!(run("gets a\r\n"), before);
+}
+
+#[test]
+fn a_value_that_another_protocol_changes_is_not_stale() {
+    for is_cache in [true, false] {
+        let mut server = Server::new(is_cache, None);
+        let mut memcached = server.connect();
+        for (key, is_counter) in [("k", false), ("n", true)] {
+            let stale = run(
+                &mut server,
+                &mut memcached,
+                &format!("set {key} 0 0 1\r\n1\r\nmd {key} I\r\nmg {key}\r\n"),
+            );
+            assert_eq!(stale, "STORED\r\nHD\r\nHD X W\r\n");
+            let store = server.shared.store().clone();
+            let name = if is_cache { "memcached" } else { "main" };
+            let database = store.find_database(name).unwrap();
+            let change = |tx: &mut dyn WriteTransaction| {
+                if is_counter {
+                    tx.increment(database, key.as_bytes(), 1).map(drop).map_err(|e| e.to_string())
+                } else {
+                    tx.append(database, key.as_bytes(), b"1").map(drop).map_err(|e| e.to_string())
+                }
+            };
+            if is_cache {
+                store.run_in_place(database, &mut |tx| change(tx).unwrap()).unwrap();
+            } else {
+                transact(&mut *store.writer().unwrap(), change).unwrap();
+            }
+            assert_eq!(run(&mut server, &mut memcached, &format!("mg {key}\r\n")), "HD\r\n");
+        }
+    }
+}
+
+#[test]
 fn a_value_that_was_not_committed_is_told_of() {
     let server = Server::new(false, None);
     let mut memcached = server.connect();
