@@ -24,7 +24,7 @@ pub use limits::{LIMITS, Limit, Limits};
 pub use listen::{Address, AddressError, Listen, Mode};
 pub use memcached::MemcachedConfig;
 
-use crate::pool;
+use crate::{detect::ProtocolName, pool};
 
 /// The port that a server listens on unless told otherwise: 53 stations, from 7 in the morning.
 pub const PORT_DEFAULT: u16 = 7653;
@@ -186,9 +186,21 @@ impl Config {
     /// What is mounted beside the store.
     #[must_use]
     pub fn mounts(&self) -> Vec<Mount> {
-        let mut mounts = databases::mounts(&self.databases, &self.limits);
-        mounts.extend(self.memcached.mount(&self.databases, &self.limits));
+        let mount = |name: &String, database: &DatabaseConfig| database.mount(name, &self.limits);
+        let mut mounts: Vec<_> =
+            self.databases.iter().filter_map(|(name, database)| mount(name, database)).collect();
+        // Where nobody can speak the protocol, its cache would only take memory and a name.
+        if self.listen.iter().any(|listen| listen.allowed().contains(&ProtocolName::Memcached)) {
+            let own = self.memcached.cache(&self.databases);
+            mounts.extend(own.and_then(|cache| mount(&self.memcached.database, &cache)));
+        }
         mounts
+    }
+
+    /// The options that say of the database of that name what it is.
+    pub(crate) fn options_of_database(&self, name: &str) -> &'static str {
+        let is_own = name == self.memcached.database && !self.databases.contains_key(name);
+        if is_own { "memcached.database and memcached.bytes" } else { "[databases]" }
     }
 
     /// How they are looked after.
@@ -312,7 +324,6 @@ mod empty_is_none {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::detect::ProtocolName;
 
     const EXAMPLE: &str = include_str!("../../../tokaido.toml");
 
@@ -413,6 +424,16 @@ mod tests {
         assert!(message("[databases.a]\nbytes = 1").contains("missing field `engine`"));
         let tree = parse("[databases.a]\nengine = \"tree\"").expect("an entry that says nothing");
         assert_eq!(tree.mounts().len(), 1);
+    }
+
+    #[test]
+    fn a_cache_for_memcached_is_there_where_somebody_listens_for_it() {
+        let mounted = |protocols: &str| {
+            let text = format!("[[listen]]\naddress = \"127.0.0.1:1\"\nprotocols = {protocols}");
+            parse(&text).expect("it parses").mounts().len()
+        };
+        assert_eq!(mounted("[\"redis\", \"http\"]"), 0);
+        assert_eq!((mounted("[\"redis\", \"memcached\"]"), mounted("[]")), (1, 1));
     }
 
     #[test]

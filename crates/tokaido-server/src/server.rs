@@ -48,8 +48,13 @@ pub enum StartError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// A database of another engine cannot be served.
-    #[error("{0} (see [databases] in the configuration)")]
-    Mount(#[from] MountError),
+    #[error("{source} (see {options} in the configuration)")]
+    Mount {
+        /// Why not.
+        source: MountError,
+        /// The options that say of it what it is.
+        options: &'static str,
+    },
     /// The store cannot have the database `main`.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -79,6 +84,18 @@ pub enum StartError {
         /// What went wrong.
         message: String,
     },
+}
+
+impl StartError {
+    fn of_mount(source: MountError, config: &Config) -> Self {
+        let options = match &source {
+            MountError::Taken { name, .. } | MountError::Cache { name, .. } => {
+                config.options_of_database(name)
+            }
+            _ => "[databases]",
+        };
+        Self::Mount { source, options }
+    }
 }
 
 /// A running server. It stops when it is dropped; [`stop`](Self::stop) says so in the code.
@@ -113,7 +130,8 @@ impl Server {
         let listeners = listeners::open(&config)?;
         let addresses: Vec<_> = listeners.iter().map(|l| l.address.clone()).collect();
         let store = tree::open(&config.directory, config.store_options())?;
-        let store = CompositeStore::with(Box::new(store), config.mounts(), config.mount_options())?;
+        let store = CompositeStore::with(Box::new(store), config.mounts(), config.mount_options())
+            .map_err(|source| StartError::of_mount(source, &config))?;
         let store: Arc<dyn Store> = Arc::new(store);
         let loader = Loader {
             languages,

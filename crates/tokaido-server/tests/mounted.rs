@@ -141,14 +141,20 @@ fn what_cannot_be_mounted_keeps_the_server_from_starting() {
         let mut config = common::config(directory.path());
         config.databases.insert(name.to_owned(), database);
         match Server::start(config) {
-            Err(error @ StartError::Mount(_)) => error.to_string(),
+            Err(error @ StartError::Mount { .. }) => error.to_string(),
             other => panic!("{:?}", other.map(drop)),
         }
     };
     let cache = |bytes| DatabaseConfig::Cache { bytes: Bytes(bytes), shards: 0 };
     assert!(refusal("taken", cache(1 << 20)).contains("has 1 records in the store"));
+    assert!(refusal("hot", cache(1)).contains("(see [databases] in the configuration)"));
     assert!(refusal("hot", cache(1)).contains("database hot: a cache needs"));
     assert!(refusal("a b", cache(1 << 20)).contains("bad database name"));
+    // The cache that nobody has asked for says where it comes from.
+    let mut config = common::config(directory.path());
+    config.memcached.database = "taken".to_owned();
+    let error = Server::start(config).map(drop).expect_err("it is taken").to_string();
+    assert!(error.contains("(see memcached.database and memcached.bytes"), "{error}");
     let missing = DatabaseConfig::Cdb { file: directory.path().join("none.cdb") };
     assert!(refusal("ports", missing).contains("database ports: cannot read"));
 }

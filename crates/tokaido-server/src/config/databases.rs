@@ -35,23 +35,22 @@ pub enum DatabaseConfig {
     },
 }
 
-/// What is to be mounted beside the store.
-pub(super) fn mounts(databases: &Databases, limits: &Limits) -> Vec<Mount> {
-    let mount = |(name, database): (&String, &DatabaseConfig)| {
-        let engine = match database {
-            DatabaseConfig::Tree {} => return None,
-            DatabaseConfig::Cache { bytes, shards } => MountEngine::Cache(cache::Options {
+impl DatabaseConfig {
+    /// What is to be mounted beside the store under that name.
+    pub(super) fn mount(&self, name: &str, limits: &Limits) -> Option<Mount> {
+        let engine = match self {
+            Self::Tree {} => return None,
+            Self::Cache { bytes, shards } => MountEngine::Cache(cache::Options {
                 bytes_max: bytes.0,
                 shards: *shards,
                 key_len_max: limits.key_bytes_max,
                 value_len_max: limits.value_bytes_max,
                 ..cache::Options::default()
             }),
-            DatabaseConfig::Cdb { file } => MountEngine::Cdb(file.clone()),
+            Self::Cdb { file } => MountEngine::Cdb(file.clone()),
         };
-        Some(Mount { name: name.clone(), engine })
-    };
-    databases.iter().filter_map(mount).collect()
+        Some(Mount { name: name.to_owned(), engine })
+    }
 }
 
 /// A number of bytes, as `268435456` or `"256 MiB"`.

@@ -1,13 +1,10 @@
 //! `[memcached]`: what clients of the memcached protocol see.
 
 use serde::{Deserialize, Serialize};
-use tokaido_store::{
-    cache, check_database_name,
-    composite::{Mount, MountEngine},
-};
+use tokaido_store::check_database_name;
 
 use super::{
-    ConfigError, Limits,
+    ConfigError,
     databases::{Bytes, DatabaseConfig, Databases},
 };
 use crate::shared::MAIN;
@@ -17,13 +14,6 @@ const DATABASE_DEFAULT: &str = "memcached";
 
 /// The size of the cache unless told otherwise, as memcached has it.
 const BYTES_DEFAULT: usize = 64 << 20;
-
-/// A shard of the cache has at least this many bytes, so that half of it, which is the longest record,
-/// is longer than memcached's longest value.
-const SHARD_BYTES_MIN: usize = 4 << 20;
-
-/// Maximum number of shards, as caches choose it.
-const SHARDS_MAX: usize = 64;
 
 /// What clients of the memcached protocol see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,23 +32,10 @@ impl Default for MemcachedConfig {
 }
 
 impl MemcachedConfig {
-    /// Whether the database is a cache that nothing else in the configuration tells of.
-    fn is_own(&self, databases: &Databases) -> bool {
-        self.database != MAIN && !databases.contains_key(&self.database)
-    }
-
-    /// The cache, if it is to be mounted.
-    pub(super) fn mount(&self, databases: &Databases, limits: &Limits) -> Option<Mount> {
-        let shards = (self.bytes.0 / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
-        let options = cache::Options {
-            bytes_max: self.bytes.0,
-            shards: 1 << shards.ilog2(),
-            key_len_max: limits.key_bytes_max,
-            value_len_max: limits.value_bytes_max,
-            ..cache::Options::default()
-        };
-        let engine = MountEngine::Cache(options);
-        self.is_own(databases).then(|| Mount { name: self.database.clone(), engine })
+    /// The cache that the database is, unless something else in the configuration tells of it.
+    pub(super) fn cache(&self, databases: &Databases) -> Option<DatabaseConfig> {
+        let is_own = self.database != MAIN && !databases.contains_key(&self.database);
+        is_own.then_some(DatabaseConfig::Cache { bytes: self.bytes, shards: 0 })
     }
 
     /// Refuses a database that cannot be written to.
@@ -81,21 +58,20 @@ impl MemcachedConfig {
 mod tests {
     use super::*;
 
-    fn mount(database: &str, text: &str) -> Option<Mount> {
+    fn cache(database: &str, text: &str) -> Option<DatabaseConfig> {
         let databases: Databases = toml::from_str(text).expect("it parses");
         let config = MemcachedConfig { database: database.to_owned(), ..Default::default() };
-        config.mount(&databases, &Limits::default())
+        config.cache(&databases)
     }
 
     #[test]
     fn the_database_is_a_cache_unless_told_otherwise() {
-        let own = mount("memcached", "").expect("a mount");
-        let MountEngine::Cache(options) = own.engine else { panic!("{}", own.name) };
-        assert_eq!((options.bytes_max, options.shards), (64 << 20, 16));
-        assert!(mount("main", "").is_none());
-        assert!(mount("t", "[t]\nengine = \"tree\"").is_none());
-        assert!(mount("c", "[c]\nengine = \"cache\"\nbytes = \"1 MiB\"").is_none());
-        assert!(mount("other", "[t]\nengine = \"tree\"").is_some());
+        let own = DatabaseConfig::Cache { bytes: Bytes(64 << 20), shards: 0 };
+        assert_eq!(cache("memcached", ""), Some(own));
+        assert_eq!(cache("main", ""), None);
+        assert_eq!(cache("t", "[t]\nengine = \"tree\""), None);
+        assert_eq!(cache("c", "[c]\nengine = \"cache\"\nbytes = \"1 MiB\""), None);
+        assert!(cache("other", "[t]\nengine = \"tree\"").is_some());
     }
 
     #[test]

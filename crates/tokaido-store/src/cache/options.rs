@@ -15,9 +15,9 @@ pub(super) const SHARD_BYTES_MIN: usize = 64 << 10;
 pub(super) const SHARD_BYTES_MAX: usize = 4 << 30;
 const _: () = assert!(SHARD_BYTES_MAX / segment::OWN_LEN_MIN <= segment::SEGMENTS_MAX);
 
-/// Without a wish, shards get at least this many bytes (2 MiB), so that half a shard, which is
-/// the longest record, is about memcached's 1 MiB,
-const SHARD_BYTES_WANTED: usize = 2 << 20;
+/// Without a wish, shards get at least this many bytes (4 MiB), so that half a shard, which is
+/// the longest record, holds memcached's longest value, 1 MiB,
+const SHARD_BYTES_WANTED: usize = 4 << 20;
 /// and there are at most this many: enough that threads rarely meet, few enough that the part of
 /// each shard that cannot be filled stays small.
 const SHARDS_WANTED_MAX: usize = 64;
@@ -109,13 +109,21 @@ mod tests {
     #[test]
     fn shards_follow_the_memory() {
         assert_eq!(layout(64 << 10, 0).unwrap().shards, 1);
-        assert_eq!(layout(64 << 20, 0).unwrap().shards, 32);
+        assert_eq!(layout(64 << 20, 0).unwrap().shards, 16);
         assert_eq!(layout(1 << 30, 0).unwrap().shards, 64);
         assert_eq!(layout(100 << 30, 0).unwrap().shards, 64);
         assert_eq!(layout(300 << 30, 0).unwrap().shards, 128);
         assert_eq!(layout(1 << 40, 0).unwrap().shards, 256);
         assert_eq!(layout(1 << 20, 4).unwrap().shards, 4);
         assert_eq!(layout(1 << 30, 0).unwrap().segment_len, 64 << 10);
+    }
+
+    #[test]
+    fn a_value_of_a_mib_fits_unless_the_cache_is_small() {
+        for bytes_max in [4 << 20, 5 << 20, 7 << 20, 8 << 20, 64 << 20, 100 << 20, 1 << 40] {
+            let layout = layout(bytes_max, 0).unwrap();
+            assert!(layout.record_len_max > (1 << 20) + 4096, "{bytes_max}: {layout:?}");
+        }
     }
 
     #[test]
