@@ -26,8 +26,9 @@ const SCAN_COUNT: usize = 1_000;
 /// Write a database as text that load reads back
 ///
 /// Records come in the order of their keys. JSON lines hold all of a record: bytes that are no text
-/// in base64, its flags and its expiry. The other formats hold key and value only. TSV has no
-/// escapes, so a record with a newline stops the dump; pairs and csv hold any bytes.
+/// in base64, its flags and its expiry. So does memcached-dump, which stops at a key that memcached
+/// would not take. The other formats hold key and value only. TSV has no escapes, so a record with
+/// a newline stops the dump; pairs and csv hold any bytes.
 ///
 /// With --dir the dump is of one moment. With --connect the server goes on meanwhile: a record that
 /// is written during the dump may be in it with its old or its new value; and flags, which the

@@ -13,6 +13,8 @@ pub(crate) enum Format {
     Jsonl,
     /// key TAB value; \\ \t \n \r and \xHH stand for the bytes that a line cannot hold
     Pairs,
+    /// What `memcached-tool HOST dump` writes
+    MemcachedDump,
 }
 
 impl Format {

@@ -69,6 +69,34 @@ impl<R: BufRead> LineReader<R> {
         self.input.fill_buf()
     }
 
+    /// Reads `len` bytes as they are, whatever lines they make, and keeps them in `bytes` if it is
+    /// there. Tells whether there were so many.
+    pub(crate) fn read_block(
+        &mut self,
+        len: u64,
+        mut bytes: Option<&mut Vec<u8>>,
+    ) -> io::Result<bool> {
+        let mut left = len;
+        while left > 0 {
+            let available = match self.input.fill_buf() {
+                Ok([]) => return Ok(false),
+                Ok(available) => available,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let taken = available.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let block = &available[..taken];
+            self.number += memchr::memchr_iter(b'\n', block).count() as u64;
+            if let Some(bytes) = &mut bytes {
+                bytes.extend_from_slice(block);
+            }
+            self.input.consume(taken);
+            self.bytes += taken as u64;
+            left -= taken as u64;
+        }
+        Ok(true)
+    }
+
     /// Reads the next line into `line`, without its ending; `None` at the end of the file. A byte
     /// order mark before the first line is left out.
     pub(crate) fn read(&mut self, line: &mut Vec<u8>) -> io::Result<Option<Line>> {

@@ -6,6 +6,7 @@ mod csv;
 mod format;
 mod jsonl;
 mod lines;
+mod memcached;
 mod pairs;
 mod reader;
 mod row;

@@ -5,13 +5,15 @@ use std::{
     path::Path,
 };
 
+use tokaido_store::limits;
+
 use super::{
     columns::{Columns, Selection, SelectionError},
     csv::CsvParser,
     format::Format,
     jsonl,
     lines::{Ending, LINE_LEN_MAX, Line, LineReader},
-    pairs,
+    memcached, pairs,
     row::{BadRow, Reason, Row},
     tsv,
 };
@@ -50,6 +52,7 @@ enum Parser {
     Csv(Selection),
     Jsonl(jsonl::Fields),
     Pairs,
+    MemcachedDump,
 }
 
 /// Reads rows.
@@ -107,11 +110,15 @@ impl<R: BufRead> RowReader<R> {
                     },
                 }))
             }
-            Format::Pairs => {
-                refuse(options.header, "header", "pairs")?;
-                refuse(key.is_some(), "key", "pairs")?;
-                refuse(values.is_some(), "value", "pairs")?;
-                Ok(Parser::Pairs)
+            Format::Pairs | Format::MemcachedDump => {
+                let (name, parser) = match format {
+                    Format::Pairs => ("pairs", Parser::Pairs),
+                    _ => ("memcached-dump", Parser::MemcachedDump),
+                };
+                refuse(options.header, "header", name)?;
+                refuse(key.is_some(), "key", name)?;
+                refuse(values.is_some(), "value", name)?;
+                Ok(parser)
             }
         }
     }
@@ -190,8 +197,26 @@ impl<R: BufRead> RowReader<R> {
             }
             Parser::Jsonl(fields) => Ok(jsonl::parse(&self.line, fields, row)),
             Parser::Pairs => Ok(pairs::parse(&self.line, row)),
+            Parser::MemcachedDump => self.parse_memcached(row),
             Parser::Csv(_) => self.parse_csv(ending, row),
         }
+    }
+
+    /// Reads the value behind the line in `self.line`. One that is too long is not kept.
+    fn parse_memcached(&mut self, row: &mut Row) -> io::Result<Result<(), Reason>> {
+        let len = match memcached::parse_head(&self.line, row) {
+            Ok(len) => len,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let is_kept = len <= limits::VALUE_LEN_MAX as u64;
+        let is_whole = self.lines.read_block(len, is_kept.then_some(&mut row.value))?
+            && self.lines.read(&mut self.line)?.is_some_and(|line| matches!(line, Line::Whole(_)))
+            && self.line.is_empty();
+        Ok(match (is_whole, is_kept) {
+            (true, true) => Ok(()),
+            (true, false) => Err(Reason::ValueTooLong { len: len as usize }),
+            (false, _) => Err(Reason::BadBlock),
+        })
     }
 
     fn parse_csv(&mut self, ending: Ending, row: &mut Row) -> io::Result<Result<(), Reason>> {

@@ -7,9 +7,9 @@ use tokaido_store::{Entry, Kind, limits};
 pub(crate) struct Row {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
-    /// Only JSON lines carry them.
+    /// Only JSON lines and dumps of memcached carry them.
     pub(crate) flags: u32,
-    /// In ms since the epoch. Only JSON lines carry it.
+    /// In ms since the epoch. Only JSON lines and dumps of memcached carry it.
     pub(crate) expires_at_ms: Option<u64>,
     pub(crate) kind: Kind,
 }
@@ -79,6 +79,10 @@ pub(crate) enum Reason {
     AfterQuote { column: usize },
     #[error("\\{sequence} is no escape; write \\\\ for a backslash")]
     BadEscape { sequence: String },
+    #[error("no `add KEY FLAGS EXPTIME BYTES`, as `memcached-tool HOST dump` writes it")]
+    NotMemcached,
+    #[error("the value does not end where the line before it says")]
+    BadBlock,
     #[error("not JSON: {message}")]
     BadJson { message: String },
     #[error("field {name:?} is not base64")]

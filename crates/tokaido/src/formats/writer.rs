@@ -4,19 +4,27 @@ use std::io::{self, Write};
 
 use tokaido_store::Kind;
 
-use super::{Format, Row, jsonl, pairs};
+use super::{Format, Row, jsonl, memcached, pairs};
 
 /// A row cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UnwritableRow {
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("the record {key:?} has {what}, which TSV cannot hold; use --format pairs or jsonl")]
-    NotTsv { key: String, what: &'static str },
+    #[error(
+        "the record {key:?} has {what}, which {format} cannot hold; use --format pairs or jsonl"
+    )]
+    Unfit { key: String, what: &'static str, format: &'static str },
     #[error(
         "the record {key:?} is no string, and a {kind:?} cannot be written as text; `tokaido backup` copies it"
     )]
     NotBytes { key: String, kind: Kind },
+}
+
+impl UnwritableRow {
+    fn unfit(row: &Row, what: &'static str, format: &'static str) -> Self {
+        Self::Unfit { key: String::from_utf8_lossy(&row.key).into_owned(), what, format }
+    }
 }
 
 /// What is written of a row.
@@ -60,6 +68,8 @@ impl<W: Write> RowWriter<W> {
         match self.form {
             Form::Whole(Format::Jsonl) => jsonl::write(row, &mut self.line),
             Form::Whole(Format::Pairs) => pairs::write(row, &mut self.line),
+            Form::Whole(Format::MemcachedDump) => memcached::write(row, &mut self.line)
+                .map_err(|what| UnwritableRow::unfit(row, what, "memcached"))?,
             Form::Whole(Format::Csv) => write_csv(row, &mut self.line),
             Form::Whole(Format::Tsv) => write_tsv(row, self.rows == 0, &mut self.line)?,
             Form::Key => pairs::write_key(&row.key, &mut self.line),
@@ -92,10 +102,7 @@ fn write_csv(row: &Row, line: &mut Vec<u8>) {
 
 /// The value may hold TABs, since without `--value` all columns but the key are the value.
 fn write_tsv(row: &Row, is_first: bool, line: &mut Vec<u8>) -> Result<(), UnwritableRow> {
-    let refuse = |what| {
-        let key = String::from_utf8_lossy(&row.key).into_owned();
-        Err(UnwritableRow::NotTsv { key, what })
-    };
+    let refuse = |what| Err(UnwritableRow::unfit(row, what, "TSV"));
     if row.key.contains(&b'\t') {
         return refuse("a TAB in its key");
     }
@@ -176,6 +183,16 @@ mod tests {
             prop_assert_eq!(&read(&written(&rows, Format::Jsonl).unwrap(), Format::Jsonl), &rows);
             for format in [Format::Pairs, Format::Csv] {
                 prop_assert_eq!(&read(&written(&rows, format).unwrap(), format), &bare_rows);
+            }
+            // memcached counts in seconds.
+            if let Ok(text) = written(&rows, Format::MemcachedDump) {
+                let in_seconds = |row: &Row| {
+                    let expires_at_ms =
+                        row.expires_at_ms.map(|at| at.div_ceil(1000).max(1).saturating_mul(1000));
+                    Row { expires_at_ms, ..row.clone() }
+                };
+                let rounded: Vec<_> = rows.iter().map(in_seconds).collect();
+                prop_assert_eq!(&read(&text, Format::MemcachedDump), &rounded);
             }
             // TSV says so when it cannot, and never writes something else.
             if let Ok(text) = written(&rows, Format::Tsv) {
