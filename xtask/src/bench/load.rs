@@ -100,7 +100,8 @@ pub(super) fn fill(port: u16, count: u32) -> Outcome {
     Ok(())
 }
 
-fn connect(port: u16) -> Outcome<TcpStream> {
+/// A connection to a server of this machine.
+pub(super) fn connect(port: u16) -> Outcome<TcpStream> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port));
     let stream = stream.map_err(Failure::of(format!("cannot connect to port {port}")))?;
     stream.set_read_timeout(Some(ANSWER_TIME_MAX)).map_err(Failure::of("cannot set a time-out"))?;

@@ -3,6 +3,7 @@
 
 mod in_process;
 mod load;
+mod memcached;
 mod peers;
 mod report;
 mod scenarios;
@@ -45,6 +46,7 @@ fn versions() -> String {
         ("compiler", Command::new("rustc", ["--version"])),
         ("redis-server", Command::new("redis-server", ["--version"])),
         ("redis-benchmark", Command::new("redis-benchmark", ["--version"])),
+        ("memcached", Command::new("memcached", ["--version"])),
         ("nginx", Command::new("nginx", ["-v"])),
         ("wrk", Command::new("wrk", ["-v"])),
     ];

@@ -12,10 +12,16 @@ use crate::{
 /// Where Debian keeps the modules of nginx.
 const NGINX_MODULES: &str = "/usr/lib/nginx/modules";
 
+/// What a cache is given, in MiB: all keys stay.
+const CACHE_MIB: u32 = 1024;
+
 /// What can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Peer {
     Tokaido,
+    /// Ours with a cache for memcached's clients, and as many threads as memcached is given.
+    TokaidoCache,
+    Memcached,
     /// Redis that keeps nothing on disk.
     Redis,
     /// Redis that syncs every write, as Tokaido does.
@@ -28,6 +34,8 @@ impl Peer {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Tokaido => "Tokaido, 1 worker, every write synced",
+            Self::TokaidoCache => "Tokaido, 2 workers, a cache",
+            Self::Memcached => "memcached -t 2",
             Self::Redis => "Redis, nothing on disk",
             Self::RedisSynced => "Redis, appendfsync always",
             Self::Nginx => "nginx with Lua, 1 worker",
@@ -37,7 +45,8 @@ impl Peer {
     /// Whether it is there; ours always is.
     pub(super) fn is_installed(self) -> bool {
         match self {
-            Self::Tokaido => true,
+            Self::Tokaido | Self::TokaidoCache => true,
+            Self::Memcached => process::is_installed("memcached"),
             Self::Redis | Self::RedisSynced => process::is_installed("redis-server"),
             Self::Nginx => {
                 let lua = Path::new(NGINX_MODULES).join("ngx_http_lua_module.so");
@@ -56,11 +65,26 @@ impl Peer {
                 let options = ["--workers", "1", "--script-ms", "60000"];
                 Server::start(tokaido, "xtask/bench", &options)
             }
+            Self::TokaidoCache => {
+                let bytes = format!("{CACHE_MIB}MiB");
+                let options = ["--workers", "2", "--memcached-bytes", &bytes];
+                Server::start(tokaido, "xtask/bench", &options)
+            }
+            Self::Memcached => memcached(port),
             Self::Redis => redis(port, &["--appendonly", "no"]),
             Self::RedisSynced => redis(port, &["--appendonly", "yes", "--appendfsync", "always"]),
             Self::Nginx => nginx(port),
         }
     }
+}
+
+fn memcached(port: u16) -> Outcome<Server> {
+    let (port_text, mib) = (port.to_string(), CACHE_MIB.to_string());
+    // It does not run as root unless it is told to.
+    let options = ["-u", "root", "-l", "127.0.0.1", "-U", "0", "-t", "2"];
+    Server::run(port, |_| {
+        Command::new("memcached", options).arguments(&["-p", &port_text, "-m", &mib])
+    })
 }
 
 fn redis(port: u16, persistence: &[&str]) -> Outcome<Server> {

@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    load,
+    load, memcached,
     peers::Peer,
     report::{self, Measured},
 };
@@ -34,38 +34,44 @@ pub(super) enum Unit {
 struct Scenario {
     name: &'static str,
     unit: Unit,
-    peers: &'static [Peer],
+    /// Ours first.
+    subjects: &'static [Peer],
     generator: &'static str,
+    fill: fn(u16) -> Outcome,
     sample: fn(Peer, u16) -> Outcome<f64>,
 }
 
-const SCENARIOS: [Scenario; 7] = [
+const SCENARIOS: [Scenario; 13] = [
     Scenario {
         name: "GET, 50 connections",
         unit: Unit::RequestsPerSecond,
-        peers: &[Peer::Redis],
+        subjects: &[Peer::Tokaido, Peer::Redis],
         generator: "redis-benchmark",
+        fill: |port| load::fill(port, KEYS),
         sample: |_, port| load::redis_benchmark(port, "-t get -c 50 -n 150000 -r 100000"),
     },
     Scenario {
         name: "GET, 50 connections, pipeline 16",
         unit: Unit::RequestsPerSecond,
-        peers: &[Peer::Redis],
+        subjects: &[Peer::Tokaido, Peer::Redis],
         generator: "redis-benchmark",
+        fill: |port| load::fill(port, KEYS),
         sample: |_, port| load::redis_benchmark(port, "-t get -c 50 -P 16 -n 1000000 -r 100000"),
     },
     Scenario {
         name: "SET 64 bytes, 50 connections",
         unit: Unit::RequestsPerSecond,
-        peers: &[Peer::RedisSynced, Peer::Redis],
+        subjects: &[Peer::Tokaido, Peer::RedisSynced, Peer::Redis],
         generator: "redis-benchmark",
+        fill: |port| load::fill(port, KEYS),
         sample: |_, port| load::redis_benchmark(port, "-t set -d 64 -c 50 -n 50000 -r 100000"),
     },
     Scenario {
         name: "SET 64 bytes, 50 connections, pipeline 16",
         unit: Unit::RequestsPerSecond,
-        peers: &[Peer::RedisSynced, Peer::Redis],
+        subjects: &[Peer::Tokaido, Peer::RedisSynced, Peer::Redis],
         generator: "redis-benchmark",
+        fill: |port| load::fill(port, KEYS),
         sample: |_, port| {
             load::redis_benchmark(port, "-t set -d 64 -c 50 -P 16 -n 200000 -r 100000")
         },
@@ -73,25 +79,46 @@ const SCENARIOS: [Scenario; 7] = [
     Scenario {
         name: "procedure: 100,000 keys set, got, removed",
         unit: Unit::Seconds,
-        peers: &[Peer::Redis],
+        subjects: &[Peer::Tokaido, Peer::Redis],
         generator: "",
+        fill: |_| Ok(()),
         sample: loop_procedure,
     },
     Scenario {
         name: "hello world from a Lua route, 100 connections",
         unit: Unit::RequestsPerSecond,
-        peers: &[Peer::Nginx],
+        subjects: &[Peer::Tokaido, Peer::Nginx],
         generator: "wrk",
+        fill: |_| Ok(()),
         sample: |_, port| load::wrk(port, "/bench/hello", "-t1 -c100 -d2s"),
     },
     Scenario {
         name: "fib(37) in a Lua route",
         unit: Unit::Seconds,
-        peers: &[Peer::Nginx],
+        subjects: &[Peer::Tokaido, Peer::Nginx],
         generator: "",
+        fill: |_| Ok(()),
         sample: |_, port| load::http(port, "GET", "/bench/fib"),
     },
+    memcached("memcached get", |_, port| memcached::get(port, 1)),
+    memcached("memcached get, pipeline 16", |_, port| memcached::get(port, 16)),
+    memcached("memcached get, pipeline 100", |_, port| memcached::get(port, 100)),
+    memcached("memcached set 64 bytes", |_, port| memcached::set(port, 1)),
+    memcached("memcached set 64 bytes, pipeline 16", |_, port| memcached::set(port, 16)),
+    memcached("memcached set 64 bytes, pipeline 100", |_, port| memcached::set(port, 100)),
 ];
+
+/// From 50 connections, among a million keys.
+const fn memcached(name: &'static str, sample: fn(Peer, u16) -> Outcome<f64>) -> Scenario {
+    Scenario {
+        name,
+        unit: Unit::RequestsPerSecond,
+        subjects: &[Peer::TokaidoCache, Peer::Memcached],
+        generator: "",
+        fill: memcached::fill,
+        sample,
+    }
+}
 
 /// Runs all scenarios and gives their table.
 pub(super) fn run() -> Outcome<String> {
@@ -111,15 +138,13 @@ fn measure(scenario: &Scenario, tokaido: &Path) -> Outcome<Measured> {
         return Ok(measured);
     }
     let mut subjects: Vec<(Peer, Server)> = Vec::new();
-    for &peer in [Peer::Tokaido].iter().chain(scenario.peers) {
+    for &peer in scenario.subjects {
         if !peer.is_installed() {
             measured.missing.push(peer.name());
             continue;
         }
         let server = peer.start(tokaido)?;
-        if scenario.generator == "redis-benchmark" {
-            load::fill(server.port(), KEYS)?;
-        }
+        (scenario.fill)(server.port())?;
         subjects.push((peer, server));
     }
     let before = machine::children_processor_time();
@@ -145,6 +170,8 @@ fn loop_procedure(peer: Peer, port: u16) -> Outcome<f64> {
             let script = files::read("xtask/bench/redis-loop.lua")?;
             load::redis_command(port, &["EVAL", &script, "0"])
         }
-        Peer::Nginx => Err(Failure::new("nginx keeps no data")),
+        Peer::TokaidoCache | Peer::Memcached | Peer::Nginx => {
+            Err(Failure::new("it is not asked to run the procedure"))
+        }
     }
 }
