@@ -208,6 +208,67 @@ fn every_interface_drops_a_database_and_gives_its_name_back() {
 }
 
 #[test]
+fn flushall_gives_every_name_back() {
+    let server = start();
+    let mut client = server.connect();
+    let mut other = server.connect();
+    other.ask(&["select", "7"], "+OK\r\n");
+    for _ in 0..3 {
+        for name in ["a", "b", "7"] {
+            client.ask(&["t.put", name, "v"], "$-1\r\n");
+        }
+        client.ask(&["select", "0"], "+OK\r\n");
+        client.ask(&["set", "k", "v"], "+OK\r\n");
+        client.ask(&["flushall"], "+OK\r\n");
+        assert_eq!(names(&server), ["main".to_owned()].into());
+        client.ask(&["get", "k"], "$-1\r\n");
+        other.ask(&["get", "k"], "$-1\r\n");
+        client.ask(&["t.get", "a"], "$-1\r\n");
+    }
+    // A database that the same batch, or the same transaction, has made, and makes again.
+    pipeline(
+        &mut client,
+        &[
+            (&["select", "new"], "+OK\r\n"),
+            (&["set", "k", "v"], "+OK\r\n"),
+            (&["flushall"], "+OK\r\n"),
+            (&["get", "k"], "$-1\r\n"),
+            (&["set", "k", "w"], "+OK\r\n"),
+            (&["get", "k"], "$1\r\nw\r\n"),
+            (&["multi"], "+OK\r\n"),
+            (&["flushall"], "+QUEUED\r\n"),
+            (&["get", "k"], "+QUEUED\r\n"),
+            (&["set", "k", "x"], "+QUEUED\r\n"),
+            (&["exec"], "*3\r\n+OK\r\n$-1\r\n+OK\r\n"),
+            (&["multi"], "+OK\r\n"),
+            (&["select", "newer"], "+QUEUED\r\n"),
+            (&["set", "k", "v"], "+QUEUED\r\n"),
+            (&["flushall"], "+QUEUED\r\n"),
+            (&["exec"], "*3\r\n+OK\r\n+OK\r\n+OK\r\n"),
+        ],
+    );
+    client.ask(&["get", "k"], "$-1\r\n");
+    assert_eq!(names(&server), ["main".to_owned()].into());
+    // In a transaction that fails, everything stays.
+    client.ask(&["t.put", "a", "v"], "$-1\r\n");
+    client.ask(&["select", "0"], "+OK\r\n");
+    client.ask(&["set", "k", "text"], "+OK\r\n");
+    pipeline(
+        &mut client,
+        &[
+            (&["multi"], "+OK\r\n"),
+            (&["flushall"], "+QUEUED\r\n"),
+            (&["set", "k", "text"], "+QUEUED\r\n"),
+            (&["incr", "k"], "+QUEUED\r\n"),
+        ],
+    );
+    client.command(&["exec"]);
+    assert!(client.read_line().starts_with("-EXECABORT"));
+    client.ask(&["t.get", "a"], "$1\r\nv\r\n");
+    client.ask(&["get", "k"], "$4\r\ntext\r\n");
+}
+
+#[test]
 fn names_are_given_back_as_often_as_databases_are_made() {
     let server = TestServer::start_with(|config| {
         config.limits.databases_max = 2;

@@ -227,6 +227,14 @@ pub trait WriteTransaction: ReadTransaction {
         let _ = database;
         Err(WriteError::Mounted)
     }
+
+    /// Drops every database that is not mounted, those too that nobody but this transaction sees yet.
+    ///
+    /// # Errors
+    /// As [`drop_database`](Self::drop_database).
+    fn drop_all_databases(&mut self) -> Result<(), WriteError> {
+        Err(WriteError::Mounted)
+    }
 }
 
 /// Renames a record that has no collection.

@@ -50,7 +50,8 @@ the call remains in the data.
   with `EXECABORT`. Redis would keep what the other commands did.
 - `SELECT`, `MOVE` and `COPY` also take the name of a database, as in `SELECT companies`. Number 0
   is the database `main`, number 7 is the database `7`.
-- `FLUSHALL` deletes the named databases, too.
+- `FLUSHALL` deletes the named databases, too, and gives their names back; `main` and caches
+  stay, empty. `TOKAIDO DROP` deletes one database.
 - `KEYS` and `SCAN` give keys in their order as bytes, and a pattern that starts with plain text
   visits only keys that start with it. The cursor of a `SCAN` is forgotten when 4,096 newer ones
   (`scan_cursors_max`) exist; it can then not be used any more, and says so.

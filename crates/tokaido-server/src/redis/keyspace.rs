@@ -23,7 +23,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Gives the number of records in the database, with those that expired and were not removed yet.";
 "flushall" -1 Write(flushall), NO_KEY [DANGEROUS SPANS] Server "1.0.0"
     "[ASYNC | SYNC]"
-    "Deletes every record of every database, the named ones included.";
+    "Deletes every record of every database, and every database but `main` and what is mounted.";
 "flushdb" -1 Write(flushdb), NO_KEY [DANGEROUS] Server "1.0.0"
     "[ASYNC | SYNC]"
     "Deletes every record of the database.";
@@ -56,10 +56,11 @@ fn flushdb(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Fai
 
 fn flushall(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     check_flush(call)?;
+    tx.drop_all_databases()?;
     let store = call.shared.store();
     for (database, _) in store.databases() {
         // A constant database stays as it is, or no other could be emptied beside it.
-        if store.capabilities(database).is_writable {
+        if database.mount().is_some() && store.capabilities(database).is_writable {
             tx.clear(database)?;
         }
     }

@@ -252,6 +252,10 @@ impl WriteTransaction for CompositeWriter {
             Some(_) => Err(WriteError::Mounted),
         }
     }
+
+    fn drop_all_databases(&mut self) -> Result<(), WriteError> {
+        self.inner.writer.transaction().drop_all_databases()
+    }
 }
 
 impl CompositeSnapshot {

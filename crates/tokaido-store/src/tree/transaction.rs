@@ -445,4 +445,11 @@ impl WriteTransaction for TreeTransaction {
     fn drop_database(&mut self, database: DatabaseId) -> Result<bool, WriteError> {
         self.drop_trees(database)
     }
+
+    fn drop_all_databases(&mut self) -> Result<(), WriteError> {
+        for (_, keyspace) in self.trees.keyspaces() {
+            self.drop_trees(keyspace)?;
+        }
+        Ok(())
+    }
 }

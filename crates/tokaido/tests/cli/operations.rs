@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use crate::support::{Directory, Server, root, tokaido};
+use crate::support::{Directory, Server, root, tokaido, tokaido_with};
 
 /// A store that never changes: the fixture of the present format.
 fn fixture() -> PathBuf {
@@ -93,6 +93,39 @@ fn what_cannot_be_checked_has_an_exit_status_of_its_own() {
     let held = tokaido(["compact", &directory.text("store")]);
     assert!(held.fails(3).contains("is in use by another tokaido process"), "{held:?}");
     drop(server);
+}
+
+/// With room for `main` and one database more.
+#[test]
+fn a_name_that_was_given_back_is_free_after_backup_and_compaction() {
+    for drop in ["TOKAIDO DROP old", "FLUSHALL"] {
+        let directory = Directory::new();
+        let [data, backup] = ["store", "backup"].map(|name| directory.text(name));
+        let start = || Server::start(&directory, &["--databases-max=2"]);
+        let write = |server: &Server, database: &str| {
+            let script = format!("SELECT {database}\nSET k v\n");
+            tokaido_with(["shell", &server.connect()], script)
+        };
+        let is_written = |server: Server| {
+            assert_eq!(write(&server, "new").ok(), "OK\nOK\n");
+            assert_eq!(tokaido(["get", &server.connect(), "old", "k"]).code, Some(1));
+            assert_eq!(server.stop().code, Some(0));
+        };
+        let server = start();
+        assert_eq!(write(&server, "old").ok(), "OK\nOK\n");
+        // Into the base, from where the backup has to lose it.
+        tokaido(["backup", &data, &directory.text("before")]).ok();
+        let full = write(&server, "new");
+        assert!(full.fails(1).contains("the store has 2 databases"), "{full:?}");
+        tokaido_with(["shell", &server.connect()], format!("{drop}\n")).ok();
+        tokaido(["backup", &data, &backup]).ok();
+        assert_eq!(server.stop().code, Some(0));
+        tokaido(["compact", &data]).ok();
+        is_written(start());
+        fs::remove_dir_all(&data).unwrap();
+        tokaido(["restore", &backup, &data]).ok();
+        is_written(start());
+    }
 }
 
 #[test]
