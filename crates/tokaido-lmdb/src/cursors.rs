@@ -39,8 +39,7 @@ impl Cursors {
     /// The cursor of `dbi` in that role, ready for use in `txn`.
     ///
     /// # Safety
-    /// `txn` is the live transaction that this object belongs to, always the same one, and `dbi`
-    /// one of its databases.
+    /// `txn` is the live transaction that this object belongs to, always the same one.
     pub(super) unsafe fn get(
         &mut self,
         txn: *mut ffi::MDB_txn,
@@ -57,12 +56,13 @@ impl Cursors {
             }
             return Ok(slot.raw);
         }
+        let mut raw = ptr::null_mut();
+        // SAFETY: the transaction is live; `raw` is a valid place for the new handle. LMDB refuses a
+        // `dbi` that it does not know.
+        check(unsafe { ffi::mdb_cursor_open(txn, dbi, &raw mut raw) })?;
         if self.slots.len() <= place {
             self.slots.resize_with(place + 1, || None);
         }
-        let mut raw = ptr::null_mut();
-        // SAFETY: the transaction is live; `raw` is a valid place for the new handle.
-        check(unsafe { ffi::mdb_cursor_open(txn, dbi, &raw mut raw) })?;
         self.slots[place] = Some(Slot { raw, life: self.life, positioned: false });
         Ok(raw)
     }

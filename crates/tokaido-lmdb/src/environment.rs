@@ -11,7 +11,7 @@ use std::{
 
 use lmdb_master_sys as ffi;
 
-use super::{LmdbError, ReadTxn, WriteTxn, error::check};
+use super::{Dbi, LmdbError, ReadTxn, Txn, WriteTxn, error::check};
 
 /// How to open an environment.
 pub struct EnvironmentOptions {
@@ -27,6 +27,7 @@ pub struct EnvironmentOptions {
 /// An open environment, which is closed with the last of its transactions.
 pub struct Environment {
     handle: Arc<Handle>,
+    access: Access,
 }
 
 pub(super) struct Handle(pub(super) *mut ffi::MDB_env);
@@ -42,16 +43,21 @@ pub enum Access {
     /// To read and to write.
     Write,
     /// To read beside a process that may be writing, which is kept from reusing the pages of its read
-    /// transactions. No process may open the same environment with locks twice.
+    /// transactions.
     Read,
-    /// To read without the lock file: nobody may write to it any more.
+    /// To read, without locks, what nobody writes to any more.
     ReadStill,
 }
 
 impl Environment {
     /// Opens the environment whose files are `data.mdb` and `lock.mdb` in `directory`; creates it if
     /// it is to be written to.
-    pub fn open(
+    ///
+    /// # Safety
+    /// As long as the environment is open, nothing but LMDB changes these files, and this process
+    /// opens them no second time with locks, which would undo those of the first. With
+    /// [`Access::ReadStill`], whoever might write to them neither does so nor begins to.
+    pub unsafe fn open(
         directory: &Path,
         options: &EnvironmentOptions,
         access: Access,
@@ -66,7 +72,7 @@ impl Environment {
         let mut raw = ptr::null_mut();
         // SAFETY: `raw` is a valid place for the new handle.
         check(unsafe { ffi::mdb_env_create(&raw mut raw) })?;
-        let environment = Self { handle: Arc::new(Handle(raw)) };
+        let environment = Self { handle: Arc::new(Handle(raw)), access };
         // NOTLS ties a read transaction to its handle and not to a thread, so that a snapshot
         // belongs to a task.
         // SAFETY: the handle is live and not yet open, as these calls demand; dropping it closes
@@ -100,6 +106,20 @@ impl Environment {
     /// Begins a read transaction of what is committed now.
     pub fn read(&self) -> Result<ReadTxn, LmdbError> {
         ReadTxn::begin(&self.handle)
+    }
+
+    /// Opens named databases, all of which are there, for the transactions that begin after it, of an
+    /// environment that is only read: in another one, a write transaction might open some meanwhile,
+    /// which LMDB does not allow.
+    pub fn open_databases(&mut self, names: &[String]) -> Result<Vec<Dbi>, LmdbError> {
+        if self.access == Access::Write {
+            return Err(LmdbError(libc::EINVAL));
+        }
+        let txn = Txn::begin(&self.handle, ffi::MDB_RDONLY)?;
+        let open = |name| txn.open_database(name, false)?.ok_or(LmdbError(ffi::MDB_NOTFOUND));
+        let opened = names.iter().map(|name| open(name)).collect::<Result<_, _>>()?;
+        txn.commit()?;
+        Ok(opened)
     }
 
     /// Begins the write transaction. There is one at a time: another thread's is waited for.

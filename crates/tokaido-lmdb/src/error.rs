@@ -1,6 +1,6 @@
 //! LMDB's return codes.
 
-use std::{ffi::CStr, fmt};
+use std::{ffi::CStr, fmt, io};
 
 use lmdb_master_sys as ffi;
 
@@ -37,8 +37,11 @@ impl LmdbError {
 
 impl fmt::Display for LmdbError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: mdb_strerror gives a C string that stays valid: a literal, or the C library's
-        // message for a system error, which is copied here before anyone can replace it.
+        // LMDB would ask `strerror`, whose answer another thread may replace.
+        if let Some(code) = self.system() {
+            return io::Error::from_raw_os_error(code).fmt(f);
+        }
+        // SAFETY: for a code of its own, LMDB gives a literal.
         let text = unsafe { CStr::from_ptr(ffi::mdb_strerror(self.0)) };
         write!(f, "{}", text.to_string_lossy())
     }
@@ -46,7 +49,7 @@ impl fmt::Display for LmdbError {
 
 impl std::error::Error for LmdbError {}
 
-impl From<LmdbError> for std::io::Error {
+impl From<LmdbError> for io::Error {
     fn from(error: LmdbError) -> Self {
         match error.system() {
             Some(code) => Self::from_raw_os_error(code),
@@ -63,4 +66,15 @@ pub(super) fn check(code: libc::c_int) -> Result<(), LmdbError> {
 /// As [`check`], where "not found" is an answer.
 pub(super) fn found(code: libc::c_int) -> Result<bool, LmdbError> {
     if code == ffi::MDB_NOTFOUND { Ok(false) } else { check(code).map(|()| true) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_in_words_what_it_is() {
+        assert_eq!(LmdbError(libc::ENOENT).to_string(), "No such file or directory (os error 2)");
+        assert!(LmdbError(ffi::MDB_MAP_FULL).to_string().starts_with("MDB_MAP_FULL"));
+    }
 }

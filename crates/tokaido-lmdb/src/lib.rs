@@ -3,7 +3,8 @@
 //!
 //! A transaction owns its cursors, and everything that reads borrows the transaction. So a slice
 //! into a page cannot outlive the next write or the transaction's end, which is the rule that
-//! LMDB asks its callers to keep.
+//! LMDB asks its callers to keep. What it asks of them as users of the file is the contract of
+//! [`Environment::open`].
 
 #![deny(missing_docs)]
 
@@ -15,7 +16,7 @@ mod transaction;
 
 pub use environment::{Access, Environment, EnvironmentOptions};
 pub use error::LmdbError;
-pub use transaction::{Insert, ReadTxn, Step, Txn, Walk, WriteTxn};
+pub use transaction::{Entry, Insert, ReadTxn, Step, Txn, Walk, WriteTxn};
 
 /// A named database of LMDB, as the environment numbers it.
 pub type Dbi = lmdb_master_sys::MDB_dbi;

@@ -64,7 +64,7 @@ unsafe fn bytes<'t>(val: &ffi::MDB_val) -> &'t [u8] {
 }
 
 impl Txn {
-    fn begin(environment: &Arc<Handle>, flags: libc::c_uint) -> Result<Self, LmdbError> {
+    pub(super) fn begin(environment: &Arc<Handle>, flags: libc::c_uint) -> Result<Self, LmdbError> {
         let mut raw = ptr::null_mut();
         // SAFETY: the environment is open, and stays so as long as the transaction holds it; `raw` is a
         // valid place for the handle.
@@ -124,8 +124,9 @@ impl Txn {
         }
     }
 
-    /// Opens a named database; without `create` it may be missing.
-    fn open_database(&self, name: &str, create: bool) -> Result<Option<Dbi>, LmdbError> {
+    /// Opens a named database; without `create` it may be missing. The caller sees to it that no other
+    /// transaction does so meanwhile.
+    pub(super) fn open_database(&self, name: &str, create: bool) -> Result<Option<Dbi>, LmdbError> {
         let name = CString::new(name).map_err(|_| LmdbError(libc::EINVAL))?;
         let mut dbi = 0;
         let flags = if create { ffi::MDB_CREATE } else { 0 };
@@ -134,7 +135,7 @@ impl Txn {
         Ok(found(code)?.then_some(dbi))
     }
 
-    fn commit(mut self) -> Result<(), LmdbError> {
+    pub(super) fn commit(mut self) -> Result<(), LmdbError> {
         // SAFETY: the handle is live, and is not used after this: `commit` frees it, whatever it
         // returns, and `drop` finds none.
         unsafe {
@@ -231,16 +232,6 @@ impl<'t> Walk<'t> {
     }
 }
 
-impl ReadTxn {
-    /// Opens named databases, all of which are there, for all transactions that begin after it.
-    pub fn open_databases(self, names: &[String]) -> Result<Vec<Dbi>, LmdbError> {
-        let open = |name| self.open_database(name, false)?.ok_or(LmdbError(ffi::MDB_NOTFOUND));
-        let opened = names.iter().map(|name| open(name)).collect::<Result<_, _>>()?;
-        self.0.commit()?;
-        Ok(opened)
-    }
-}
-
 /// The write transaction. It belongs to the thread that began it, as the raw pointer sees to.
 pub struct WriteTxn(Txn);
 
@@ -255,8 +246,51 @@ impl Deref for WriteTxn {
 pub enum Insert<'t> {
     /// Nothing; here is room for the value, all of which must be filled.
     Vacant(&'t mut [u8]),
-    /// This value.
-    Occupied(&'t [u8]),
+    /// An entry under that key.
+    Occupied(Entry<'t>),
+}
+
+/// An entry that was found, to be changed. As long as it lives, nothing moves the point cursor away
+/// from it:
+///
+/// ```compile_fail
+/// # use tokaido_lmdb::{Dbi, LmdbError, WriteTxn};
+/// # fn change(txn: &mut WriteTxn, dbi: Dbi) -> Result<(), LmdbError> {
+/// let entry = txn.entry(dbi, b"k")?.unwrap();
+/// txn.find(dbi, b"another")?;
+/// entry.remove()
+/// # }
+/// ```
+pub struct Entry<'t> {
+    txn: &'t mut WriteTxn,
+    dbi: Dbi,
+    key: &'t [u8],
+    value: ffi::MDB_val,
+}
+
+impl<'t> Entry<'t> {
+    /// Its value.
+    pub fn value(&self) -> &[u8] {
+        // SAFETY: nobody but the entry can write to the transaction, and it has not.
+        unsafe { bytes(&self.value) }
+    }
+
+    /// Makes room for another value of `len` bytes, all of which must be filled.
+    pub fn overwrite(self, len: usize) -> Result<&'t mut [u8], LmdbError> {
+        match self.txn.reserve(self.dbi, self.key, len, ffi::MDB_CURRENT)? {
+            // SAFETY: as in `WriteTxn::insert`.
+            (true, data) => Ok(unsafe { writable(&data) }),
+            (false, _) => Err(LmdbError(ffi::MDB_KEYEXIST)),
+        }
+    }
+
+    /// Removes it.
+    pub fn remove(self) -> Result<(), LmdbError> {
+        // SAFETY: the transaction is live; the point cursor stands on the entry.
+        check(unsafe { ffi::mdb_cursor_del(self.txn.cursor(self.dbi, Role::Point)?, 0) })?;
+        self.txn.set_positioned(self.dbi, false);
+        Ok(())
+    }
 }
 
 impl WriteTxn {
@@ -264,50 +298,51 @@ impl WriteTxn {
         Txn::begin(environment, 0).map(Self)
     }
 
+    /// The entry under `key`.
+    pub fn entry<'t>(
+        &'t mut self,
+        dbi: Dbi,
+        key: &'t [u8],
+    ) -> Result<Option<Entry<'t>>, LmdbError> {
+        let value = self.find(dbi, key)?.map(val);
+        Ok(value.map(|value| Entry { txn: self, dbi, key, value }))
+    }
+
     /// Makes room for a value of `len` bytes under `key`, if nothing is there. One search serves
-    /// both answers, and leaves the point cursor at the entry for
-    /// [`overwrite`](Self::overwrite) and [`remove`](Self::remove).
-    pub fn insert(&mut self, dbi: Dbi, key: &[u8], len: usize) -> Result<Insert<'_>, LmdbError> {
-        self.reserve(dbi, key, len, ffi::MDB_NOOVERWRITE)
+    /// both answers.
+    pub fn insert<'t>(
+        &'t mut self,
+        dbi: Dbi,
+        key: &'t [u8],
+        len: usize,
+    ) -> Result<Insert<'t>, LmdbError> {
+        Ok(match self.reserve(dbi, key, len, ffi::MDB_NOOVERWRITE)? {
+            // SAFETY: LMDB has reserved these bytes, on a page of this transaction's own, where they
+            // stay until the next write, which needs `&mut self`.
+            (true, data) => Insert::Vacant(unsafe { writable(&data) }),
+            (false, value) => Insert::Occupied(Entry { txn: self, dbi, key, value }),
+        })
     }
 
-    /// Makes room for another value at the entry that `insert` or `find` has just found.
-    pub fn overwrite(&mut self, dbi: Dbi, key: &[u8], len: usize) -> Result<&mut [u8], LmdbError> {
-        match self.reserve(dbi, key, len, ffi::MDB_CURRENT)? {
-            Insert::Vacant(room) => Ok(room),
-            Insert::Occupied(_) => Err(LmdbError(ffi::MDB_KEYEXIST)),
-        }
-    }
-
+    /// Has LMDB reserve `len` bytes for a value; or gives the value that keeps it from doing so.
     fn reserve(
         &mut self,
         dbi: Dbi,
         key: &[u8],
         len: usize,
         flags: libc::c_uint,
-    ) -> Result<Insert<'_>, LmdbError> {
+    ) -> Result<(bool, ffi::MDB_val), LmdbError> {
         let (mut key, mut data) = (val(key), ffi::MDB_val { mv_size: len, ..EMPTY });
-        let flags = flags | ffi::MDB_RESERVE;
         let cursor = self.cursor(dbi, Role::Point)?;
-        // SAFETY: the transaction is live; with RESERVE, LMDB gives `len` writable bytes of a page
-        // of its own, which stay in place until the next write, and that needs `&mut self`.
-        unsafe {
-            let code = ffi::mdb_cursor_put(cursor, &raw mut key, &raw mut data, flags);
-            if code == ffi::MDB_KEYEXIST {
-                return Ok(Insert::Occupied(bytes(&data)));
-            }
+        let flags = flags | ffi::MDB_RESERVE;
+        // SAFETY: the transaction is live, and the key outlives the call. With CURRENT, which only an
+        // entry asks for, the point cursor stands on the entry of that key.
+        let code = unsafe { ffi::mdb_cursor_put(cursor, &raw mut key, &raw mut data, flags) };
+        if code != ffi::MDB_KEYEXIST {
             check(code)?;
             self.set_positioned(dbi, false);
-            Ok(Insert::Vacant(writable(&data)))
         }
-    }
-
-    /// Removes the entry that `insert` or `find` has just found.
-    pub fn remove(&mut self, dbi: Dbi) -> Result<(), LmdbError> {
-        // SAFETY: the transaction is live; the point cursor stands on the entry.
-        check(unsafe { ffi::mdb_cursor_del(self.cursor(dbi, Role::Point)?, 0) })?;
-        self.set_positioned(dbi, false);
-        Ok(())
+        Ok((code != ffi::MDB_KEYEXIST, data))
     }
 
     /// Removes every entry of a database.

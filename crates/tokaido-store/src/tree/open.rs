@@ -50,7 +50,7 @@ pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> 
     let absolute = path::absolute(directory).map_err(io)?;
     let opening = Opening { directory, path: &absolute, options };
     let lock = opening.lock()?;
-    let found = opening.find()?;
+    let found = opening.find(&lock)?;
     let shared = Arc::new(opening.share(found, lock)?);
     if let SyncMode::Interval(_) = shared.options.sync {
         checkpoint::start_checkpointer(&shared).map_err(io)?;
@@ -124,11 +124,11 @@ impl Opening<'_> {
     }
 
     /// Opens the base, and reads the log into a memtable.
-    fn find(&self) -> Result<Found, OpenError> {
+    fn find(&self, lock: &StoreLock) -> Result<Found, OpenError> {
         // A random number, as hash seeds are: it tells the files of stores apart.
         let new_store = || foldhash::quality::RandomState::default().hash_one(self.path);
         let Options { size_max, snapshots_max, .. } = self.options;
-        let opened = Base::open(self.path, size_max, snapshots_max, new_store);
+        let opened = Base::open(self.path, lock, size_max, snapshots_max, new_store);
         let (base, contents) = opened.map_err(|error| self.base_error(error))?;
         let storage = self.storage()?;
         let mut replay = Replay::new(&contents);

@@ -12,6 +12,8 @@ use std::{
 
 use tokaido_lmdb::{Access, Environment, EnvironmentOptions, LmdbError};
 
+use crate::tree::lock::{OpenHere, StoreLock};
+
 use super::handle::Base;
 
 /// The copy that a compaction makes, until it takes the place of the file.
@@ -32,19 +34,27 @@ impl Base {
     }
 }
 
-/// As [`Base::copy`], of the store in `directory`, which another process may have open, but not
-/// this one.
+/// As [`Base::copy`], of the store in `directory`, which another process may have open; `_right` is that
+/// of this one to open it.
 pub(in crate::tree) fn copy_beside(
     directory: &Path,
     file: &File,
     readers_max: u32,
+    _right: &OpenHere,
 ) -> Result<(), LmdbError> {
     let options = EnvironmentOptions { map_size: 0, readers_max, databases_max: 0 };
-    Environment::open(directory, &options, Access::Read)?.copy(file)
+    // SAFETY: nobody else in this process has it open as long as the right lasts; nothing but LMDB
+    // changes the files of a store that is in use.
+    unsafe { Environment::open(directory, &options, Access::Read)? }.copy(file)
 }
 
-/// As [`Base::copy`], of the store in `directory`, which nobody has open.
-pub(in crate::tree) fn copy_still(directory: &Path, file: &File) -> Result<(), LmdbError> {
+/// As [`Base::copy`], of the store in `directory`, which nobody has open, as `_lock` says.
+pub(in crate::tree) fn copy_still(
+    directory: &Path,
+    file: &File,
+    _lock: &StoreLock,
+) -> Result<(), LmdbError> {
     let options = EnvironmentOptions { map_size: 0, readers_max: 1, databases_max: 0 };
-    Environment::open(directory, &options, Access::ReadStill)?.copy(file)
+    // SAFETY: nobody writes to the store as long as the lock lasts.
+    unsafe { Environment::open(directory, &options, Access::ReadStill)? }.copy(file)
 }

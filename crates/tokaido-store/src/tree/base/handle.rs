@@ -10,7 +10,10 @@ use tokaido_lmdb::{
     Access, Dbi, Environment, EnvironmentOptions, Insert, LmdbError, Step, Txn, WriteTxn,
 };
 
-use crate::{DatabaseStatistics, limits, tree::files};
+use crate::{
+    DatabaseStatistics, limits,
+    tree::{files, lock::StoreLock},
+};
 
 use super::{
     DATA_FILE,
@@ -43,8 +46,8 @@ pub(in crate::tree) enum BaseOpenError {
 }
 
 /// Slots: each database may have two trees, and there are two internal ones. A checkpoint drops the
-/// trees that go before it makes those that come. LMDB keeps some bytes for each place in each of its
-/// transactions, which take no memory as long as there is no slot.
+/// trees that go before it makes those that come. Whenever LMDB begins a read transaction, it allocates
+/// 49 bytes for each of these places, some 800 KB: so views are kept and renewed.
 const SLOTS_MAX: usize = 2 * limits::DATABASES_MAX + 2;
 
 pub(in crate::tree) struct Base {
@@ -65,7 +68,8 @@ const NEW_DIRECTORY: &str = "base.new";
 fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), BaseOpenError> {
     let place = path.join(NEW_DIRECTORY);
     fs::create_dir(&place)?;
-    let environment = Environment::open(&place, options, Access::Write)?;
+    // SAFETY: nobody else knows of the directory, which was just made.
+    let environment = unsafe { Environment::open(&place, options, Access::Write)? };
     let mut txn = environment.write()?;
     let directory = txn.create_database(format::BASE)?;
     put(&mut txn, directory, format::FORMAT_KEY, &format::FORMAT_VERSION.to_le_bytes())?;
@@ -90,8 +94,10 @@ fn environment_options(size_max: usize, views_max: u32) -> EnvironmentOptions {
 impl Base {
     /// Opens the base in the directory `path`, or makes an empty one for a new store, of the number
     /// that `new_store` gives. Its file may have `size_max` bytes, and there may be `views_max` views.
+    /// The lock is kept as long as the base.
     pub(in crate::tree) fn open(
         path: &Path,
+        _lock: &StoreLock,
         size_max: usize,
         views_max: u32,
         new_store: impl FnOnce() -> u64,
@@ -112,7 +118,8 @@ impl Base {
         options: EnvironmentOptions,
     ) -> Result<(Self, BaseContents), BaseOpenError> {
         remove_copy(path)?;
-        let environment = Environment::open(path, &options, Access::Write)?;
+        // SAFETY: the store's lock, which `open` was shown, keeps others out, of this process, too.
+        let environment = unsafe { Environment::open(path, &options, Access::Write)? };
         let mut txn = environment.write()?;
         let directory = txn.find_database(format::BASE)?;
         let directory = directory
@@ -199,7 +206,7 @@ pub(super) fn put(
 ) -> Result<(), LmdbError> {
     let room = match txn.insert(directory, key, bytes.len())? {
         Insert::Vacant(room) => room,
-        Insert::Occupied(_) => txn.overwrite(directory, key, bytes.len())?,
+        Insert::Occupied(entry) => entry.overwrite(bytes.len())?,
     };
     room.copy_from_slice(bytes);
     Ok(())

@@ -116,20 +116,19 @@ impl Layer {
         stored: Option<&[u8]>,
     ) -> Result<Option<usize>, LayerError> {
         let Some(stored) = stored else {
-            let old = self.txn.find(dbi, key)?.map(value_len).transpose()?;
-            if old.is_some() {
-                self.txn.remove(dbi)?;
-            }
-            return Ok(old);
+            let Some(entry) = self.txn.entry(dbi, key)? else { return Ok(None) };
+            let old = value_len(entry.value())?;
+            entry.remove()?;
+            return Ok(Some(old));
         };
         match self.txn.insert(dbi, key, stored.len())? {
             Insert::Vacant(room) => {
                 room.copy_from_slice(stored);
                 Ok(None)
             }
-            Insert::Occupied(old) => {
-                let old = value_len(old)?;
-                self.txn.overwrite(dbi, key, stored.len())?.copy_from_slice(stored);
+            Insert::Occupied(entry) => {
+                let old = value_len(entry.value())?;
+                entry.overwrite(stored.len())?.copy_from_slice(stored);
                 Ok(Some(old))
             }
         }
@@ -144,13 +143,11 @@ impl Layer {
         let head = long_key::tree_key(key);
         let bucket = self.txn.find(dbi, head)?.unwrap_or_default();
         let old = long_key::find(bucket, key)?.map(value_len).transpose()?;
-        let is_there = !bucket.is_empty();
         let bucket = long_key::replace(bucket, key, stored)?;
         if !bucket.is_empty() {
             handle::put(&mut self.txn, dbi, head, &bucket)?;
-        } else if is_there {
-            self.txn.find(dbi, head)?;
-            self.txn.remove(dbi)?;
+        } else if let Some(entry) = self.txn.entry(dbi, head)? {
+            entry.remove()?;
         }
         Ok(old)
     }
@@ -180,8 +177,8 @@ impl Layer {
             let Some(entry) = self.trees.remove(&tree) else { continue };
             self.txn.clear(self.slots[entry.slot as usize])?;
             self.free.push(entry.slot as usize);
-            if self.txn.find(self.base.directory, &format::tree_key(tree))?.is_some() {
-                self.txn.remove(self.base.directory)?;
+            if let Some(entry) = self.txn.entry(self.base.directory, &format::tree_key(tree))? {
+                entry.remove()?;
             }
         }
         Ok(())

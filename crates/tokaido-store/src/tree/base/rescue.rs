@@ -46,8 +46,10 @@ impl Base {
             let names: Vec<String> = std::iter::once(format::BASE.to_owned())
                 .chain((0..slots.len()).map(format::slot_name))
                 .collect();
-            let opened = Environment::open(directory, options, Access::ReadStill)?;
-            let handles = opened.read()?.open_databases(&names)?;
+            // SAFETY: the one that was given up writes no more, and its lock, as the store's, keeps
+            // everybody else from writing.
+            let mut opened = unsafe { Environment::open(directory, options, Access::ReadStill)? };
+            let handles = opened.open_databases(&names)?;
             // They are numbered in the order in which they are opened, here as there.
             if handles[0] != self.directory || handles[1..] != slots {
                 return Err(error);

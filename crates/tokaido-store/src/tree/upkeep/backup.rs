@@ -53,7 +53,7 @@ pub fn backup(directory: &Path, destination: &Path) -> Result<BackupReport, Upke
         return Err(UpkeepError::NoStore { directory: owned() });
     }
     let making = Making::begin(directory, destination)?;
-    let _open = OpenHere::take(directory).map_err(|error| match error {
+    let right = OpenHere::take(directory).map_err(|error| match error {
         LockError::Held => UpkeepError::OpenHere { directory: owned() },
         LockError::Io(error) => making.io()(error),
     })?;
@@ -62,7 +62,7 @@ pub fn backup(directory: &Path, destination: &Path) -> Result<BackupReport, Upke
         LockError::Io(error) => making.io()(error),
     })?;
     let storage = DirectoryStorage::existing(directory);
-    making.copy(&storage, |file| Ok(copy_beside(directory, file, SNAPSHOTS_MAX_DEFAULT)?))
+    making.copy(&storage, |file| Ok(copy_beside(directory, file, SNAPSHOTS_MAX_DEFAULT, &right)?))
 }
 
 impl TreeStore {

@@ -66,7 +66,7 @@ fn io_error(directory: &Path) -> impl Fn(io::Error) -> UpkeepError {
 /// A compaction, step by step.
 struct Compaction<'d> {
     directory: &'d Path,
-    _lock: StoreLock,
+    lock: StoreLock,
     _base: File,
 }
 
@@ -83,7 +83,7 @@ impl<'d> Compaction<'d> {
             LockError::Io(error) => io(error),
         })?;
         remove_copy(directory).map_err(io)?;
-        Ok(Self { directory, _lock: lock, _base: base })
+        Ok(Self { directory, lock, _base: base })
     }
 
     fn check_room(&self, bytes: u64) -> Result<(), UpkeepError> {
@@ -103,7 +103,7 @@ impl<'d> Compaction<'d> {
         let path = self.directory.join(COPY_FILE);
         let write = || -> io::Result<()> {
             let file = files::create_new(&path)?;
-            copy_still(self.directory, &file)?;
+            copy_still(self.directory, &file, &self.lock)?;
             file.sync_all()?;
             // A copy that tells another store, or another checkpoint, shall not take the place.
             if survey_base(&path)? != survey_base(&self.directory.join(DATA_FILE))? {

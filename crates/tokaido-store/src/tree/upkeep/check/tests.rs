@@ -14,6 +14,7 @@ use crate::{
         base::{Base, Layer},
         catalog::{CATALOG_TREE, EXPIRY_TREE, FIRST_TREE, catalog_key, catalog_value},
         expiry,
+        lock::StoreLock,
         log::{FrameBuilder, LOG_DIRECTORY, Operation},
     },
 };
@@ -37,7 +38,10 @@ type Change<'c> = (u32, &'c [u8], Option<&'c [u8]>);
 
 /// Changes the base, as a checkpoint would.
 fn change(directory: &Path, changes: &[Change<'_>]) {
-    let Ok((base, contents)) = Base::open(directory, 1 << 30, 10, || 0) else { panic!("it opens") };
+    let Ok(lock) = StoreLock::take(directory) else { panic!("nobody has it") };
+    let Ok((base, contents)) = Base::open(directory, &lock, 1 << 30, 10, || 0) else {
+        panic!("it opens")
+    };
     let mut layer = Layer::begin(&Arc::new(base)).unwrap();
     for (tree, key, stored) in changes {
         layer.apply(*tree, key, *stored).unwrap();
