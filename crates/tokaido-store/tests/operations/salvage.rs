@@ -2,9 +2,12 @@
 
 use std::fs;
 
-use tokaido_store::tree::{self, CheckError, UpkeepError};
+use tokaido_store::{
+    NewRecord, Store, limits, transact,
+    tree::{self, CheckError, UpkeepError},
+};
 
-use crate::support::{Filled, contents_of, damage, files};
+use crate::support::{Filled, contents_of, damage, fast_directory, files, options};
 
 #[test]
 fn of_a_sound_store_everything_is_salvaged() {
@@ -16,6 +19,25 @@ fn of_a_sound_store_everything_is_salvaged() {
     assert_eq!((report.check.is_sound(), report.records), (true, expected.len() as u64));
     assert!(contents_of(&saved) == expected);
     assert!(files(&filled.path()) == before, "the store is as it was");
+    assert!(tree::check(&saved).unwrap().is_sound());
+}
+
+#[test]
+fn as_many_databases_are_salvaged_as_a_store_can_have() {
+    let directory = fast_directory();
+    let (path, saved) = (directory.path().join("store"), directory.path().join("saved"));
+    let options = tree::Options { databases_max: limits::DATABASES_MAX, ..options() };
+    let store = tree::open(&path, options).unwrap();
+    transact(&mut *store.writer().unwrap(), |tx| {
+        (0..limits::DATABASES_MAX).try_for_each(|n| {
+            let database = tx.open_database(&n.to_string(), limits::DATABASES_MAX)?;
+            tx.put(database, b"k", NewRecord::of(b"v"))
+        })
+    })
+    .unwrap();
+    drop(store);
+    let report = tree::salvage(&path, &saved).unwrap();
+    assert_eq!(report.records, limits::DATABASES_MAX as u64);
     assert!(tree::check(&saved).unwrap().is_sound());
 }
 

@@ -7,7 +7,7 @@ use super::{
     check::{CheckReport, examine, keep_still},
 };
 use crate::{
-    CollectionId, DatabaseId, Record, Store, WriteError, Writer,
+    CollectionId, DatabaseId, Record, Store, WriteError, Writer, limits,
     tree::{Options, SyncMode, TreeStore, files::DirectoryInMaking, open},
 };
 
@@ -37,7 +37,8 @@ pub fn salvage(directory: &Path, destination: &Path) -> Result<SalvageReport, Up
     }
     let making = DirectoryInMaking::beside(destination).map_err(&io)?;
     // Nothing is acknowledged before the end, and the checkpoint there is synced.
-    let options = Options { sync: SyncMode::Os, ..Options::default() };
+    let databases_max = limits::DATABASES_MAX;
+    let options = Options { sync: SyncMode::Os, databases_max, ..Options::default() };
     let store = open::open(making.path(), options)?;
     let mut salvage = Salvage {
         store: &store,
