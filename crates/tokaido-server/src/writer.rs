@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokaido_store::{CommitError, Group, GroupWriter, Writer};
+use tokaido_store::{CommitError, Group, GroupWriter, limits::RECLAIM_MAX, transact_unflushed};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::{Limits, metrics::Metrics, placement::RunError, procedures::LocalProgram};
@@ -236,7 +236,7 @@ struct Expiry {
 impl Expiry {
     fn new(limits: &Limits, is_mine: bool) -> Self {
         let interval = Duration::from_millis(limits.expiry_interval_ms);
-        let removals_max = limits.expiry_batch_max;
+        let removals_max = limits.expiry_batch_max.min(RECLAIM_MAX);
         Self { due: Instant::now() + interval, interval, is_mine, removals_max, failing: false }
     }
 
@@ -255,7 +255,8 @@ impl Expiry {
             return;
         }
         let removed = catch_unwind(AssertUnwindSafe(|| {
-            let removed = writer.reclaim(self.removals_max).map_err(|e| e.to_string())?;
+            let removed = transact_unflushed(writer, |tx| tx.reclaim(self.removals_max));
+            let removed = removed.map_err(|e| e.to_string())?;
             writer.end_group().map_err(|e| e.to_string())?;
             Ok(removed)
         }))

@@ -130,21 +130,6 @@ impl Writer for GroupWriter {
     fn flush(&mut self) -> Result<(), CommitError> {
         Ok(())
     }
-
-    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
-        let inner = self.inner.as_mut().map_err(|error| error.clone())?;
-        let result = inner.reclaim(limit);
-        match &result {
-            // Entries of the expiry index may have gone without a record.
-            Ok(_) => self.is_dirty = true,
-            // It may have been the commit that failed, and taken the group with it.
-            Err(error) if self.is_dirty => {
-                self.lost = Some(CommitError::Failed { message: error.to_string() });
-            }
-            Err(_) => {}
-        }
-        result
-    }
 }
 
 impl AsMut<Self> for GroupWriter {

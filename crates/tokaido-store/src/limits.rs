@@ -20,6 +20,10 @@ pub const VALUE_LEN_MAX: usize = 64 << 20;
 /// [`TRANSACTION_BYTES_MAX`] bytes, its length still fits into the 32 bits it has in the log.
 pub const TRANSACTION_WRITES_MAX: usize = 10_000_000;
 
+/// Maximum number of records that one [`reclaim`](crate::WriteTransaction::reclaim) removes, whatever a
+/// transaction is allowed: with the longest keys, too, that fits into the log.
+pub const RECLAIM_MAX: usize = 100_000;
+
 /// Maximum size in bytes of the keys and values one transaction can be allowed to write (1 GiB).
 pub const TRANSACTION_BYTES_MAX: usize = 1 << 30;
 

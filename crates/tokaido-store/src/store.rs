@@ -4,7 +4,7 @@ use std::{any::Any, sync::Arc};
 
 use crate::{
     Capabilities, CommitError, DatabaseError, DatabaseId, Observer, ObserverGuard, ReadError,
-    ReadTransaction, Usage, WriteError, WriteTransaction,
+    ReadTransaction, TransactError, Usage, WriteError, WriteTransaction, transact_unflushed,
 };
 
 /// The number of a committed transaction. They grow, and are never used twice.
@@ -141,12 +141,15 @@ pub trait Writer {
     /// # Errors
     /// None of those transactions happened, or with [`CommitError::Undetermined`] it is unknown.
     fn flush(&mut self) -> Result<(), CommitError>;
+}
 
-    /// Removes up to `limit` records that nobody sees any more, in a transaction of its own, and
-    /// tells how many it was: those that have expired, and the elements of collections that have
-    /// gone. If it is `limit`, there may be more. Needs a [`flush`](Self::flush) like any other.
+impl dyn Writer + '_ {
+    /// Runs [`reclaim`](WriteTransaction::reclaim) as a transaction, which needs a
+    /// [`flush`](Self::flush) like any other.
     ///
     /// # Errors
-    /// As a transaction's.
-    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError>;
+    /// As [`transact`](crate::transact).
+    pub fn reclaim(&mut self, limit: usize) -> Result<usize, TransactError<WriteError>> {
+        transact_unflushed(self, |tx| tx.reclaim(limit))
+    }
 }

@@ -235,6 +235,18 @@ pub trait WriteTransaction: ReadTransaction {
     fn drop_all_databases(&mut self) -> Result<(), WriteError> {
         Err(WriteError::Mounted)
     }
+
+    /// Removes up to `limit` records that nobody sees any more, and tells how many it was: those that
+    /// have expired, and the elements of collections that have gone. If it is `limit`, there may be
+    /// more; it is at most [`limits::RECLAIM_MAX`](crate::limits::RECLAIM_MAX). For a transaction that
+    /// does nothing else: what it deletes, observers are told of as reclaimed.
+    ///
+    /// # Errors
+    /// Only if the engine fails.
+    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
+        let _ = limit;
+        Ok(0)
+    }
 }
 
 /// Renames a record that has no collection.

@@ -212,9 +212,6 @@ impl Writer for TroubledWriter {
         }
         self.0.flush()
     }
-    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
-        self.0.reclaim(limit)
-    }
 }
 
 struct TroubledStore(Arc<dyn Store>, Trouble);

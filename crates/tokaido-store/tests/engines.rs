@@ -201,10 +201,6 @@ impl Writer for RemoteWriter {
     fn flush(&mut self) -> Result<(), CommitError> {
         Ok(())
     }
-
-    fn reclaim(&mut self, _: usize) -> Result<usize, WriteError> {
-        Ok(0)
-    }
 }
 
 /// Places a read as a server does, which knows of the engine what it says of itself.

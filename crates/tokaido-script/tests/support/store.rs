@@ -317,8 +317,4 @@ impl Writer for MemoryWriter {
     fn flush(&mut self) -> Result<(), CommitError> {
         Ok(())
     }
-
-    fn reclaim(&mut self, _limit: usize) -> Result<usize, WriteError> {
-        Ok(0)
-    }
 }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 
 use tokaido_script::Sources;
 use tokaido_store::{
-    Clock, CommitNumber, NewRecord, Store, WriteError, WriteTransaction, transact, tree,
+    Clock, CommitNumber, NewRecord, Store, WriteError, WriteTransaction, Writer, transact, tree,
 };
 
 use super::*;
@@ -67,9 +67,6 @@ impl Writer for FailingWriter {
             Some(error) => self.fail(error),
             None => self.inner().flush(),
         }
-    }
-    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
-        self.inner().reclaim(limit)
     }
 }
 

@@ -8,7 +8,7 @@ pub struct Options {
     /// How often the files of constant databases are looked at, whether they were replaced: a call
     /// of `stat` for each.
     pub look_interval: Duration,
-    /// About how many records of each cache one call of [`reclaim`](crate::Writer::reclaim) looks
+    /// About how many records of each cache one call of [`reclaim`](crate::WriteTransaction::reclaim) looks
     /// at.
     pub sweep_records_max: usize,
 }

@@ -256,6 +256,12 @@ impl WriteTransaction for CompositeWriter {
     fn drop_all_databases(&mut self) -> Result<(), WriteError> {
         self.inner.writer.transaction().drop_all_databases()
     }
+
+    /// Sweeps the caches, too. What goes there is not counted.
+    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
+        self.mounted.sweep();
+        self.inner.writer.transaction().reclaim(limit)
+    }
 }
 
 impl CompositeSnapshot {
@@ -311,11 +317,5 @@ impl Writer for CompositeWriter {
 
     fn flush(&mut self) -> Result<(), CommitError> {
         self.inner.writer.flush()
-    }
-
-    /// Looks after the caches, too. What goes there needs no flush, and is not counted.
-    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
-        self.mounted.sweep();
-        self.inner.writer.reclaim(limit)
     }
 }

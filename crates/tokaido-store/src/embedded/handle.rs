@@ -165,7 +165,7 @@ impl Embedded {
     /// # Errors
     /// As [`transact`](Self::transact).
     pub fn reclaim(&self, limit: usize) -> Result<usize, TransactError<WriteError>> {
-        self.shared.writer.reclaim(&*self.shared.store, limit)
+        self.transact(|tx| tx.reclaim(limit))
     }
 
     /// The store itself, for what takes a [`Store`].

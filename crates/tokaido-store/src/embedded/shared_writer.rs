@@ -24,7 +24,7 @@ use std::{
 };
 
 use crate::{
-    CommitError, Group, GroupWriter, Store, TransactError, WriteError, WriteTransaction, Writer,
+    CommitError, Group, GroupWriter, Store, TransactError, WriteError, WriteTransaction,
     transact_unflushed,
 };
 
@@ -101,14 +101,6 @@ impl SharedWriter {
         mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send,
     ) -> Result<T, TransactError<E>> {
         self.join(store, |writer| transact_unflushed(writer, &mut body))
-    }
-
-    pub(super) fn reclaim(
-        &self,
-        store: &dyn Store,
-        limit: usize,
-    ) -> Result<usize, TransactError<WriteError>> {
-        self.join(store, |writer| writer.reclaim(limit).map_err(TransactError::Write))
     }
 
     /// Has a transaction run by the committer, or by whoever leads before.

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use crate::{DatabaseError, DatabaseId, NewRecord, WriteError, record::Header};
 
 use super::{
+    base::format::NO_TREE,
     catalog::{self, CATALOG_TREE},
     transaction::{Group, TreeTransaction},
 };
@@ -70,6 +71,10 @@ impl TreeTransaction {
             false => self.shared.names.name(keyspace).ok_or(WriteError::Dropped)?,
         };
         let tree = self.next_tree;
+        if tree == NO_TREE {
+            let message = "no number is left for a new tree; open the store again".to_owned();
+            return Err(WriteError::Engine { message });
+        }
         self.next_tree += 1;
         let value = catalog::catalog_value(tree, &name);
         let header = Header::new(&NewRecord::of(&value), self.number);

@@ -30,6 +30,10 @@ use super::{
     writer_state::WriterState,
 };
 
+/// Views of the base that the store has itself: of the writer, the next one when it follows a
+/// checkpoint, and for counting.
+const OWN_VIEWS: u32 = 3;
+
 /// Whether `directory` has a store, so that [`open`] would not make one.
 #[must_use]
 pub fn exists(directory: &Path) -> bool {
@@ -128,7 +132,8 @@ impl Opening<'_> {
         // A random number, as hash seeds are: it tells the files of stores apart.
         let new_store = || foldhash::quality::RandomState::default().hash_one(self.path);
         let Options { size_max, snapshots_max, .. } = self.options;
-        let opened = Base::open(self.path, lock, size_max, snapshots_max, new_store);
+        let views_max = snapshots_max.saturating_add(OWN_VIEWS);
+        let opened = Base::open(self.path, lock, size_max, views_max, new_store);
         let (base, contents) = opened.map_err(|error| self.base_error(error))?;
         let storage = self.storage()?;
         let mut replay = Replay::new(&contents);
@@ -154,12 +159,20 @@ impl Opening<'_> {
         let active = Arc::clone(memtable.table());
         let tables = Tables { active: Arc::clone(&active), frozen: None };
         let (log, synced) = self.make_durable(&base, &contents, &*storage, &recovered)?;
-        let entries = self.catalog(&base, Arc::clone(&active), &catalog)?;
+        let (entries, view) = self.catalog(&base, Arc::clone(&active), &catalog)?;
         let next_tree = entries.iter().map(|entry| entry.tree + 1).fold(next_tree, u32::max);
         let sequence = recovered.last_sequence;
         let statistics = Statistics::new(contents, active, changes);
         let trees = TreeMap::of(&entries);
-        let state = WriterState { memtable, log, sequence, next_tree, trees: trees.clone() };
+        let state = WriterState {
+            memtable,
+            log,
+            sequence,
+            next_tree,
+            trees: trees.clone(),
+            base: view,
+            follower: None,
+        };
         let directory = self.path.to_owned();
         Ok(Shared {
             clock: Arc::clone(&self.options.clock),
@@ -202,17 +215,19 @@ impl Opening<'_> {
         Ok((log, last))
     }
 
+    /// The catalog, and the view that it was read by.
     fn catalog(
         &self,
         base: &Arc<Base>,
         active: Arc<Memtable>,
         written: &BTreeSet<DatabaseId>,
-    ) -> Result<Vec<CatalogEntry>, OpenError> {
+    ) -> Result<(Vec<CatalogEntry>, BaseView), OpenError> {
         let read = || {
             let mut base = BaseView::new(Arc::clone(base))?;
             base.renew()?;
             let tables = Arc::new(Tables { active, frozen: None });
-            read_catalog(&View::new(tables, base, u64::MAX), written)
+            let view = View::new(tables, base, u64::MAX);
+            Ok((read_catalog(&view, written)?, view.release()))
         };
         read().map_err(|error: ReadError| self.damaged(&error))
     }

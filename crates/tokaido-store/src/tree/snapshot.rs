@@ -14,7 +14,6 @@ use super::{
     base::BaseView,
     catalog::TreeMap,
     live,
-    mutex::lock,
     shared::Shared,
     view::{self, View},
     visible::Present,
@@ -137,20 +136,16 @@ impl ReadTransaction for TreeSnapshot {
     }
 
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
-        // The sums are of the last commit, so the tree and the base must be those of now.
+        // The sums are of the last commit, so the tree must be that of now.
         loop {
             let (changed, trees) = self.shared.visible.trees();
-            let view = self.shared.visible.view(self.shared.visible.published())?;
             let Some(tree) = trees.get(database) else {
                 return Ok(DatabaseStatistics::default());
             };
-            let sum = lock(&self.shared.visible.statistics).total(tree, &view.base)?;
-            if let Some(sum) = sum
-                && changed == self.shared.visible.catalog_changed()
-            {
+            let sum = self.shared.visible.total(tree)?;
+            if changed == self.shared.visible.catalog_changed() {
                 return Ok(sum);
             }
-            std::thread::yield_now();
         }
     }
 }
@@ -173,9 +168,7 @@ impl Snapshot for TreeSnapshot {
 
     fn release(&mut self) {
         if let Some(view) = self.view.take() {
-            let mut base = view.into_base();
-            base.release();
-            self.spare = Some(base);
+            self.spare = Some(view.release());
         }
     }
 }

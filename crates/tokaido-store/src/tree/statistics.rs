@@ -21,6 +21,10 @@ struct Sums {
 }
 
 impl Sums {
+    fn of(base: BaseContents) -> Self {
+        Self { sums: base.trees.into_iter().collect() }
+    }
+
     #[inline]
     fn get_mut(&mut self, tree: u32) -> &mut DatabaseStatistics {
         self.sums.entry(tree).or_default()
@@ -99,7 +103,7 @@ impl Changes {
             // The log gives a record in one part, with its header.
             let value_len =
                 if header.is_empty() { record::decode(value)?.value.len() } else { value.len() };
-            self.added.get_mut(tree).add(DatabaseStatistics::of_record(key.len(), value_len));
+            sum.add(DatabaseStatistics::of_record(key.len(), value_len));
         }
         // SAFETY: the memtable has just given the node, and lives as long as what is noted of it.
         let is_new = unsafe { self.nodes.push(written.node) };
@@ -173,14 +177,15 @@ pub(super) struct Statistics {
     base_sequence: u64,
     frozen: Option<TableStatistics>,
     active: TableStatistics,
+    /// For looking into the base, once somebody has asked; not held in between.
+    view: Option<BaseView>,
 }
 
 impl Statistics {
     pub(super) fn new(base: BaseContents, active: Arc<Memtable>, changes: Changes) -> Self {
         let active = TableStatistics { table: active, changes };
-        let mut statistics = Self { base: Sums::default(), base_sequence: 0, frozen: None, active };
-        statistics.checkpointed(base);
-        statistics
+        let (base_sequence, base) = (base.sequence, Sums::of(base));
+        Self { base, base_sequence, frozen: None, active, view: None }
     }
 
     /// Adds what a group has committed.
@@ -196,12 +201,25 @@ impl Statistics {
     /// The base holds the frozen table now.
     pub(super) fn checkpointed(&mut self, base: BaseContents) {
         self.base_sequence = base.sequence;
-        self.base.sums = base.trees.into_iter().collect();
+        self.base = Sums::of(base);
         self.frozen = None;
     }
 
-    /// The sum of a tree as of the last commit; `None` if the view is of another checkpoint.
+    /// The sum of a tree as of the last commit; `None` if the base has gone on to another checkpoint.
     pub(super) fn total(
+        &mut self,
+        tree: u32,
+        new_view: impl FnOnce() -> Result<BaseView, ReadError>,
+    ) -> Result<Option<DatabaseStatistics>, ReadError> {
+        let mut view = self.view.take().map_or_else(new_view, Ok)?;
+        view.renew()?;
+        let total = self.total_over(tree, &view);
+        view.release();
+        self.view = Some(view);
+        total
+    }
+
+    fn total_over(
         &mut self,
         tree: u32,
         base: &BaseView,

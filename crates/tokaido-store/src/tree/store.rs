@@ -33,7 +33,7 @@ impl TreeStore {
     /// # Errors
     /// [`WriteError::WriterBusy`] while there is a writer, and if the engine fails.
     pub fn checkpoint(&self) -> Result<(), WriteError> {
-        self.tree_writer()?.checkpoint(0)
+        TreeWriter::take(&self.shared)?.checkpoint(0)
     }
 
     /// Ends the checkpoint that is under way, and takes the log into the base if it is long: a
@@ -48,29 +48,14 @@ impl TreeStore {
         if is_short && self.shared.visible.tables().frozen.is_none() {
             return;
         }
-        match self
-            .tree_writer()
-            .and_then(|mut writer| writer.checkpoint(left_max.saturating_add(1)))
-        {
+        let writer = TreeWriter::take(&self.shared);
+        match writer.and_then(|mut writer| writer.checkpoint(left_max.saturating_add(1))) {
             // A writer that outlives the store keeps the log to itself.
             Ok(()) | Err(WriteError::WriterBusy | WriteError::Poisoned { .. }) => {}
             Err(error) => tracing::warn!(
                 %error,
                 "the log stays as long as it is, and opening the store will take longer"
             ),
-        }
-    }
-
-    fn tree_writer(&self) -> Result<TreeWriter, WriteError> {
-        self.shared.durable.check_poison()?;
-        let state = self.shared.durable.take_writer_state().ok_or(WriteError::WriterBusy)?;
-        let tables_version = self.shared.visible.tables_version();
-        match self.shared.visible.view(u64::MAX) {
-            Ok(view) => Ok(TreeWriter::new(Arc::clone(&self.shared), state, tables_version, view)),
-            Err(error) => {
-                self.shared.durable.give_writer_state_back(state);
-                Err(error.into())
-            }
         }
     }
 }
@@ -109,7 +94,7 @@ impl Store for TreeStore {
     }
 
     fn writer(&self) -> Result<Box<dyn Writer>, WriteError> {
-        Ok(Box::new(self.tree_writer()?))
+        Ok(Box::new(TreeWriter::take(&self.shared)?))
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     CollectionId, CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, Kind, NewRecord,
-    ReadError, ReadTransaction, Record, WriteError, WriteTransaction,
+    ReadError, ReadTransaction, Record, WriteError, WriteTransaction, limits,
     record::{self, Header},
 };
 
@@ -17,12 +17,14 @@ use super::{
     expiry, live,
     log::{FrameBuilder, Operation},
     memtable::{MemtableWriter, Node},
-    mutex::lock,
     options::Bounds,
-    published,
+    published::Follower,
     shared::Shared,
     statistics::{Below, Changes},
+    sweep::sweep,
+    tables::Tables,
     view::{self, View},
+    writer_state::WriterState,
 };
 
 /// Bytes that the log keeps of a write beside the key and the value, about.
@@ -37,6 +39,8 @@ pub(super) struct TreeTransaction {
     pub(super) memtable: MemtableWriter,
     pub(super) shared: Arc<Shared>,
     pub(super) trees: TreeMap,
+    /// While somebody observes.
+    pub(super) follower: Option<Follower>,
     /// The number for the next tree.
     pub(super) next_tree: u32,
     pub(super) now_ms: u64,
@@ -81,20 +85,16 @@ pub(super) struct Group {
 }
 
 impl TreeTransaction {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        view: View,
-        memtable: MemtableWriter,
-        trees: TreeMap,
-        next_tree: u32,
-    ) -> Self {
+    /// `tables` and the view of the base that `state` has belong together.
+    pub(super) fn new(shared: Arc<Shared>, state: WriterState, tables: Arc<Tables>) -> Self {
         Self {
             bounds: shared.options.bounds(),
-            view,
-            memtable,
+            view: View::new(tables, state.base, u64::MAX),
+            memtable: state.memtable,
             shared,
-            trees,
-            next_tree,
+            trees: state.trees,
+            follower: state.follower,
+            next_tree: state.next_tree,
             now_ms: 0,
             number: 0,
             touched: Vec::new(),
@@ -183,17 +183,22 @@ impl TreeTransaction {
     /// The group is on disk: lets snapshots see it.
     pub(super) fn publish(&mut self) {
         let Group { frame, changes, trees_before, .. } = &mut self.group;
-        let sequence = frame.last_sequence();
-        lock(&self.shared.visible.statistics).publish(changes);
         let trees = trees_before.as_ref().map(|_| Arc::new(self.trees.clone()));
-        self.shared.visible.publish(sequence, trees);
+        self.shared.visible.publish(frame.last_sequence(), changes, trees);
         self.publish_names();
-        if self.shared.observers.has_any() {
-            let Group { frame, trees_before, sweeps, .. } = &mut self.group;
-            let trees = trees_before.take().unwrap_or_else(|| self.trees.clone());
-            self.shared.observers.tell(&published::changes(frame, trees, sweeps));
+        match self.shared.observers.has_any() {
+            true => self.tell_observers(),
+            false => self.follower = None,
         }
         self.end_group();
+    }
+
+    fn tell_observers(&mut self) {
+        let Group { frame, trees_before, sweeps, .. } = &mut self.group;
+        let follower = self.follower.get_or_insert_with(|| {
+            Follower::new(trees_before.take().unwrap_or_else(|| self.trees.clone()))
+        });
+        self.shared.observers.tell(&follower.changes(frame, sweeps));
     }
 
     fn end_group(&mut self) {
@@ -313,14 +318,7 @@ impl TreeTransaction {
 
     /// What is not committed yet, added to what is.
     fn total(&mut self, tree: u32) -> Result<DatabaseStatistics, ReadError> {
-        let mut sum = loop {
-            let total = lock(&self.shared.visible.statistics).total(tree, &self.view.base)?;
-            match total {
-                Some(total) => break total,
-                // A checkpoint has ended; the writer may follow it at any time.
-                None => self.follow_checkpoint()?,
-            }
-        };
+        let mut sum = self.shared.visible.total(tree)?;
         let frozen = self.view.tables.frozen.as_deref();
         let below = Below { frozen, base: &self.view.base };
         sum.add(self.group.changes.total(tree, &below)?);
@@ -451,5 +449,10 @@ impl WriteTransaction for TreeTransaction {
             self.drop_trees(keyspace)?;
         }
         Ok(())
+    }
+
+    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
+        self.is_sweep = true;
+        sweep(self, limit.min(limits::RECLAIM_MAX))
     }
 }

@@ -116,8 +116,9 @@ impl View {
         Self { tables, base, sequence, hints: Default::default() }
     }
 
-    /// The view without its tables: what is left to make the next one of.
-    pub(super) fn into_base(self) -> BaseView {
+    /// Lets go of the view. What is left of it serves for the next one.
+    pub(super) fn release(mut self) -> BaseView {
+        self.base.release();
         self.base
     }
 

@@ -5,14 +5,14 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use crate::ReadError;
+use crate::{DatabaseStatistics, ReadError};
 
 use super::{
     base::{Base, BaseContents, BaseView},
     catalog::TreeMap,
     memtable::Memtable,
     mutex::lock,
-    statistics::Statistics,
+    statistics::{Changes, Statistics},
     tables::Tables,
     view::View,
 };
@@ -31,7 +31,7 @@ pub(super) struct Visible {
     /// Grows whenever `tables` changes.
     tables_version: AtomicU64,
     held: Mutex<Vec<Weak<Memtable>>>,
-    pub(super) statistics: Mutex<Statistics>,
+    statistics: Mutex<Statistics>,
     /// The last transaction that snapshots see.
     published: AtomicU64,
     /// The last transaction that changed the catalog.
@@ -104,14 +104,33 @@ impl Visible {
         self.published.load(Ordering::SeqCst)
     }
 
-    /// Lets snapshots see the transactions up to `sequence`, and the trees if there are others now.
-    pub(super) fn publish(&self, sequence: u64, trees: Option<Arc<TreeMap>>) {
+    /// Lets snapshots see the transactions up to `sequence`, which come to these changes, and the
+    /// trees if there are others now.
+    pub(super) fn publish(
+        &self,
+        sequence: u64,
+        changes: &mut Changes,
+        trees: Option<Arc<TreeMap>>,
+    ) {
+        lock(&self.statistics).publish(changes);
         if let Some(trees) = trees {
             let mut current = lock(&self.trees);
             *current = trees;
             self.catalog_changed.store(sequence, Ordering::SeqCst);
         }
         self.published.store(sequence, Ordering::SeqCst);
+    }
+
+    /// What a tree holds as of the last commit.
+    pub(super) fn total(&self, tree: u32) -> Result<DatabaseStatistics, ReadError> {
+        loop {
+            let total = lock(&self.statistics).total(tree, || self.base_view())?;
+            if let Some(total) = total {
+                return Ok(total);
+            }
+            // A checkpoint has committed to the base, and is about to tell.
+            std::thread::yield_now();
+        }
     }
 
     /// Whether anything has been published since the store was opened.

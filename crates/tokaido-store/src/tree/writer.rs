@@ -1,6 +1,6 @@
 //! The one writer: begins, commits and rolls back transactions of a group, and flushes the group.
 
-use std::{io, sync::Arc};
+use std::{io, mem, sync::Arc};
 
 use crate::{CommitError, CommitNumber, WriteError, WriteTransaction, Writer};
 
@@ -11,9 +11,8 @@ use super::{
     options::SyncMode,
     shared::Shared,
     signal::Job,
-    sweep,
     transaction::TreeTransaction,
-    view::View,
+    visible::Present,
     writer_state::WriterState,
 };
 
@@ -41,25 +40,27 @@ pub(super) struct TreeWriter {
 unsafe impl Send for TreeWriter {}
 
 impl TreeWriter {
-    /// `tables_version` was read before the view was taken.
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        state: WriterState,
-        tables_version: u64,
-        view: View,
-    ) -> Self {
-        let WriterState { memtable, log, sequence, next_tree, trees } = state;
-        let transaction =
-            TreeTransaction::new(Arc::clone(&shared), view, memtable, trees, next_tree);
-        Self {
-            transaction: Some(transaction),
+    /// Takes the right to write.
+    pub(super) fn take(shared: &Arc<Shared>) -> Result<Self, WriteError> {
+        shared.durable.check_poison()?;
+        let mut state = shared.durable.take_writer_state().ok_or(WriteError::WriterBusy)?;
+        let Present { tables, tables_version, .. } = match shared.visible.renew(&mut state.base) {
+            Ok(present) => present,
+            Err(error) => {
+                shared.durable.give_writer_state_back(state);
+                return Err(error.into());
+            }
+        };
+        let (log, sequence) = (mem::take(&mut state.log), state.sequence);
+        Ok(Self {
+            transaction: Some(TreeTransaction::new(Arc::clone(shared), state, tables)),
             is_open: false,
             log,
             flushed: sequence,
             committed: sequence,
             tables_version,
-            shared,
-        }
+            shared: Arc::clone(shared),
+        })
     }
 
     fn open_transaction(&mut self) -> &mut TreeTransaction {
@@ -218,7 +219,7 @@ impl Writer for TreeWriter {
     }
 
     fn commit(&mut self) -> Result<CommitNumber, CommitError> {
-        assert!(std::mem::take(&mut self.is_open), "no transaction is open");
+        assert!(mem::take(&mut self.is_open), "no transaction is open");
         let transaction = self.open_transaction();
         let number = transaction.number;
         if transaction.commit() {
@@ -228,7 +229,7 @@ impl Writer for TreeWriter {
     }
 
     fn rollback(&mut self) -> Result<(), CommitError> {
-        if std::mem::take(&mut self.is_open) {
+        if mem::take(&mut self.is_open) {
             self.open_transaction().rollback();
         }
         Ok(())
@@ -248,23 +249,6 @@ impl Writer for TreeWriter {
         self.open_transaction().publish();
         Ok(())
     }
-
-    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
-        self.begin()?;
-        let engine = |error: CommitError| WriteError::Engine { message: error.to_string() };
-        let transaction = self.open_transaction();
-        transaction.is_sweep = true;
-        match sweep::sweep(transaction, limit) {
-            Ok(removed) => {
-                self.commit().map_err(engine)?;
-                Ok(removed)
-            }
-            Err(error) => {
-                self.rollback().map_err(engine)?;
-                Err(error)
-            }
-        }
-    }
 }
 
 impl Drop for TreeWriter {
@@ -272,14 +256,15 @@ impl Drop for TreeWriter {
         let Some(mut transaction) = self.transaction.take() else { return };
         transaction.rollback();
         transaction.rollback_group();
-        let TreeTransaction { memtable, next_tree, trees, view, .. } = transaction;
-        drop(view);
+        let TreeTransaction { memtable, next_tree, trees, view, follower, .. } = transaction;
         self.shared.durable.give_writer_state_back(WriterState {
             memtable,
-            log: std::mem::take(&mut self.log),
+            log: mem::take(&mut self.log),
             sequence: self.flushed,
             next_tree,
             trees,
+            base: view.release(),
+            follower,
         });
     }
 }
@@ -287,9 +272,28 @@ impl Drop for TreeWriter {
 #[cfg(test)]
 mod tests {
     use crate::{
-        NewRecord, Store, WriteError, transact,
-        tree::{self, Options, SyncMode, catalog::EXPIRY_TREE},
+        GroupWriter, NewRecord, Store, WriteError, WriteTransaction, transact, transact_unflushed,
+        tree::{
+            self, Options, SyncMode, TreeStore, base::format::NO_TREE, catalog::EXPIRY_TREE,
+            expiry, writer_state::WriterState,
+        },
     };
+
+    /// What no record can be.
+    const NO_RECORD: [&[u8]; 2] = [b"\xff", b""];
+
+    impl WriterState {
+        fn write(&mut self, tree: u32, key: &[u8], parts: [&[u8]; 2]) {
+            self.memtable.write(tree, key, Some(parts), self.sequence, |_| {});
+        }
+    }
+
+    /// Changes what the writer has, past everything that checks it.
+    fn tamper(store: &TreeStore, tamper: impl FnOnce(&mut WriterState)) {
+        let mut state = store.shared().durable.take_writer_state().unwrap();
+        tamper(&mut state);
+        store.shared().durable.give_writer_state_back(state);
+    }
 
     #[test]
     fn a_checkpoint_after_which_nothing_is_written_says_so_to_who_asked_for_it() {
@@ -300,13 +304,46 @@ mod tests {
         let mut writer = store.writer().unwrap();
         transact(&mut *writer, |tx| tx.put(main, b"k", NewRecord::of(b"v"))).unwrap();
         drop(writer);
-        // Past everything that checks it, a record of no known kind.
-        let mut state = store.shared().durable.take_writer_state().unwrap();
-        let sequence = state.sequence;
-        state.memtable.write(EXPIRY_TREE, b"k", Some([b"\xff", b""]), sequence, |_| {});
-        store.shared().durable.give_writer_state_back(state);
+        tamper(&store, |state| state.write(EXPIRY_TREE, b"k", NO_RECORD));
         let error = store.checkpoint().unwrap_err();
         assert!(matches!(error, WriteError::Poisoned { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_sweep_that_fails_fails_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = tree::open(directory.path(), Options::default()).unwrap();
+        let main = store.database("main").unwrap();
+        let put = |tx: &mut dyn WriteTransaction| tx.put(main, b"k", NewRecord::of(b"v"));
+        transact(&mut *store.writer().unwrap(), put).unwrap();
+        tamper(&store, |state| {
+            let tree = state.trees.get(main).unwrap();
+            state.write(tree, b"damaged", NO_RECORD);
+            state.write(EXPIRY_TREE, &expiry::key(1, main, b"damaged"), NO_RECORD);
+        });
+        let mut writer = GroupWriter::new(store.writer().unwrap());
+        transact_unflushed(&mut writer, |tx| tx.put(main, b"l", NewRecord::of(b"v"))).unwrap();
+        let error = transact_unflushed(&mut writer, |tx| tx.reclaim(10)).unwrap_err();
+        assert!(error.to_string().contains("damaged"), "{error}");
+        writer.end_group().unwrap();
+        assert!(store.snapshot().unwrap().get(main, b"l").unwrap().is_some());
+    }
+
+    #[test]
+    fn when_the_numbers_of_trees_are_used_up_nothing_is_cleared() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = tree::open(directory.path(), Options::default()).unwrap();
+        let main = store.database("main").unwrap();
+        let mut writer = store.writer().unwrap();
+        transact(&mut *writer, |tx| tx.put(main, b"k", NewRecord::of(b"v"))).unwrap();
+        drop(writer);
+        tamper(&store, |state| state.next_tree = NO_TREE - 1);
+        let mut writer = store.writer().unwrap();
+        transact(&mut *writer, |tx| tx.clear(main)).unwrap();
+        transact(&mut *writer, |tx| tx.put(main, b"k", NewRecord::of(b"v"))).unwrap();
+        let error = transact(&mut *writer, |tx| tx.clear(main)).unwrap_err();
+        assert!(error.to_string().contains("open the store again"), "{error}");
+        assert!(store.snapshot().unwrap().get(main, b"k").unwrap().is_some());
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use crate::CommitNumber;
 
-use super::{catalog::TreeMap, log::LogEnd, memtable::MemtableWriter};
+use super::{
+    base::BaseView, catalog::TreeMap, log::LogEnd, memtable::MemtableWriter, published::Follower,
+};
 
 pub(super) struct WriterState {
     pub(super) memtable: MemtableWriter,
@@ -11,4 +13,8 @@ pub(super) struct WriterState {
     pub(super) sequence: CommitNumber,
     pub(super) next_tree: u32,
     pub(super) trees: TreeMap,
+    /// A view of the base that is not held, since making one takes longer than a short group.
+    pub(super) base: BaseView,
+    /// While somebody observes.
+    pub(super) follower: Option<Follower>,
 }

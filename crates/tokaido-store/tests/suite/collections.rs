@@ -6,13 +6,13 @@ use std::{
     ops::{Bound, ControlFlow},
 };
 
-use crate::support::{Engine, TestClock, TreeEngine};
+use crate::support::{Engine, TestClock, TreeEngine, fast_directory};
 use proptest::prelude::*;
 use tokaido_store::{
     CollectionId, DatabaseId, Direction, Kind, NewRecord, ReadError, ReadTransaction, ScanRange,
     Scanner, Store, WriteError, WriteTransaction, Writer, cache,
     composite::{CompositeStore, Mount, MountEngine},
-    limits, transact,
+    limits, transact, tree,
 };
 
 pub(crate) const DATABASES: [&str; 2] = ["main", "other"];
@@ -312,6 +312,39 @@ fn a_collection_that_expires_is_reclaimed_beside_one_that_was_dropped_just_then(
     while writer.reclaim(10).unwrap() > 0 {}
     let tx = writer.begin().unwrap();
     assert!(ids.into_iter().all(|id| elements_of(tx, id, &[]).is_empty()));
+}
+
+#[test]
+fn collections_are_reclaimed_however_little_a_transaction_may_write() {
+    const COLLECTIONS: u8 = 10;
+    let (clock, directory) = (TestClock::new(), fast_directory());
+    let options = tree::Options {
+        clock: clock.clone(),
+        size_max: 1 << 30,
+        transaction_writes_max: 2,
+        ..tree::Options::default()
+    };
+    let store = tree::open(directory.path(), options).unwrap();
+    let main = store.database("main").unwrap();
+    let mut writer = store.writer().unwrap();
+    for n in 0..COLLECTIONS {
+        transact(&mut *writer, |tx| {
+            let new = collection(tx).expiring(Some(tx.now_ms() + 1));
+            let place = element_key(new.collection.unwrap(), b"e");
+            tx.put(main, &[n], new)?;
+            tx.put(main.elements(), &place, NewRecord::of(b""))
+        })
+        .unwrap();
+    }
+    clock.pass(2);
+    let mut removed = 0;
+    while removed < 2 * usize::from(COLLECTIONS) {
+        let some = writer.reclaim(100).unwrap();
+        assert!(some > 0, "it stops after {removed}");
+        removed += some;
+    }
+    let tx = writer.begin().unwrap();
+    assert!(elements_of(tx, main, &[]).is_empty());
 }
 
 #[test]

@@ -280,6 +280,26 @@ impl Observer for Notes {
 }
 
 #[test]
+fn an_observer_knows_of_databases_that_changed_while_nobody_observed() {
+    let engine = TreeEngine::new(TestClock::new());
+    let store = engine.store();
+    let [main, late] = ["main", "late"].map(|name| store.database(name).unwrap());
+    let put = |id| {
+        transact(&mut *store.writer().unwrap(), |tx| tx.put(id, b"k", NewRecord::of(b""))).unwrap();
+    };
+    let notes = Arc::new(Notes::default());
+    let guard = store.observe(notes.clone());
+    put(main);
+    drop(guard);
+    transact(&mut *store.writer().unwrap(), |tx| tx.clear(main)).unwrap();
+    put(late);
+    let _guard = store.observe(notes.clone());
+    put(main);
+    put(late);
+    assert_eq!(*notes.0.lock().unwrap(), ["put k"; 3]);
+}
+
+#[test]
 fn what_the_store_removes_is_told_from_what_somebody_deletes() {
     let clock = TestClock::new();
     let engine = TreeEngine::new(clock.clone());

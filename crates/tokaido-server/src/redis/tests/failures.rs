@@ -70,10 +70,6 @@ impl Writer for Troubled {
     fn flush(&mut self) -> Result<(), CommitError> {
         self.inner.flush()
     }
-
-    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
-        self.inner.reclaim(limit)
-    }
 }
 
 /// A transaction, or a snapshot, with a bug.

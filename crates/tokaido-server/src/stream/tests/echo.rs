@@ -151,7 +151,4 @@ impl Writer for FailingWriter {
         let error = lock(&self.backstage.flush_error).take();
         error.map_or_else(|| self.inner.flush(), Err)
     }
-    fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
-        self.inner.reclaim(limit)
-    }
 }
