@@ -63,6 +63,9 @@ end
 
 -- Deletes a database with all of its records, and gives its name back; tells whether there was one.
 function Transaction:drop_database(name)
+  if self ~= core.transaction then
+    error("call tx:drop_database with a colon, as in tx:drop_database(name)", 2)
+  end
   if type(name) ~= "string" then
     error("a database has a string as its name, this is " .. core.text.described(name), 2)
   end

@@ -12,13 +12,16 @@ use crate::{
     Value,
     bridge::context::EXACT_MAX,
     limits::{VALUE_COUNT_MAX, VALUE_DEPTH_MAX},
-    watchdog,
+    memory, watchdog,
 };
 
 /// After so many values a conversion looks whether its call is to be stopped.
-const VALUES_PER_LOOK: usize = 1 << 12;
+pub(crate) const VALUES_PER_LOOK: usize = 1 << 12;
 
-/// Registry references to what the prelude has for conversion.
+/// What is said of values that take too long to read.
+const TOO_SLOW: &str = "more values than the time limit allows";
+
+/// Registry references to what the prelude has for conversion, and a limit.
 #[derive(Clone, Copy)]
 pub(crate) struct Converter {
     /// `function(high, low)` → `int64_t`.
@@ -27,6 +30,16 @@ pub(crate) struct Converter {
     pub(crate) integer_to_halves: c_int,
     /// The metatable of tables that are JSON objects even when they are empty.
     pub(crate) object_meta: c_int,
+    /// Maximum length of the strings that are read at a time, together: a table that has one string
+    /// many times is small, and what is read of it is not.
+    pub(crate) bytes_max: usize,
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Taken {
+    values: usize,
+    bytes: usize,
 }
 
 /// Why a Lua value has no form outside.
@@ -62,7 +75,7 @@ impl Converter {
     /// Before the prelude has run.
     pub(crate) fn unset() -> Self {
         let none = ffi::LUA_NOREF;
-        Self { integer_from_halves: none, integer_to_halves: none, object_meta: none }
+        Self { integer_from_halves: none, integer_to_halves: none, object_meta: none, bytes_max: 0 }
     }
 
     /// Pushes a value. `nested` tells whether it stands in a table, where nil has no place and
@@ -82,8 +95,12 @@ impl Converter {
                 Value::Number(number) => ffi::lua_pushnumber(state, *number),
                 Value::String(bytes) => push_bytes(state, bytes),
                 Value::Array(items) => {
+                    look(state);
                     ffi::lua_createtable(state, c_len(items.len()), 0);
                     for (i, item) in (1..).zip(items) {
+                        if (i as usize).is_multiple_of(VALUES_PER_LOOK) {
+                            look(state);
+                        }
                         self.push(state, item, true);
                         ffi::lua_rawseti(state, -2, i);
                     }
@@ -96,8 +113,12 @@ impl Converter {
     unsafe fn push_map(self, state: *mut ffi::lua_State, entries: &[(Value, Value)]) {
         // SAFETY: as in `push`, which has made room.
         unsafe {
+            look(state);
             ffi::lua_createtable(state, 0, c_len(entries.len()));
-            for (key, value) in entries {
+            for (i, (key, value)) in entries.iter().enumerate() {
+                if i.is_multiple_of(VALUES_PER_LOOK) {
+                    look(state);
+                }
                 self.push(state, key, true);
                 self.push(state, value, true);
                 ffi::lua_rawset(state, -3);
@@ -132,9 +153,8 @@ impl Converter {
         state: *mut ffi::lua_State,
         index: c_int,
     ) -> Result<Value, Unconvertible> {
-        let mut count = 0;
         // SAFETY: the caller's promise.
-        unsafe { self.read_nested(state, index, 0, &mut count) }
+        unsafe { self.read_nested(state, index, 0, &mut Taken::default()) }
     }
 
     unsafe fn read_nested(
@@ -142,14 +162,14 @@ impl Converter {
         state: *mut ffi::lua_State,
         index: c_int,
         depth: usize,
-        count: &mut usize,
+        taken: &mut Taken,
     ) -> Result<Value, Unconvertible> {
-        *count += 1;
-        if *count > VALUE_COUNT_MAX {
+        taken.values += 1;
+        if taken.values > VALUE_COUNT_MAX {
             return Err(Unconvertible::new("too many values"));
         }
-        if (*count).is_multiple_of(VALUES_PER_LOOK) && watchdog::is_stopping() {
-            return Err(Unconvertible::new("more values than the time limit allows"));
+        if taken.values.is_multiple_of(VALUES_PER_LOOK) && watchdog::is_stopping() {
+            return Err(Unconvertible::new(TOO_SLOW));
         }
         // SAFETY: each arm asks the type first; `lua_tolstring` converts nothing, since the value
         // is a string already.
@@ -158,8 +178,15 @@ impl Converter {
                 ffi::LUA_TNIL | ffi::LUA_TNONE => Ok(Value::Nil),
                 ffi::LUA_TBOOLEAN => Ok(Value::Boolean(ffi::lua_toboolean(state, index) != 0)),
                 ffi::LUA_TNUMBER => Ok(number(ffi::lua_tonumber(state, index))),
-                ffi::LUA_TSTRING => Ok(Value::String(string(state, index).to_vec())),
-                ffi::LUA_TTABLE => self.read_table(state, index, depth + 1, count),
+                ffi::LUA_TSTRING => {
+                    let bytes = string(state, index);
+                    taken.bytes += bytes.len();
+                    if taken.bytes > self.bytes_max {
+                        return Err(Unconvertible::new("more bytes than the memory limit allows"));
+                    }
+                    Ok(Value::String(bytes.to_vec()))
+                }
+                ffi::LUA_TTABLE => self.read_table(state, index, depth + 1, taken),
                 ffi::LUA_TLIGHTUSERDATA if ffi::lua_touserdata(state, index).is_null() => {
                     Ok(Value::Nil)
                 }
@@ -198,15 +225,19 @@ impl Converter {
         state: *mut ffi::lua_State,
         index: c_int,
         depth: usize,
-        count: &mut usize,
+        taken: &mut Taken,
     ) -> Result<Value, Unconvertible> {
         // SAFETY: stack space is asked for; `lua_next` is given the keys that it gave.
         unsafe {
             if depth > VALUE_DEPTH_MAX || ffi::lua_checkstack(state, 6) == 0 {
                 return Err(Unconvertible::new("tables nested too deeply, or in a circle,"));
             }
+            // To look through a table may take long even if nothing is in it.
+            if watchdog::is_stopping() {
+                return Err(Unconvertible::new(TOO_SLOW));
+            }
             let Some(len) = sequence_len(state, index) else {
-                return self.read_map(state, index, depth, count);
+                return self.read_map(state, index, depth, taken);
             };
             if len == 0 && self.is_object(state, index) {
                 return Ok(Value::Map(Vec::new()));
@@ -214,7 +245,7 @@ impl Converter {
             let mut items = Vec::with_capacity(len);
             for i in 1..=len {
                 ffi::lua_rawgeti(state, index, i as ffi::lua_Integer);
-                let item = self.read_nested(state, ffi::lua_gettop(state), depth, count);
+                let item = self.read_nested(state, ffi::lua_gettop(state), depth, taken);
                 ffi::lua_pop(state, 1);
                 items.push(item.map_err(|why| why.inside(format!("[{i}]")))?);
             }
@@ -227,7 +258,7 @@ impl Converter {
         state: *mut ffi::lua_State,
         index: c_int,
         depth: usize,
-        count: &mut usize,
+        taken: &mut Taken,
     ) -> Result<Value, Unconvertible> {
         let mut entries = Vec::new();
         // SAFETY: as in `read_table`.
@@ -235,7 +266,7 @@ impl Converter {
             ffi::lua_pushnil(state);
             while ffi::lua_next(state, index) != 0 {
                 let top = ffi::lua_gettop(state);
-                let entry = self.read_entry(state, top, depth, count);
+                let entry = self.read_entry(state, top, depth, taken);
                 ffi::lua_settop(state, top - 1);
                 match entry {
                     Ok(entry) => entries.push(entry),
@@ -256,15 +287,15 @@ impl Converter {
         state: *mut ffi::lua_State,
         top: c_int,
         depth: usize,
-        count: &mut usize,
+        taken: &mut Taken,
     ) -> Result<(Value, Value), Unconvertible> {
         // SAFETY: as in `read_table`.
         unsafe {
             if ffi::lua_type(state, top - 1) == ffi::LUA_TTABLE {
                 return Err(Unconvertible::new("a table as a key"));
             }
-            let key = self.read_nested(state, top - 1, depth, count)?;
-            let value = self.read_nested(state, top, depth, count);
+            let key = self.read_nested(state, top - 1, depth, taken)?;
+            let value = self.read_nested(state, top, depth, taken);
             let value = value.map_err(|why| why.inside(field_text(&key)))?;
             Ok((key, value))
         }
@@ -281,6 +312,17 @@ impl Converter {
             ffi::lua_pop(state, 2);
             same
         }
+    }
+}
+
+/// Raises if the call is to be stopped.
+///
+/// # Safety
+/// As [`Converter::push`].
+unsafe fn look(state: *mut ffi::lua_State) {
+    if watchdog::is_stopping() {
+        // SAFETY: the caller's promise; what is pushed is borrowed, so there is nothing to drop.
+        unsafe { memory::raise_past_handlers(state) };
     }
 }
 
@@ -353,7 +395,7 @@ fn field_text(key: &Value) -> String {
 }
 
 /// Booleans, then numbers, then strings.
-fn key_order(a: &Value, b: &Value) -> Ordering {
+pub(crate) fn key_order(a: &Value, b: &Value) -> Ordering {
     fn rank(value: &Value) -> u8 {
         match value {
             Value::Nil => 0,

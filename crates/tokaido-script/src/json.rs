@@ -1,11 +1,17 @@
 //! JSON to and from [`Value`], and the two Lua functions behind `tokaido.json`.
 
-use std::ffi::c_int;
+use std::{
+    ffi::c_int,
+    io::{self, Write},
+};
 
 use mlua::ffi;
 use tokaido_wire::base64;
 
-use crate::{Value, bridge::Context, convert, limits::VALUE_DEPTH_MAX};
+use crate::{Value, bridge::Context, convert, json_decode, watchdog};
+
+/// After so many bytes of text it is looked whether the call is to be stopped.
+const LEN_PER_LOOK: usize = 64 << 10;
 
 /// A value that has no form in JSON, or a text that is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,51 +34,85 @@ pub enum Rules {
 /// For a number that is not finite, a string that the rules refuse, and keys that are neither
 /// strings of UTF-8 nor numbers.
 pub fn encode(value: &Value, rules: Rules, out: &mut Vec<u8>) -> Result<(), JsonError> {
-    match value {
-        Value::Nil => out.extend_from_slice(b"null"),
-        Value::Boolean(true) => out.extend_from_slice(b"true"),
-        Value::Boolean(false) => out.extend_from_slice(b"false"),
-        Value::Integer(integer) => out.extend_from_slice(integer.to_string().as_bytes()),
-        Value::Number(number) => encode_number(*number, out)?,
-        Value::String(bytes) if rules == Rules::Api && std::str::from_utf8(bytes).is_err() => {
-            let text = base64::encode(bytes);
-            out.extend_from_slice(format!("{{\"base64\":\"{text}\"}}").as_bytes());
-        }
-        Value::String(bytes) => encode_string(bytes, out)?,
-        Value::Array(items) => {
-            out.push(b'[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(b',');
-                }
-                encode(item, rules, out)?;
-            }
-            out.push(b']');
-        }
-        Value::Map(entries) => {
-            out.push(b'{');
-            for (i, (key, item)) in entries.iter().enumerate() {
-                if i > 0 {
-                    out.push(b',');
-                }
-                encode_key(key, out)?;
-                out.push(b':');
-                encode(item, rules, out)?;
-            }
-            out.push(b'}');
-        }
-    }
-    Ok(())
+    encode_value(value, rules, &mut Output { text: out, len_max: usize::MAX })
 }
 
-fn encode_number(number: f64, out: &mut Vec<u8>) -> Result<(), JsonError> {
+/// What a text is written to.
+struct Output<'o> {
+    text: &'o mut Vec<u8>,
+    /// In bytes.
+    len_max: usize,
+}
+
+impl Write for Output<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let len = self.text.len() + bytes.len();
+        if len > self.len_max {
+            return Err(io::Error::other("the JSON is longer than the memory limit allows"));
+        }
+        if len / LEN_PER_LOOK != self.text.len() / LEN_PER_LOOK && watchdog::is_stopping() {
+            return Err(io::Error::other("the JSON takes longer than the time limit"));
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Output<'_> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), JsonError> {
+        self.write_all(bytes).map_err(|error| JsonError(error.to_string()))
+    }
+}
+
+fn encode_value(value: &Value, rules: Rules, out: &mut Output<'_>) -> Result<(), JsonError> {
+    match value {
+        Value::Nil => out.put(b"null"),
+        Value::Boolean(true) => out.put(b"true"),
+        Value::Boolean(false) => out.put(b"false"),
+        Value::Integer(integer) => out.put(integer.to_string().as_bytes()),
+        Value::Number(number) => encode_number(*number, out),
+        Value::String(bytes) if rules == Rules::Api && std::str::from_utf8(bytes).is_err() => {
+            let text = base64::encode(bytes);
+            out.put(format!("{{\"base64\":\"{text}\"}}").as_bytes())
+        }
+        Value::String(bytes) => encode_string(bytes, out),
+        Value::Array(items) => {
+            out.put(b"[")?;
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.put(b",")?;
+                }
+                encode_value(item, rules, out)?;
+            }
+            out.put(b"]")
+        }
+        Value::Map(entries) => {
+            out.put(b"{")?;
+            for (i, (key, item)) in entries.iter().enumerate() {
+                if i > 0 {
+                    out.put(b",")?;
+                }
+                encode_key(key, out)?;
+                out.put(b":")?;
+                encode_value(item, rules, out)?;
+            }
+            out.put(b"}")
+        }
+    }
+}
+
+fn encode_number(number: f64, out: &mut Output<'_>) -> Result<(), JsonError> {
     if !number.is_finite() {
         return Err(JsonError(format!("JSON has no number {number}")));
     }
     write_serialized(&number, out)
 }
 
-fn encode_string(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), JsonError> {
+fn encode_string(bytes: &[u8], out: &mut Output<'_>) -> Result<(), JsonError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         JsonError(format!("JSON takes UTF-8, and a string is not, at byte {}", error.valid_up_to()))
     })?;
@@ -81,12 +121,12 @@ fn encode_string(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), JsonError> {
 
 fn write_serialized<T: serde::Serialize + ?Sized>(
     value: &T,
-    out: &mut Vec<u8>,
+    out: &mut Output<'_>,
 ) -> Result<(), JsonError> {
     serde_json::to_writer(out, value).map_err(|error| JsonError(error.to_string()))
 }
 
-fn encode_key(key: &Value, out: &mut Vec<u8>) -> Result<(), JsonError> {
+fn encode_key(key: &Value, out: &mut Output<'_>) -> Result<(), JsonError> {
     match key {
         Value::String(bytes) => encode_string(bytes, out),
         Value::Integer(integer) => encode_string(integer.to_string().as_bytes(), out),
@@ -100,41 +140,7 @@ fn encode_key(key: &Value, out: &mut Vec<u8>) -> Result<(), JsonError> {
 /// # Errors
 /// Where the text stops being JSON, and for what the rules refuse.
 pub fn decode(text: &[u8], rules: Rules) -> Result<Value, JsonError> {
-    let parsed: serde_json::Value =
-        serde_json::from_slice(text).map_err(|error| JsonError(error.to_string()))?;
-    from_parsed(parsed, rules, 0)
-}
-
-fn from_parsed(parsed: serde_json::Value, rules: Rules, depth: usize) -> Result<Value, JsonError> {
-    if depth > VALUE_DEPTH_MAX {
-        return Err(JsonError(format!("JSON may be nested {VALUE_DEPTH_MAX} levels deep")));
-    }
-    Ok(match parsed {
-        serde_json::Value::Null => Value::Nil,
-        serde_json::Value::Bool(boolean) => Value::Boolean(boolean),
-        serde_json::Value::Number(number) => match number.as_i64() {
-            Some(integer) => Value::Integer(integer),
-            None if rules == Rules::Api && !number.is_f64() => {
-                return Err(JsonError(format!("the integer {number} does not fit 64 bits")));
-            }
-            None => convert::number(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        serde_json::Value::String(text) => Value::String(text.into_bytes()),
-        serde_json::Value::Array(items) => Value::Array(
-            items
-                .into_iter()
-                .map(|item| from_parsed(item, rules, depth + 1))
-                .collect::<Result<_, _>>()?,
-        ),
-        serde_json::Value::Object(entries) => Value::Map(
-            entries
-                .into_iter()
-                .map(|(key, item)| {
-                    Ok((Value::String(key.into_bytes()), from_parsed(item, rules, depth + 1)?))
-                })
-                .collect::<Result<_, _>>()?,
-        ),
-    })
+    json_decode::decode(text, rules).map_err(|error| JsonError(error.to_string()))
 }
 
 /// `encode(context, value)` → text, or nil and a message.
@@ -148,11 +154,10 @@ pub(crate) unsafe extern "C-unwind" fn lua_encode(state: *mut ffi::lua_State) ->
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
         ffi::lua_settop(state, 2);
         context.scratch.clear();
-        let message = match context.lua_side.converter.read(state, 2) {
-            Ok(value) => match encode(&value, Rules::Lua, &mut context.scratch) {
-                Ok(()) => None,
-                Err(error) => Some(error.0),
-            },
+        let converter = context.lua_side.converter;
+        let mut out = Output { text: &mut context.scratch, len_max: converter.bytes_max };
+        let message = match converter.read(state, 2) {
+            Ok(value) => encode_value(&value, Rules::Lua, &mut out).err().map(|error| error.0),
             Err(why) => Some(why.message("the value")),
         };
         answer(state, context, message)
@@ -203,6 +208,7 @@ pub(crate) unsafe extern "C-unwind" fn lua_decode(state: *mut ffi::lua_State) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::VALUE_COUNT_MAX;
 
     fn encoded(value: &Value, rules: Rules) -> Result<String, String> {
         let mut out = Vec::new();
@@ -228,6 +234,19 @@ mod tests {
         assert_eq!(decode(beyond.as_bytes(), Rules::Lua), Ok(Value::Number(u64::MAX as f64)));
         let refused = decode(beyond.as_bytes(), Rules::Api).unwrap_err().to_string();
         assert!(refused.contains("does not fit 64 bits"), "{refused}");
+    }
+
+    #[test]
+    fn of_a_key_that_comes_twice_the_last_value_counts() {
+        let value = decode(br#"{"b":1,"a":2,"b":3,"a":4,"b":5}"#, Rules::Lua).unwrap();
+        assert_eq!(encoded(&value, Rules::Lua).as_deref(), Ok(r#"{"a":4,"b":5}"#));
+    }
+
+    #[test]
+    fn too_many_values_are_refused() {
+        let text = format!("[{}1]", "1,".repeat(VALUE_COUNT_MAX));
+        let refused = decode(text.as_bytes(), Rules::Api).unwrap_err().to_string();
+        assert!(refused.starts_with("JSON may have 4000000 values"), "{refused}");
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod host;
 mod http;
 mod interrupt;
 pub mod json;
+mod json_decode;
 mod limits;
 mod load;
 mod memory;

@@ -8,7 +8,7 @@ pub(crate) const ARGUMENTS_MAX: usize = 200;
 /// Maximum nesting of tables in arguments, results and JSON.
 pub(crate) const VALUE_DEPTH_MAX: usize = 100;
 
-/// Maximum number of values, nested ones included, in one argument or result.
+/// Maximum number of values, nested ones included, in one argument or result, or in one text of JSON.
 pub(crate) const VALUE_COUNT_MAX: usize = 4_000_000;
 
 /// Maximum depth of folders below the directory of procedures. Also ends loops of symbolic links.

@@ -117,7 +117,7 @@ impl MemoryGuard {
 /// granted.
 ///
 /// # Safety
-/// To be called from a hook, with nothing to drop below it.
+/// To be called from a hook, or where the API may raise, with nothing to drop below it.
 pub(crate) unsafe fn raise_past_handlers(state: *mut ffi::lua_State) {
     // SAFETY: the caller's promise; the allocator is ours while Lua runs.
     unsafe { ffi::lua_newuserdata(state, NEVER_GRANTED_LEN) };

@@ -1,6 +1,6 @@
 //! One Lua state with the prelude in it, and protected calls into it.
 
-use std::{ffi::c_int, time::Duration};
+use std::{ffi::c_int, ops::RangeInclusive, time::Duration};
 
 use mlua::{Function, LightUserData, Lua, LuaOptions, StdLib, Table, ffi};
 
@@ -103,7 +103,7 @@ impl LuaState {
         let lua = unsafe { Lua::unsafe_new_with(libraries, LuaOptions::default()) };
         let context = ContextOwner(Box::into_raw(Box::new(Context::new(store.clone(), limits))));
         let core = prelude::run(&lua, dialect, context.0, limits)?;
-        let (raw, references) = take_references(&lua, &core, context.0)?;
+        let (raw, references) = take_references(&lua, &core, context.0, limits.memory_bytes)?;
         lua.set_memory_limit(memory::wall_bytes(limits.memory_bytes))?;
         // SAFETY: `drop` takes the guard out before the VM is closed.
         let memory = unsafe { MemoryGuard::install(raw, limits.memory_bytes) };
@@ -185,8 +185,10 @@ impl LuaState {
             self.memory.remove();
             let set = self.lua.set_memory_limit(wall_bytes);
             self.memory = MemoryGuard::install(self.raw, limit_bytes);
-            set.map(|_| ())
+            set?;
         }
+        self.context().lua_side.converter.bytes_max = limit_bytes;
+        Ok(())
     }
 
     /// Runs something in Lua under the time limit; tells whether it was stopped.
@@ -203,33 +205,31 @@ impl LuaState {
         let entering = Entering { target: Target::Procedure(run), arguments };
         self.context().entering = Some(entering);
         let (state, converter) = (self.raw, self.context().lua_side.converter);
-        self.protected(Some(self.limits.time), |references| {
+        let push = |references: References| {
             // SAFETY: `protected` has made room.
             unsafe {
                 push_reference(state, references.enter);
                 push_reference(state, references.context);
             }
             (1, 1)
-        })?;
-        // SAFETY: `protected` left one result on the stack, and it is taken off.
-        unsafe {
-            let result = converter.read(state, ffi::lua_gettop(state));
-            ffi::lua_pop(state, 1);
-            result.map_err(Failure::Result)
-        }
+        };
+        // SAFETY: there is one result.
+        let take = |places: RangeInclusive<c_int>| unsafe { converter.read(state, *places.end()) };
+        self.protected(Some(self.limits.time), push, take)?.map_err(Failure::Result)
     }
 
     /// Calls the handler of a route; request and response are in the context.
     pub(crate) fn dispatch(&mut self, run: i64) -> Result<(), Failure> {
         let state = self.raw;
-        self.protected(Some(self.limits.time), |references| {
+        let push = |references: References| {
             // SAFETY: `protected` has made room.
             unsafe {
                 push_reference(state, references.dispatch);
                 ffi::lua_pushinteger(state, run as ffi::lua_Integer);
             }
             (1, 0)
-        })
+        };
+        self.protected(Some(self.limits.time), push, |_| ())
     }
 
     /// Calls a chunk of a script, and gives all its results.
@@ -247,68 +247,62 @@ impl LuaState {
         let entering = Entering { target: Target::Chunk(reference), arguments };
         self.context().entering = Some(entering);
         let (state, converter) = (self.raw, self.context().lua_side.converter);
-        // SAFETY: the stack is put back as it was.
-        let base = unsafe { ffi::lua_gettop(state) };
-        let outcome = self.protected(self.limits.script_time, |references| {
+        let push = |references: References| {
             // SAFETY: `protected` has made room.
             unsafe {
                 push_reference(state, references.enter);
                 push_reference(state, references.context);
             }
             (1, ffi::LUA_MULTRET)
-        });
-        // SAFETY: as above; the results are between `base` and the top.
-        unsafe {
-            ffi::luaL_unref(state, ffi::LUA_REGISTRYINDEX, reference);
-            let results = outcome.and_then(|()| {
-                (base + 1..=ffi::lua_gettop(state))
-                    .map(|index| converter.read(state, index).map_err(Failure::Result))
-                    .collect()
-            });
-            ffi::lua_settop(state, base);
-            results
-        }
+        };
+        let take = |places: RangeInclusive<c_int>| {
+            // SAFETY: the results are there.
+            places.map(|place| unsafe { converter.read(state, place) }).collect()
+        };
+        let outcome: Result<Result<_, _>, _> = self.protected(self.limits.script_time, push, take);
+        // SAFETY: the reference was made above, and nobody has it now.
+        unsafe { ffi::luaL_unref(state, ffi::LUA_REGISTRYINDEX, reference) };
+        outcome?.map_err(Failure::Result)
     }
 
-    /// A protected call of what `push` pushes; it answers the numbers of arguments and results. The
-    /// results are left on the stack.
-    fn protected(
+    /// A protected call of what `push` pushes; it answers the numbers of arguments and results.
+    /// `take` is given the places of the results on the stack; it, too, is under the time limit.
+    fn protected<T>(
         &mut self,
         limit: Option<Duration>,
         push: impl FnOnce(References) -> (c_int, c_int),
-    ) -> Result<(), Failure> {
+        take: impl FnOnce(RangeInclusive<c_int>) -> T,
+    ) -> Result<T, Failure> {
         let (state, references) = (self.raw, self.references);
         let call = self.watched.begin(limit);
         // SAFETY: the state is ours, and no other Lua code runs. Reading from the registry
         // allocates nothing, so nothing raises outside of the protected call.
-        let (base, status) = unsafe {
+        let (base, status, taken) = unsafe {
             let base = ffi::lua_gettop(state);
             ffi::lua_checkstack(state, 8);
             push_reference(state, references.on_error);
             let (arguments, results) = push(references);
             let status = ffi::lua_pcall(state, arguments, results, base + 1);
             ffi::lua_remove(state, base + 1);
-            (base, status)
+            let taken = (status == ffi::LUA_OK).then(|| take(base + 1..=ffi::lua_gettop(state)));
+            (base, status, taken)
         };
         let stopped = call.end();
         let refused = self.memory.end_call();
-        let failure = if let Some(stop) = stopped {
-            match stop {
-                Stop::Time => Failure::Time,
-                Stop::Interrupt => Failure::Interrupted,
+        let outcome = match (stopped, taken) {
+            (Some(Stop::Time), _) => Err(Failure::Time),
+            (Some(Stop::Interrupt), _) => Err(Failure::Interrupted),
+            (None, _) if refused || status == ffi::LUA_ERRMEM => Err(Failure::Memory),
+            (None, Some(taken)) => Ok(taken),
+            (None, None) => {
+                // SAFETY: a failed call leaves one value.
+                let raised = unsafe { self.context().lua_side.converter.read(state, base + 1) };
+                Err(failure_of(raised))
             }
-        } else if refused || status == ffi::LUA_ERRMEM {
-            Failure::Memory
-        } else if status != ffi::LUA_OK {
-            // SAFETY: a failed call leaves one value.
-            let raised = unsafe { self.context().lua_side.converter.read(state, base + 1) };
-            failure_of(raised)
-        } else {
-            return Ok(());
         };
         // SAFETY: the stack is put back as it was.
         unsafe { ffi::lua_settop(state, base) };
-        Err(failure)
+        outcome
     }
 }
 
@@ -385,6 +379,7 @@ fn take_references(
     lua: &Lua,
     core: &Table,
     context: *mut Context,
+    bytes_max: usize,
 ) -> mlua::Result<(*mut ffi::lua_State, References)> {
     let text: Table = core.get("text")?;
     let of = |table: &Table, name: &str| -> mlua::Result<c_int> {
@@ -394,6 +389,7 @@ fn take_references(
         integer_from_halves: of(&text, "integer_from_halves")?,
         integer_to_halves: of(&text, "integer_to_halves")?,
         object_meta: of(core, "object_meta")?,
+        bytes_max,
     };
     // SAFETY: `enter` keeps to the rules of C functions, and is given the context.
     let enter = unsafe { lua.create_c_function(enter)? };

@@ -112,11 +112,15 @@ impl Vm {
         &mut self.state
     }
 
-    fn begin(&mut self, procedure: ProcedureId, scope: Scope<'_>) {
-        self.state.forget_seed();
+    fn forget_dropped(&mut self) {
         if let Ok(store) = &self.store {
             self.state.forget_dropped(store.databases_dropped());
         }
+    }
+
+    fn begin(&mut self, procedure: ProcedureId, scope: Scope<'_>) {
+        self.state.forget_seed();
+        self.forget_dropped();
         let name = &self.procedures[procedure.index()].name;
         let context = self.state.context();
         context.procedure.clear();
@@ -204,6 +208,7 @@ impl Vm {
         mut writer: Option<&mut dyn Writer>,
     ) -> Result<Vec<Value>, CallError> {
         check_arguments(arguments)?;
+        self.forget_dropped();
         let raised = |message: String| CallError::Raised { message, traceback: String::new() };
         let outcome = self.state.with_memory_of_scripts(|state| {
             let chunk = match compile_script(state, chunk_name, text, arguments) {

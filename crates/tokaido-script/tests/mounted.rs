@@ -302,6 +302,12 @@ fn a_dot_where_a_colon_belongs_is_said_so_in_every_method_of_every_kind_of_datab
 fn a_dot_where_a_colon_belongs_is_said_so_of_a_transaction() {
     raises("tx.database('main')", "tx:database with a colon");
     raises("tx.command('GET', 'k')", "tx:command with a colon");
+    for arguments in ARGUMENTS {
+        for method in ["database", "drop_database", "command"] {
+            let expected = format!("tx:{method} with a colon");
+            raises(&format!("tx.{method}({arguments})"), &expected);
+        }
+    }
     // These take nothing that could be missed.
     Bed::one(&write_body("assert(tx.now_ms() == tx:now_ms() and tx.is_writable())")).run().unwrap();
 }

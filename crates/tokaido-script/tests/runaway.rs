@@ -200,6 +200,26 @@ fn a_reply_without_end_is_refused() {
 }
 
 #[test]
+fn a_result_that_takes_too_long_to_look_through_is_stopped() {
+    assert_stopped(
+        "local empty, t = {}, {} for i = 1, 2 ^ 18 do empty[i] = i end
+         for i = 1, 2 ^ 18 do empty[i] = nil end
+         for i = 1, 1e6 do t[i] = empty end return t",
+    );
+}
+
+#[test]
+fn a_result_that_has_one_string_again_and_again_is_refused() {
+    let mut bed = bed_with(
+        "local s, t = ('x'):rep(2 ^ 20), {} for i = 1, 1e5 do t[i] = s end return t",
+        Limits { time: Duration::from_secs(60), ..limits() },
+    );
+    let Err(CallError::Value { message }) = bed.run() else { panic!() };
+    assert!(message.contains("more bytes than the memory limit allows"), "{message}");
+    assert_serves(&mut bed, 1);
+}
+
+#[test]
 fn results_that_never_end_are_refused() {
     let mut bed = Bed::one(&support::write_body("local t = {} t.t = t return t"));
     let Err(CallError::Value { message }) = bed.run() else { panic!() };

@@ -26,6 +26,21 @@ impl Session {
 }
 
 #[test]
+fn a_script_does_not_write_to_a_database_that_was_dropped_meanwhile() {
+    let mut session = Session::new();
+    let put = "tokaido.transact(function(tx) tx.a:put('k', 1) end)
+        tokaido.snapshot(function(tx) return tx.a:get('k') end)";
+    session.run(put).unwrap();
+    let old = session.bed.store.find_database("a").unwrap();
+    session.writer.begin().unwrap().drop_database(old).unwrap();
+    session.writer.commit().unwrap();
+    assert_eq!(session.bed.store.find_database("a"), None);
+    session.run(put).unwrap();
+    let new = session.bed.store.find_database("a").expect("it is made anew");
+    assert_ne!(new, old);
+}
+
+#[test]
 fn a_script_transacts_and_takes_snapshots() {
     let mut session = Session::new();
     let results = session

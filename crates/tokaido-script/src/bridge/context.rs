@@ -24,6 +24,9 @@ pub(crate) const FAILED: i32 = -1;
 /// The largest integer up to which a double holds every one exactly.
 pub(crate) const EXACT_MAX: i64 = 1 << 53;
 
+/// Up to this capacity, in bytes, the scratch space is kept for the next call.
+const SCRATCH_KEPT_MAX: usize = 1 << 20;
+
 /// Where a native function leaves what it found. Lua reads it at a constant address, so the layout
 /// is repeated in `lua/native.lua`.
 #[repr(C)]
@@ -275,6 +278,10 @@ impl Context {
     pub(crate) fn end(&mut self) -> Option<String> {
         self.running = None;
         self.reply.outdate_ahead();
+        self.parsed = None;
+        if self.scratch.capacity() > SCRATCH_KEPT_MAX {
+            self.scratch = Vec::new();
+        }
         self.poison.take()
     }
 

@@ -266,6 +266,23 @@ pub(crate) const SHAPES: &[(&str, End, &str)] = &[
         "local json = require 'tokaido.json' local t = {} t.t = t json.encode(t)"),
     ("JSON that is nested", Refused,
         "local json = require 'tokaido.json' json.decode(('['):rep(2 ^ 20))"),
+    ("JSON of many values", Stopped,
+        "local json = require 'tokaido.json' local s = '[' .. ('1,'):rep(1e5) .. '1]' while true do json.decode(s) end"),
+    ("JSON of too many values", Refused,
+        "local json = require 'tokaido.json' json.decode('[' .. ('1,'):rep(5e6) .. '1]') while true do end"),
+    ("JSON of many tables", Refused,
+        "local json = require 'tokaido.json' json.decode('[' .. ('[],'):rep(3e6) .. '1]') while true do end"),
+    ("JSON of many names", Refused,
+        "local json = require 'tokaido.json' local s = '{' .. ('\"a\":1,'):rep(1e6) .. '\"a\":1}'
+         while true do json.decode(s) end"),
+    ("JSON of one string again and again", Refused,
+        "local json = require 'tokaido.json' local s, t = ('x'):rep(2 ^ 20), {} for i = 1, 1e5 do t[i] = s end
+         json.encode(t)"),
+    ("JSON that is longer than its value", Refused,
+        "local json = require 'tokaido.json' json.encode(('\\1'):rep(1e7))"),
+    ("JSON of tables without anything in them", Refused,
+        "local json = require 'tokaido.json' local empty, t = {}, {} for i = 1, 2 ^ 18 do empty[i] = i end
+         for i = 1, 2 ^ 18 do empty[i] = nil end for i = 1, 1e6 do t[i] = empty end json.encode(t)"),
     ("text that is nested", Refused, "assert(load('return ' .. ('('):rep(1e5) .. (')'):rep(1e5)))"),
     ("require in a loop", Stopped, "while true do require 'tokaido' end"),
     ("dates", Stopped, "while true do os.date(('%c'):rep(1000)) end"),

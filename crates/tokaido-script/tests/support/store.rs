@@ -47,6 +47,7 @@ struct Shared {
     committed: Mutex<Arc<Databases>>,
     now_ms: AtomicU64,
     commits: AtomicU64,
+    dropped: AtomicU64,
 }
 
 /// The store. Clones are the same one.
@@ -61,6 +62,7 @@ impl MemoryStore {
             committed: Mutex::new(Arc::new(vec![BTreeMap::new(); DATABASES_MAX])),
             now_ms: AtomicU64::new(START_MS),
             commits: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
         }))
     }
 
@@ -112,6 +114,10 @@ impl Store for MemoryStore {
             .enumerate()
             .map(|(i, name)| (DatabaseId::from_index(i), name.clone()))
             .collect()
+    }
+
+    fn databases_dropped(&self) -> u64 {
+        self.0.dropped.load(Ordering::SeqCst)
     }
 
     fn capabilities(&self, _: DatabaseId) -> Capabilities {
@@ -242,6 +248,7 @@ impl WriteTransaction for MemoryTransaction {
     fn drop_database(&mut self, database: DatabaseId) -> Result<bool, WriteError> {
         self.clear(database)?;
         let name = std::mem::take(&mut self.store.names()[database.index()]);
+        self.store.0.dropped.fetch_add(1, Ordering::SeqCst);
         Ok(!name.is_empty())
     }
 }
