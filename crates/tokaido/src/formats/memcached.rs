@@ -96,10 +96,11 @@ mod tests {
         assert_eq!(rows.len(), 2);
         assert!(rows[0].as_ref().unwrap_err().starts_with("1: the value has"), "{:?}", rows[0]);
         assert_eq!(rows[1], Ok((b"b".to_vec(), b"b".to_vec())));
-        let rows =
-            read(b"key=a exp=-1\nadd b 0 0 1\r\nxyz\r\nadd c 0 0 1\r\nc\r\nadd d 0 0 9\r\nd\r\n");
+        let rows = read(
+            b"key=a exp=-1\nadd b 0 0 1\r\nxyz\r\nadd c 0 0 3\r\nc\nc\r\nadd d 0 0 9\r\nd\r\n",
+        );
         let lines = |row: &Result<_, String>| row.clone().err().map(|e| e[..1].to_owned());
         let bad: Vec<_> = rows.iter().map(lines).collect();
-        assert_eq!(bad, [Some("1".into()), Some("2".into()), None, Some("6".into())]);
+        assert_eq!(bad, [Some("1".into()), Some("2".into()), None, Some("7".into())]);
     }
 }
