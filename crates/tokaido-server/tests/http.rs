@@ -217,21 +217,30 @@ fn a_body_over_the_limit_is_refused_before_it_has_come() {
 #[test]
 fn bad_requests_are_answered_and_closed() {
     let server = TestServer::start();
+    let chunked =
+        "PUT /v1/db/main/k HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
     let many_headers: String = (0..2000).map(|i| format!("h{i}: x\r\n")).collect();
     let cases = [
-        ("GET / HTTP/1.1\r\nno colon here\r\n\r\n".to_owned(), 400),
-        ("G\u{1}T / HTTP/1.1\r\n\r\n".to_owned(), 400),
-        ("PUT / HTTP/1.1\r\ncontent-length: x\r\n\r\n".to_owned(), 400),
-        (format!("GET / HTTP/1.1\r\n{many_headers}\r\n"), 431),
-        (format!("GET / HTTP/1.1\r\nh: {}\r\n\r\n", "x".repeat(1 << 20)), 431),
+        ("GET / HTTP/1.1\r\nno colon here\r\n\r\n".to_owned(), 400, "a header is a name, a colon"),
+        ("G\u{1}T / HTTP/1.1\r\n\r\n".to_owned(), 400, "METHOD TARGET HTTP/1.1"),
+        (
+            "PUT / HTTP/1.1\r\ncontent-length: x\r\n\r\n".to_owned(),
+            400,
+            "Content-Length comes once",
+        ),
+        (format!("{chunked}1\nv\r\n0\r\n\r\n"), 400, "a chunk is its size in hexadecimal digits"),
+        ("GET /a<b HTTP/1.1\r\n\r\n".to_owned(), 400, "percent-encoded"),
+        (format!("GET / HTTP/1.1\r\n{many_headers}\r\n"), 431, "at most 100 headers"),
+        (format!("GET / HTTP/1.1\r\nh: {}\r\n\r\n", "x".repeat(1 << 20)), 431, "at most "),
     ];
-    for (request, status) in cases {
+    for (request, status, message) in cases {
         let mut client = server.connect();
         // A server that has seen enough may close before all of a long request is sent.
         let _ = std::io::Write::write_all(&mut client.0, request.as_bytes());
         let answer = client.text_to_end();
         let expected = format!("HTTP/1.1 {status} ");
-        assert!(answer.starts_with(&expected), "{expected} {answer} {}", &request[..30]);
+        assert!(answer.starts_with(&expected), "{expected} {answer} {}", &request[..20]);
+        assert!(answer.contains(message), "{message} {answer}");
     }
     assert_eq!(server.http("GET /healthz", "", "").status, 200);
 }

@@ -6,7 +6,7 @@ use hyper::{
     body::{Body, Bytes, Incoming},
 };
 
-use super::error::HttpError;
+use super::{error::HttpError, exchange::Exchange};
 
 /// The body of a response.
 pub(super) type Reply = Full<Bytes>;
@@ -15,7 +15,11 @@ pub(super) type Reply = Full<Bytes>;
 ///
 /// # Errors
 /// 413 over the limit, as soon as the length is known; 408 or 400 if it does not come whole.
-pub(super) async fn read(body: Incoming, bytes_max: usize) -> Result<Bytes, HttpError> {
+pub(super) async fn read(
+    body: Incoming,
+    bytes_max: usize,
+    exchange: &Exchange,
+) -> Result<Bytes, HttpError> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
@@ -29,6 +33,9 @@ pub(super) async fn read(body: Incoming, bytes_max: usize) -> Result<Bytes, Http
     match Limited::new(body, bytes_max).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-        Err(error) => Err(HttpError::bad_request(format!("the body did not come whole: {error}"))),
+        Err(error) => Err(HttpError::bad_request(match exchange.broken_body() {
+            Some(broken) => broken.to_string(),
+            None => format!("the body did not come whole: {error}"),
+        })),
     }
 }

@@ -63,7 +63,7 @@ async fn read_body(
         Principal::User => limits.http_body_bytes_max,
         Principal::Anonymous => limits.http_body_bytes_max.min(limits.anonymous_request_bytes_max),
     };
-    let read = body::read(incoming, bytes_max).await;
+    let read = body::read(incoming, bytes_max, exchange).await;
     read.map_err(|error| {
         let error = if connection.expired() == Some(Phase::Request) {
             exchange.tell_of_timeout();

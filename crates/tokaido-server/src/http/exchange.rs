@@ -2,13 +2,13 @@
 
 use std::cell::Cell;
 
-use tokaido_wire::http::FramingError;
+use tokaido_wire::http::{FramingError, HeadLimits};
 
 use crate::{Limits, access::Principal};
 
 /// One HTTP connection, between what reads its bytes and what answers its requests.
 pub(super) struct Exchange {
-    head_len_max: Cell<usize>,
+    head_limits: Cell<HeadLimits>,
     refused: Cell<Option<FramingError>>,
     timeout_told: Cell<bool>,
 }
@@ -16,32 +16,39 @@ pub(super) struct Exchange {
 impl Exchange {
     /// With a client that is `newcomer` before it has sent anything.
     pub(super) fn new(limits: &Limits, newcomer: Principal) -> Self {
-        let head_len_max = match newcomer {
+        let len_max = match newcomer {
             Principal::User => limits.http_head_bytes_max,
             Principal::Anonymous => {
                 limits.http_head_bytes_max.min(limits.anonymous_request_bytes_max)
             }
         };
         let (refused, timeout_told) = (Cell::new(None), Cell::new(false));
-        Self { head_len_max: Cell::new(head_len_max), refused, timeout_told }
+        let head_limits = Cell::new(HeadLimits { len_max, headers_max: limits.http_headers_max });
+        Self { head_limits, refused, timeout_told }
     }
 
-    /// Most bytes of a head that may come next.
-    pub(super) fn head_len_max(&self) -> usize {
-        self.head_len_max.get()
+    /// How large a head may be that comes next.
+    pub(super) fn head_limits(&self) -> HeadLimits {
+        self.head_limits.get()
     }
 
     /// The client has sent a request as `principal`. One that has given the password once may send
     /// longer heads from there on.
     pub(super) fn came_from(&self, principal: Principal, limits: &Limits) {
         if principal == Principal::User {
-            self.head_len_max.set(limits.http_head_bytes_max);
+            let len_max = limits.http_head_bytes_max;
+            self.head_limits.set(HeadLimits { len_max, ..self.head_limits.get() });
         }
     }
 
     /// A request is not passed on.
     pub(super) fn refuse(&self, error: FramingError) {
         self.refused.set(Some(error));
+    }
+
+    /// What is wrong with the body that is read, if that is why it ends too early.
+    pub(super) fn broken_body(&self) -> Option<FramingError> {
+        self.refused.get().filter(|error| *error == FramingError::Chunk)
     }
 
     /// The request that was not passed on. What went wrong within a body is not here: its request

@@ -138,9 +138,9 @@ pub(super) fn check_own(
         return Err(HttpError::new(StatusCode::MISDIRECTED_REQUEST, message));
     }
     let is_own = |origin| authority.is_some_and(|authority| authority.is_of(origin));
-    let fetch_site = parts.headers.get("sec-fetch-site");
+    let mut fetch_sites = parts.headers.get_all("sec-fetch-site").iter();
     let is_foreign = parts.headers.get_all(header::ORIGIN).iter().any(|origin| !is_own(origin))
-        || fetch_site.is_some_and(|site| site != "same-origin" && site != "none");
+        || fetch_sites.any(|site| site != "same-origin" && site != "none");
     if is_foreign {
         let message = "pages of other sites may not use this; call it from a page of this server";
         return Err(HttpError::new(StatusCode::FORBIDDEN, message));

@@ -56,7 +56,7 @@ impl Socket {
 
     /// How many of these bytes hyper may have.
     fn look(&mut self, bytes: &[u8]) -> usize {
-        let fit = self.framing.look(bytes, self.exchange.head_len_max());
+        let fit = self.framing.look(bytes, self.exchange.head_limits());
         self.has_ended = fit.is_end || fit.error.is_some();
         if let Some(error) = fit.error {
             self.exchange.refuse(error);

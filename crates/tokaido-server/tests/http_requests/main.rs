@@ -104,7 +104,7 @@ fn response(client: &mut Client, is_head: bool) -> Option<u16> {
     if !is_head && status != 304 {
         let mut body = vec![0; len];
         client.0.read_exact(&mut body).expect("the body");
-        if status >= 400 && len > 0 {
+        if status >= 400 {
             let body = String::from_utf8(body).expect("text");
             assert!(body.starts_with("{\"error\":{\"message\":\""), "{body}");
         }

@@ -2,11 +2,20 @@
 
 use super::{
     error::FramingError,
-    head::{Body, Head},
+    head::{Body, Head, is_of_value},
 };
 
 /// Most digits of a chunk's size: those of 64 bits.
 const SIZE_DIGITS_MAX: usize = 16;
+
+/// How large a head may be.
+#[derive(Clone, Copy, Debug)]
+pub struct HeadLimits {
+    /// Maximum number of bytes of a request line with its headers.
+    pub len_max: usize,
+    /// Maximum number of headers.
+    pub headers_max: usize,
+}
 
 /// How much of what has come may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +80,10 @@ impl Default for Framing {
 }
 
 impl Framing {
-    /// Looks at the bytes that come next on the connection. A request line with its headers may
-    /// have `head_len_max` bytes.
+    /// Looks at the bytes that come next on the connection.
     ///
     /// Once it has found an error it finds the same one in whatever comes.
-    pub fn look(&mut self, bytes: &[u8], head_len_max: usize) -> Fit {
+    pub fn look(&mut self, bytes: &[u8], limits: HeadLimits) -> Fit {
         let (mut at, mut request_start) = (0, 0);
         while at < bytes.len() {
             if matches!(self.state, State::Done) {
@@ -89,7 +97,7 @@ impl Framing {
             if matches!(self.state, State::Start) && self.lines_len == 0 {
                 request_start = at;
             }
-            match self.take_line(rest, head_len_max) {
+            match self.take_line(rest, limits) {
                 Ok(len) => at += len,
                 Err(error) => {
                     self.state = State::Failed(error);
@@ -120,13 +128,13 @@ impl Framing {
     }
 
     /// Takes a line, or what has come of it; gives how many bytes that is.
-    fn take_line(&mut self, bytes: &[u8], head_len_max: usize) -> Result<usize, FramingError> {
+    fn take_line(&mut self, bytes: &[u8], limits: HeadLimits) -> Result<usize, FramingError> {
         let found = memchr::memchr(b'\n', bytes);
         let len = found.map_or(bytes.len(), |line_end| line_end + 1);
         self.lines_len += len;
-        if self.lines_len > head_len_max {
+        if self.lines_len > limits.len_max {
             return Err(match self.state {
-                State::Start | State::Head(_) => FramingError::HeadTooLong(head_len_max),
+                State::Start | State::Head(_) => FramingError::HeadTooLong(limits.len_max),
                 State::Failed(error) => error,
                 _ => FramingError::Chunk,
             });
@@ -136,11 +144,11 @@ impl Framing {
             return Ok(len);
         };
         if self.line.is_empty() {
-            self.end_line(&bytes[..line_end])?;
+            self.end_line(&bytes[..line_end], limits)?;
         } else {
             let mut line = std::mem::take(&mut self.line);
             line.extend_from_slice(&bytes[..line_end]);
-            self.end_line(&line)?;
+            self.end_line(&line, limits)?;
             line.clear();
             self.line = line;
         }
@@ -149,7 +157,7 @@ impl Framing {
 
     /// Goes on behind a whole line. RFC 9112 lets a line feed alone end a line of a head, but none
     /// of a body.
-    fn end_line(&mut self, line: &[u8]) -> Result<(), FramingError> {
+    fn end_line(&mut self, line: &[u8], limits: HeadLimits) -> Result<(), FramingError> {
         let is_of_body = matches!(
             self.state,
             State::Size { .. } | State::ChunkEnd { .. } | State::Trailers { .. }
@@ -161,7 +169,7 @@ impl Framing {
         let next = match &mut self.state {
             State::Start if line.is_empty() => return Ok(()),
             State::Start => State::Head(Head::of_request_line(line)?),
-            State::Head(head) if !line.is_empty() => return head.add(line),
+            State::Head(head) if !line.is_empty() => return head.add(line, limits.headers_max),
             State::Head(head) => {
                 let is_last = head.is_last();
                 match head.body()? {
@@ -193,10 +201,12 @@ fn after(is_last: bool) -> State {
     if is_last { State::Done } else { State::Start }
 }
 
-/// The size that the line before a chunk begins with. What extends it is left to the parser.
+/// The size that the line before a chunk begins with. Of what extends it, all but what kind of bytes
+/// those are is left to the parser.
 fn size(line: &[u8]) -> Result<u64, FramingError> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-    let text = std::str::from_utf8(&line[..digits]).ok().filter(|_| digits <= SIZE_DIGITS_MAX);
+    let is_size = digits <= SIZE_DIGITS_MAX && line.iter().all(|&byte| is_of_value(byte));
+    let text = std::str::from_utf8(&line[..digits]).ok().filter(|_| is_size);
     text.and_then(|text| u64::from_str_radix(text, 16).ok()).ok_or(FramingError::Chunk)
 }
 
@@ -207,19 +217,20 @@ mod tests {
     use super::*;
 
     const HEAD_LEN_MAX: usize = 120;
+    const LIMITS: HeadLimits = HeadLimits { len_max: HEAD_LEN_MAX, headers_max: 3 };
 
     #[track_caller]
     fn check(bytes: &str, len: usize, error: Option<FramingError>) {
-        let whole = Framing::default().look(bytes.as_bytes(), HEAD_LEN_MAX);
+        let whole = Framing::default().look(bytes.as_bytes(), LIMITS);
         assert_eq!((whole.len, whole.error), (len, error), "{bytes:?}");
         // However it comes: as much of it is fit, apart from what had to be let through of a head
         // before what is wrong with it had come.
         for cut in 0..bytes.len() {
             let (first, second) = bytes.as_bytes().split_at(cut);
             let mut framing = Framing::default();
-            let mut fit = framing.look(first, HEAD_LEN_MAX);
+            let mut fit = framing.look(first, LIMITS);
             if fit.error.is_none() {
-                let rest = framing.look(second, HEAD_LEN_MAX);
+                let rest = framing.look(second, LIMITS);
                 fit = Fit { len: fit.len + rest.len, ..rest };
             }
             assert_eq!((fit.error, fit.is_end), (error, whole.is_end), "{bytes:?} cut at {cut}");
@@ -265,8 +276,15 @@ mod tests {
         ] {
             check(last, last.len(), None);
             check(&format!("{last}GET / HTTP/1.1\r\n\r\n"), last.len(), None);
-            assert!(Framing::default().look(last.as_bytes(), HEAD_LEN_MAX).is_end, "{last:?}");
+            assert!(Framing::default().look(last.as_bytes(), LIMITS).is_end, "{last:?}");
         }
+    }
+
+    #[test]
+    fn a_head_has_no_more_headers_than_the_limit() {
+        let head = |count| format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(count));
+        check(&head(3), head(3).len(), None);
+        check(&head(4), 0, Some(FramingError::TooManyHeaders(3)));
     }
 
     #[test]
@@ -278,7 +296,7 @@ mod tests {
         check(&"\r\n".repeat(61), 0, too_long);
         let mut framing = Framing::default();
         for _ in 0..1000 {
-            framing.look(&[b'a'; 100], HEAD_LEN_MAX);
+            framing.look(&[b'a'; 100], LIMITS);
             assert!(framing.line.capacity() <= 4 * HEAD_LEN_MAX);
         }
     }
@@ -331,12 +349,12 @@ mod tests {
             bytes in near_http(),
             pieces in prop::collection::vec(1_usize..20, 1..8),
         ) {
-            let whole = Framing::default().look(&bytes, HEAD_LEN_MAX);
+            let whole = Framing::default().look(&bytes, LIMITS);
             prop_assert!(whole.len <= bytes.len());
             let (mut framing, mut rest, mut len) = (Framing::default(), &bytes[..], 0);
             for &piece in pieces.iter().cycle() {
                 let (next, behind) = rest.split_at(piece.min(rest.len()));
-                let fit = framing.look(next, HEAD_LEN_MAX);
+                let fit = framing.look(next, LIMITS);
                 len += fit.len;
                 rest = behind;
                 if fit.error.is_some() || rest.is_empty() {

@@ -2,10 +2,14 @@
 
 use super::error::FramingError;
 
+/// Maximum number of bytes of a target, which is what the parser takes.
+pub(super) const TARGET_LEN_MAX: usize = (1 << 16) - 2;
+
 /// What the lines of one head have said so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     is_http_1_0: bool,
+    headers: usize,
     length: Option<u64>,
     codings: Codings,
     has_close: bool,
@@ -48,15 +52,29 @@ impl Head {
             return Err(FramingError::Connect);
         }
         match (parts.next(), parts.next()) {
+            (Some(target), None) if target.len() > TARGET_LEN_MAX => {
+                return Err(FramingError::TargetTooLong);
+            }
             (Some(target), None) if is_target(method, target) => {}
             _ => return Err(FramingError::Target),
         }
         let codings = Codings::default();
-        Ok(Self { is_http_1_0, length: None, codings, has_close: false, has_keep_alive: false })
+        Ok(Self {
+            is_http_1_0,
+            headers: 0,
+            length: None,
+            codings,
+            has_close: false,
+            has_keep_alive: false,
+        })
     }
 
-    /// Reads a header, without its line end.
-    pub(super) fn add(&mut self, line: &[u8]) -> Result<(), FramingError> {
+    /// Reads a header, without its line end. There may be `headers_max` of them.
+    pub(super) fn add(&mut self, line: &[u8], headers_max: usize) -> Result<(), FramingError> {
+        self.headers += 1;
+        if self.headers > headers_max {
+            return Err(FramingError::TooManyHeaders(headers_max));
+        }
         let colon = memchr::memchr(b':', line).ok_or(FramingError::Header)?;
         let (name, value) = (&line[..colon], trimmed(&line[colon + 1..]));
         // A space before the colon, and one before the name, which would fold the line, are no
@@ -127,14 +145,21 @@ fn is_other_version(text: &[u8]) -> bool {
 
 /// A path, a whole URL, or, for OPTIONS, the server.
 fn is_target(method: &[u8], target: &[u8]) -> bool {
+    // A URL has a host.
     let is_url = |scheme: &[u8]| {
-        target.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        target.split_at_checked(scheme.len()).is_some_and(|(start, rest)| {
+            start.eq_ignore_ascii_case(scheme) && !matches!(rest.first(), None | Some(b'/' | b'?'))
+        })
     };
     let is_form = target.starts_with(b"/")
         || (target == b"*" && method == b"OPTIONS")
         || is_url(b"http://")
         || is_url(b"https://");
-    is_form && target.iter().all(|&byte| byte > b' ' && byte != 0x7f && byte != b'#')
+    let query = memchr::memchr(b'?', target).map_or(&b""[..], |mark| &target[mark..]);
+    is_form
+        && std::str::from_utf8(target).is_ok()
+        && target.iter().all(|byte| *byte > b' ' && !b"#<>`\x7f".contains(byte))
+        && !query.contains(&b'"')
 }
 
 /// Without the spaces and tabs around it, and these alone: a carriage return is none of them.
@@ -158,7 +183,7 @@ fn is_token(text: &[u8]) -> bool {
 }
 
 /// Text of any encoding. A NUL, or a carriage return alone, is none.
-fn is_of_value(byte: u8) -> bool {
+pub(super) fn is_of_value(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 

@@ -11,4 +11,4 @@ mod framing;
 mod head;
 
 pub use error::FramingError;
-pub use framing::{Fit, Framing};
+pub use framing::{Fit, Framing, HeadLimits};
