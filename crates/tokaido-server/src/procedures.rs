@@ -153,6 +153,7 @@ impl LocalProgram {
         }
         let program = service.shared.program.get();
         self.seen = program.generation();
+        let _loading = self.heartbeat.begin_loading();
         match service.loader.runtime(&program) {
             Ok(runtime) => (self.program, self.runtime) = (program, runtime),
             Err(error) => {

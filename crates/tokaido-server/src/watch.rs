@@ -44,6 +44,7 @@ pub(crate) enum Role {
 const IDLE: u64 = 0;
 const AT_JOB: u64 = 1;
 const IN_PROCEDURE: u64 = 2;
+const LOADING: u64 = 3;
 const STATE_MASK: u64 = 3;
 
 /// A thread's mark, which differs each time that it begins something. Only that thread writes to it.
@@ -64,8 +65,17 @@ impl Heartbeat {
 
     /// A procedure begins. It ends when the guard is dropped.
     pub(crate) fn begin_procedure(&self) -> InProcedure<'_> {
+        self.begin(IN_PROCEDURE)
+    }
+
+    /// The procedures are loaded, which runs their files. It ends when the guard is dropped.
+    pub(crate) fn begin_loading(&self) -> InProcedure<'_> {
+        self.begin(LOADING)
+    }
+
+    fn begin(&self, state: u64) -> InProcedure<'_> {
         let before = self.0.load(Relaxed) & STATE_MASK;
-        self.mark(IN_PROCEDURE);
+        self.mark(state);
         InProcedure { heartbeat: self, before }
     }
 
@@ -75,7 +85,7 @@ impl Heartbeat {
     }
 }
 
-/// A procedure runs.
+/// A procedure runs, or its file.
 pub(crate) struct InProcedure<'h> {
     heartbeat: &'h Heartbeat,
     before: u64,
@@ -93,15 +103,17 @@ pub(crate) struct Activity {
     pub(crate) thread: String,
     /// Zero while it waits for something to do.
     pub(crate) time: Duration,
+    /// At a procedure or its file, which have a limit.
     pub(crate) is_in_procedure: bool,
+    what: &'static str,
     /// It should have been done by now.
     pub(crate) has_stalled: bool,
 }
 
 impl fmt::Display for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.is_in_procedure { "one procedure" } else { "one request" };
-        write!(f, "the thread {} has been at {what} for {} ms", self.thread, self.time.as_millis())
+        let Self { thread, what, time, .. } = self;
+        write!(f, "the thread {thread} has been at {what} for {} ms", time.as_millis())
     }
 }
 
@@ -172,12 +184,17 @@ impl Watch {
     }
 
     fn activity(&self, watched: &Watched) -> Activity {
-        let is_in_procedure = watched.mark & STATE_MASK == IN_PROCEDURE;
+        let (is_in_procedure, what) = match watched.mark & STATE_MASK {
+            IN_PROCEDURE => (true, "one procedure"),
+            LOADING => (true, "loading the procedures"),
+            _ => (false, "one request"),
+        };
         let is_prompt = is_in_procedure || watched.role == Role::Prompt;
         Activity {
             thread: watched.name.clone(),
             time: watched.time,
             is_in_procedure,
+            what,
             has_stalled: is_prompt && watched.time > self.stalled_after,
         }
     }

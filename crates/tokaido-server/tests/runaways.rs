@@ -10,7 +10,7 @@ use common::{Client, TestServer};
 use shapes::{End, SHAPES};
 
 /// Every so many of the shapes is tried; the tests of the script crate try all of them.
-const SAMPLE: usize = 11;
+const SAMPLE: usize = 2;
 
 /// How often a shape is run until somebody else was answered before it had ended. On a busy machine
 /// one may not get to the processor within the limit.

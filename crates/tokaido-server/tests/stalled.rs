@@ -27,10 +27,38 @@ use tokaido_store::Store;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A language whose procedures `hang.read` and `hang.write` end when they are let go, and else never.
-struct Hanging(Arc<AtomicBool>);
+#[derive(Clone, Default)]
+struct Hanging {
+    is_let_go: Arc<AtomicBool>,
+    /// The next thread to load the procedures is not done with it before it is let go.
+    hangs_at_loading: Arc<AtomicBool>,
+}
+
+/// Lets what hangs go at the latest when it is dropped: before the server, which waits for it.
+struct Hold(Hanging);
+
+impl Hold {
+    fn let_go(&self, is_let_go: bool) {
+        self.0.is_let_go.store(is_let_go, Relaxed);
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.let_go(true);
+    }
+}
+
+impl Hanging {
+    fn wait(&self) {
+        while !self.is_let_go.load(Relaxed) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
 
 struct HangingRuntime {
-    is_let_go: Arc<AtomicBool>,
+    language: Hanging,
     procedures: Vec<Procedure>,
 }
 
@@ -45,6 +73,9 @@ impl Language for Hanging {
         _sources: &Sources,
         _limits: Limits,
     ) -> Result<(Box<dyn Runtime>, Vec<LoadError>), RuntimeError> {
+        if self.hangs_at_loading.swap(false, Relaxed) {
+            self.wait();
+        }
         let procedure = |name: &str, mode| Procedure {
             name: name.to_owned(),
             mode,
@@ -54,7 +85,7 @@ impl Language for Hanging {
         };
         let procedures =
             vec![procedure("hang.read", Mode::Read), procedure("hang.write", Mode::Write)];
-        Ok((Box::new(HangingRuntime { is_let_go: self.0.clone(), procedures }), Vec::new()))
+        Ok((Box::new(HangingRuntime { language: self.clone(), procedures }), Vec::new()))
     }
 }
 
@@ -69,9 +100,7 @@ impl Runtime for HangingRuntime {
         _scope: Scope<'_>,
         _arguments: &[Value],
     ) -> Result<Value, CallError> {
-        while !self.is_let_go.load(Relaxed) {
-            thread::sleep(Duration::from_millis(1));
-        }
+        self.language.wait();
         Ok(Value::Integer(1))
     }
 
@@ -87,7 +116,7 @@ impl Runtime for HangingRuntime {
 }
 
 /// Starts a server whose procedures hang. Returns what lets them go, too.
-fn start(directory: &Path, change: impl FnOnce(&mut Config)) -> (Server, Arc<AtomicBool>) {
+fn start(directory: &Path, change: impl FnOnce(&mut Config)) -> (Server, Hold) {
     let procedures = directory.join("procedures");
     fs::create_dir(&procedures).expect("a directory");
     fs::write(procedures.join("hang.hang"), "").expect("a file");
@@ -96,9 +125,9 @@ fn start(directory: &Path, change: impl FnOnce(&mut Config)) -> (Server, Arc<Ato
     config.limits.script_ms = 1;
     config.limits.stalled_ms = 50;
     change(&mut config);
-    let is_let_go = Arc::<AtomicBool>::default();
-    let language = Arc::new(Hanging(is_let_go.clone()));
-    (Server::start_in(config, vec![language]).expect("the server starts"), is_let_go)
+    let language = Hanging::default();
+    let languages: Vec<Arc<dyn Language>> = vec![Arc::new(language.clone())];
+    (Server::start_in(config, languages).expect("the server starts"), Hold(language))
 }
 
 /// What `/healthz` answers once it answers with this status.
@@ -116,11 +145,60 @@ fn health(address: std::net::SocketAddr, status: u16) -> String {
     }
 }
 
+/// Asks for health until the answer has this status, and gives it.
+fn health_on(client: &mut Client, status: u16) -> String {
+    let started = Instant::now();
+    loop {
+        assert!(started.elapsed() < PATIENCE, "/healthz never answers {status}");
+        client.send_http("GET /healthz", "", b"");
+        let response = client.response();
+        if response.status == status {
+            return response.text().to_owned();
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_worker_that_has_stalled_is_named_on_another_until_it_goes_on() {
+    for what in ["one procedure", "loading the procedures"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (server, hold) = start(directory.path(), |config| {
+            config.limits.stalled_exit_ms = 0;
+            // A call has earned its place on a worker after a few, however long they take.
+            config.limits.script_short_us = 1_000_000;
+        });
+        let mut caller = Client::connect(tcp_address(&server));
+        caller.ask(&["PING"], "+PONG\r\n");
+        // The next connection goes to the worker that has none.
+        let mut other = Client::connect(tcp_address(&server));
+        hold.let_go(true);
+        for _ in 0..10 {
+            caller.ask(&["FCALL", "hang.read", "0"], ":1\r\n");
+        }
+        hold.let_go(false);
+        if what == "one procedure" {
+            caller.command(&["FCALL", "hang.read", "0"]);
+        } else {
+            server.reload().expect("it loads");
+            health_on(&mut other, 200);
+            hold.0.hangs_at_loading.store(true, Relaxed);
+            caller.command(&["GET", "k"]);
+        }
+        let told = health_on(&mut other, 503);
+        let wanted = format!("tokaido-worker-0 has been at {what} for");
+        assert!(told.contains(&wanted), "{told}");
+        hold.let_go(true);
+        caller.expect(if what == "one procedure" { ":1\r\n" } else { "$-1\r\n" });
+        health_on(&mut other, 200);
+    }
+}
+
 #[test]
 fn health_and_metrics_name_the_thread_that_has_stalled_until_it_goes_on() {
     for (procedure, name) in [("hang.write", "tokaido-writer"), ("hang.read", "tokaido-pool-")] {
         let directory = tempfile::tempdir().expect("a directory");
-        let (server, is_let_go) = start(directory.path(), |c| c.limits.stalled_exit_ms = 0);
+        let (server, hold) = start(directory.path(), |c| c.limits.stalled_exit_ms = 0);
         let address = tcp_address(&server);
         health(address, 200);
         let mut caller = Client::connect(address);
@@ -134,7 +212,7 @@ fn health_and_metrics_name_the_thread_that_has_stalled_until_it_goes_on() {
         let lines = metrics.text().lines().filter(|l| l.starts_with("tokaido_thread_stalled{"));
         assert_eq!(lines.filter(|line| is_stalled(line)).count(), 1, "{}", metrics.text());
         Client::connect(address).ask(&["GET", "k"], "$-1\r\n");
-        is_let_go.store(true, Relaxed);
+        hold.let_go(true);
         caller.expect(":1\r\n");
         health(address, 200);
     }
@@ -186,7 +264,7 @@ fn a_procedure_that_does_not_stop_ends_the_process() {
         return assert_ended(&ended, "tokaido-writer has been at one procedure", directory.path());
     };
     begin_process();
-    let (server, _) = start(Path::new(&directory), |c| c.limits.stalled_exit_ms = 200);
+    let (server, _hold) = start(Path::new(&directory), |c| c.limits.stalled_exit_ms = 200);
     store_and_hang(&server);
     thread::sleep(PATIENCE);
 }
@@ -200,7 +278,7 @@ fn a_stop_that_takes_too_long_ends_the_process() {
     };
     begin_process();
     let signals = Signals::catch().expect("they are caught");
-    let (server, _) = start(Path::new(&directory), |config| {
+    let (server, _hold) = start(Path::new(&directory), |config| {
         config.limits.stalled_exit_ms = 0;
         config.limits.stop_ms = 50;
         config.limits.stop_exit_ms = 200;

@@ -1,6 +1,8 @@
 //! `tokaido demo`, the first thing that a newcomer sees.
 
-use crate::support::{Ran, command};
+use std::{fs, path::Path};
+
+use crate::support::{Ran, Script, command, wait_for_result};
 
 #[test]
 fn the_demo_shows_all_of_it_and_ends() {
@@ -28,4 +30,26 @@ fn the_demo_shows_all_of_it_and_ends() {
     // The failed call left the count where it was.
     let counts: Vec<&str> = text.lines().filter(|line| line.trim() == "\"1\"").collect();
     assert_eq!(counts.len(), 2, "{text}");
+}
+
+#[test]
+fn the_demo_serves_each_change_of_a_procedure_file_until_ctrl_c() {
+    let mut demo = Script::start(&["demo"], "");
+    let store = demo.line_with("(removed at the end)");
+    let store = Path::new(store.split_whitespace().nth(1).unwrap());
+    let directory = store.parent().unwrap();
+    let stays = demo.line_with("The server stays up at");
+    let address = stays.split_whitespace().find(|word| word.starts_with("127.0.0.1:")).unwrap();
+    let connect = format!("--connect={address}");
+    let file = directory.join("procedures/fresh.lua");
+    for version in ["first", "second"] {
+        let lua =
+            "local t = require 'tokaido' return { name = t.read(function() return 'VERSION' end) }";
+        fs::write(&file, lua.replace("VERSION", version)).unwrap();
+        wait_for_result(&connect, "fresh.name", version);
+    }
+    demo.interrupt();
+    let ran = demo.end();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    assert!(!directory.exists(), "{}", directory.display());
 }

@@ -1,6 +1,6 @@
 //! `tokaido serve`: options, start and stop.
 
-use crate::support::{Directory, Server, command, root, tokaido, tokaido_with};
+use crate::support::{Directory, Server, command, root, tokaido, tokaido_with, wait_for_result};
 
 #[test]
 fn a_server_serves_and_stops_on_a_signal() {
@@ -45,6 +45,21 @@ fn a_name_is_listened_on_and_connected_to() {
     assert_eq!(tokaido(["get", at, "main", "k"]).ok(), "v\n");
     // This one goes over HTTP.
     assert_eq!(tokaido(["scan", at, "main"]).ok(), "k\tv\n");
+}
+
+#[test]
+fn a_watching_server_serves_each_change_of_a_procedure_file() {
+    let directory = Directory::new();
+    let lua =
+        "local t = require 'tokaido' return { name = t.read(function() return 'VERSION' end) }";
+    let write = |version| directory.write("procedures/t.lua", lua.replace("VERSION", version));
+    write("first");
+    let procedures = format!("--procedures={}", directory.text("procedures"));
+    let server = Server::start(&directory, &[&procedures, "--watch"]);
+    wait_for_result(&server.connect(), "t.name", "first");
+    write("second");
+    wait_for_result(&server.connect(), "t.name", "second");
+    assert_eq!(server.stop().code, Some(0));
 }
 
 #[test]

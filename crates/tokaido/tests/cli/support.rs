@@ -5,7 +5,11 @@ use std::{
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
 };
+
+/// Longest that a test waits before it fails.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The built binary, away from whatever the environment or the working directory would tell it.
 pub(crate) fn command() -> Command {
@@ -103,6 +107,18 @@ impl Script {
         assert_eq!(line.trim_end(), expected);
     }
 
+    /// Waits until it prints a line with this in it, and gives the line.
+    #[track_caller]
+    pub(crate) fn line_with(&mut self, text: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "it ended without {text:?}");
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
     /// What Ctrl-C does.
     pub(crate) fn interrupt(&self) {
         signal(&self.child, "-INT");
@@ -119,6 +135,20 @@ impl Script {
 fn signal(child: &Child, signal: &str) {
     let id = child.id().to_string();
     assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+}
+
+/// Waits until the procedure returns this, which it does once a change of its file is served.
+#[track_caller]
+pub(crate) fn wait_for_result(connect: &str, procedure: &str, result: &str) {
+    let started = Instant::now();
+    loop {
+        let ran = tokaido(["call", connect, procedure]);
+        if ran.code == Some(0) && ran.text().trim_end() == result {
+            return;
+        }
+        assert!(started.elapsed() < PATIENCE, "{procedure} never gives {result}: {ran:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// A directory that is removed after the test.
