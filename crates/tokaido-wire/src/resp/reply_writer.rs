@@ -20,11 +20,17 @@ pub enum Version {
 /// that it knows, in the way Redis does.
 ///
 /// An aggregate is its length followed by so many replies (a map: twice as many).
+///
+/// It may have a limit. What would go beyond it is not written, and nothing else after that, until the
+/// reply is taken back.
 #[derive(Debug)]
 pub struct ReplyWriter<'o> {
     out: &'o mut Vec<u8>,
     start: usize,
     version: Version,
+    /// How long `out` may become.
+    out_len_max: usize,
+    is_over_limit: bool,
 }
 
 impl<'o> ReplyWriter<'o> {
@@ -32,7 +38,18 @@ impl<'o> ReplyWriter<'o> {
     #[must_use]
     pub fn new(out: &'o mut Vec<u8>, version: Version) -> Self {
         let start = out.len();
-        Self { out, start, version }
+        Self { out, start, version, out_len_max: usize::MAX, is_over_limit: false }
+    }
+
+    /// Sets the limit: so many bytes more than there are now.
+    pub fn limit(&mut self, bytes_max: usize) {
+        self.out_len_max = self.out.len().saturating_add(bytes_max);
+    }
+
+    /// Whether something was not written because of the limit.
+    #[must_use]
+    pub fn is_over_limit(&self) -> bool {
+        self.is_over_limit
     }
 
     /// The version in which replies are written.
@@ -62,6 +79,16 @@ impl<'o> ReplyWriter<'o> {
     /// reply can be replaced by an error. Does nothing if less was written.
     pub fn truncate(&mut self, len: usize) {
         self.out.truncate(self.start.saturating_add(len));
+        self.is_over_limit = false;
+    }
+
+    /// Moves what was written since [`len`](Self::len) was `last` before what was written since it was
+    /// `first`: the head of an aggregate, whose length was not known before.
+    pub fn move_before(&mut self, first: usize, last: usize) {
+        let end = self.len();
+        if let Some(written) = self.out.get_mut(self.start.saturating_add(first)..) {
+            written.rotate_right(end.saturating_sub(last).min(written.len()));
+        }
     }
 
     /// A status. Line ends in it are replaced by spaces.
@@ -72,7 +99,7 @@ impl<'o> ReplyWriter<'o> {
     /// `OK`.
     #[inline]
     pub fn ok(&mut self) {
-        self.out.extend_from_slice(b"+OK\r\n");
+        self.text(b"+OK\r\n");
     }
 
     /// An error: a code in capitals and a message, such as `ERR unknown command`. Line ends in it
@@ -84,13 +111,18 @@ impl<'o> ReplyWriter<'o> {
     /// An integer.
     #[inline]
     pub fn integer(&mut self, value: i64) {
-        let mut digits = itoa::Buffer::new();
-        write_header(self.out, b':', digits.format(value));
+        if self.has_room(0) {
+            let mut digits = itoa::Buffer::new();
+            write_header(self.out, b':', digits.format(value));
+        }
     }
 
     /// A byte string.
     #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
+        if !self.has_room(bytes.len()) {
+            return;
+        }
         self.out.reserve(HEADER_LEN_MAX + bytes.len() + CRLF.len());
         write_length(self.out, b'$', bytes.len());
         self.out.extend_from_slice(bytes);
@@ -109,7 +141,7 @@ impl<'o> ReplyWriter<'o> {
     /// Null where a string could stand.
     #[inline]
     pub fn null(&mut self) {
-        self.out.extend_from_slice(match self.version {
+        self.text(match self.version {
             Version::Resp2 => b"$-1\r\n",
             Version::Resp3 => b"_\r\n",
         });
@@ -117,7 +149,7 @@ impl<'o> ReplyWriter<'o> {
 
     /// Null where an array could stand: version 2 tells the two apart.
     pub fn null_array(&mut self) {
-        self.out.extend_from_slice(match self.version {
+        self.text(match self.version {
             Version::Resp2 => b"*-1\r\n",
             Version::Resp3 => b"_\r\n",
         });
@@ -126,41 +158,41 @@ impl<'o> ReplyWriter<'o> {
     /// The head of an array; `len` replies follow.
     #[inline]
     pub fn array(&mut self, len: usize) {
-        write_length(self.out, b'*', len);
+        self.head(b'*', len);
     }
 
     /// The head of a map; `len` times two replies follow, key and value. Version 2: a flat array.
     pub fn map(&mut self, len: usize) {
         match self.version {
-            Version::Resp2 => write_length(self.out, b'*', len.saturating_mul(2)),
-            Version::Resp3 => write_length(self.out, b'%', len),
+            Version::Resp2 => self.head(b'*', len.saturating_mul(2)),
+            Version::Resp3 => self.head(b'%', len),
         }
     }
 
     /// The head of an array of `len` pairs, each of which has a head of its own. Version 2: a flat array.
     pub fn pairs(&mut self, len: usize) {
         match self.version {
-            Version::Resp2 => write_length(self.out, b'*', len.saturating_mul(2)),
-            Version::Resp3 => write_length(self.out, b'*', len),
+            Version::Resp2 => self.head(b'*', len.saturating_mul(2)),
+            Version::Resp3 => self.head(b'*', len),
         }
     }
 
     /// The head of a pair; two replies follow. Version 2: nothing.
     pub fn pair(&mut self) {
         if self.version == Version::Resp3 {
-            write_length(self.out, b'*', 2);
+            self.head(b'*', 2);
         }
     }
 
     /// The head of a set; `len` replies follow. Version 2: an array.
     pub fn set(&mut self, len: usize) {
-        write_length(self.out, self.resp3_or(b'~', b'*'), len);
+        self.head(self.resp3_or(b'~', b'*'), len);
     }
 
     /// The head of a push, which comes without having been asked for; `len` replies follow.
     /// Version 2: an array.
     pub fn push(&mut self, len: usize) {
-        write_length(self.out, self.resp3_or(b'>', b'*'), len);
+        self.head(self.resp3_or(b'>', b'*'), len);
     }
 
     /// A floating-point number, in the shortest form that reads back the same. Version 2: a byte
@@ -171,7 +203,7 @@ impl<'o> ReplyWriter<'o> {
 
     /// True or false. Version 2: the integer 1 or 0.
     pub fn boolean(&mut self, value: bool) {
-        self.out.extend_from_slice(match (self.version, value) {
+        self.text(match (self.version, value) {
             (Version::Resp2, true) => b":1\r\n",
             (Version::Resp2, false) => b":0\r\n",
             (Version::Resp3, true) => b"#t\r\n",
@@ -191,12 +223,37 @@ impl<'o> ReplyWriter<'o> {
         match self.version {
             Version::Resp2 => self.bulk(text.as_bytes()),
             Version::Resp3 => {
+                if !self.has_room(text.len()) {
+                    return;
+                }
                 write_length(self.out, b'=', format.len() + 1 + text.len());
                 self.out.extend_from_slice(format.as_bytes());
                 self.out.push(b':');
                 self.out.extend_from_slice(text.as_bytes());
                 self.out.extend_from_slice(CRLF);
             }
+        }
+    }
+
+    /// Whether there is room for a text of that length, with its head.
+    #[inline]
+    fn has_room(&mut self, len: usize) -> bool {
+        let end = self.out.len().saturating_add(len).saturating_add(HEADER_LEN_MAX + CRLF.len());
+        self.is_over_limit |= end > self.out_len_max;
+        !self.is_over_limit
+    }
+
+    #[inline]
+    fn text(&mut self, text: &[u8]) {
+        if self.has_room(0) {
+            self.out.extend_from_slice(text);
+        }
+    }
+
+    #[inline]
+    fn head(&mut self, kind: u8, len: usize) {
+        if self.has_room(0) {
+            write_length(self.out, kind, len);
         }
     }
 
@@ -216,6 +273,9 @@ impl<'o> ReplyWriter<'o> {
 
     /// A line end within the text would let whoever chose the text write replies of their own.
     fn line(&mut self, kind: u8, text: &[u8]) {
+        if !self.has_room(text.len()) {
+            return;
+        }
         self.out.push(kind);
         let start = self.out.len();
         self.out.extend_from_slice(text);
@@ -319,6 +379,60 @@ mod tests {
         replies.error("ERR no two");
         replies.truncate(1000);
         assert_eq!(out, b"+earlier\r\n+OK\r\n-ERR no two\r\n");
+    }
+
+    /// Writes one reply of every form.
+    const WRITES: &[Write] = &[
+        |w| w.simple("some text"),
+        |w| w.ok(),
+        |w| w.error("ERR no"),
+        |w| w.integer(1),
+        |w| w.bulk(b"some text"),
+        |w| w.null(),
+        |w| w.null_array(),
+        |w| w.array(1),
+        |w| w.map(1),
+        |w| w.pairs(1),
+        |w| w.pair(),
+        |w| w.set(1),
+        |w| w.push(1),
+        |w| w.double(1.5),
+        |w| w.boolean(true),
+        |w| w.big_number("1"),
+        |w| w.verbatim("txt", "some text"),
+    ];
+
+    #[test]
+    fn nothing_is_written_beyond_the_limit() {
+        for (form, write) in WRITES.iter().enumerate() {
+            let mut out = b"+earlier\r\n".to_vec();
+            let mut replies = ReplyWriter::new(&mut out, Version::Resp3);
+            replies.limit(100);
+            while !replies.is_over_limit() {
+                write(&mut replies);
+            }
+            let len = replies.len();
+            assert!(len <= 100, "{form}: {len}");
+            WRITES.iter().for_each(|write| write(&mut replies));
+            assert_eq!(replies.len(), len, "{form}");
+            replies.truncate(0);
+            replies.ok();
+            assert_eq!(out, b"+earlier\r\n+OK\r\n");
+        }
+    }
+
+    #[test]
+    fn a_head_can_follow_what_it_announces() {
+        let mut out = b"+earlier\r\n".to_vec();
+        let mut replies = ReplyWriter::new(&mut out, Version::Resp3);
+        replies.ok();
+        let first = replies.len();
+        replies.integer(1);
+        replies.integer(2);
+        let last = replies.len();
+        replies.array(2);
+        replies.move_before(first, last);
+        assert_eq!(out, b"+earlier\r\n+OK\r\n*2\r\n:1\r\n:2\r\n");
     }
 
     #[test]
