@@ -73,6 +73,99 @@ fn scans_visit_and_are_remembered_as_far_as_they_may() {
 }
 
 #[test]
+fn no_reply_is_longer_than_it_may_be() {
+    let server = server(Limits { reply_bytes_max: 1 << 10, ..Limits::default() });
+    let mut client = server.connect();
+    let text = "x".repeat(60);
+    let texts: Vec<String> = (10..60).map(|n| format!("{n}{text}")).collect();
+    for n in &texts {
+        client.command(&["HSET", "hash", n, n]);
+        client.command(&["SADD", "set", n]);
+        client.command(&["ZADD", "sorted", "1", n]);
+        client.command(&["RPUSH", "list", n]);
+        (0..4).for_each(|_| drop(client.read_line()));
+    }
+    client.ask(&["SET", "long", &"x".repeat(900)], "+OK\r\n");
+    for (command, instead) in [
+        ("HGETALL hash", "use HSCAN"),
+        ("HKEYS hash", "use HSCAN"),
+        ("HVALS hash", "use HSCAN"),
+        ("HSCAN hash 0 COUNT 1000", "use HSCAN, or ask for fewer"),
+        ("HRANDFIELD hash 50", "use HSCAN"),
+        ("HRANDFIELD hash -1000", "use HSCAN"),
+        ("SMEMBERS set", "use SSCAN"),
+        ("SRANDMEMBER set 40", "use SSCAN"),
+        ("SPOP set 40", "use SSCAN"),
+        ("SPOP set 50", "use SSCAN"),
+        ("SINTER set set", "use SSCAN"),
+        ("SUNION set nothing", "use SSCAN"),
+        ("SDIFF set nothing", "use SSCAN"),
+        ("SUNIONSTORE to set", "use SSCAN"),
+        ("LRANGE list 0 -1", "use LRANGE, and ask for fewer"),
+        ("LPOP list 50", "use LRANGE"),
+        ("RPOP list 30", "use LRANGE"),
+        ("LMPOP 1 list LEFT COUNT 30", "use LRANGE"),
+        ("ZRANGE sorted 0 -1", "use ZSCAN"),
+        ("ZRANGEBYSCORE sorted -inf +inf", "use ZSCAN"),
+        ("ZRANDMEMBER sorted -1000 WITHSCORES", "use ZSCAN"),
+        ("ZPOPMIN sorted 30", "use ZSCAN"),
+        ("ZPOPMAX sorted 50", "use ZSCAN"),
+        ("ZMPOP 1 sorted MIN COUNT 30", "use ZSCAN"),
+        ("ZUNION 1 sorted", "use ZSCAN"),
+        ("ZINTER 2 sorted set", "use ZSCAN"),
+        ("ZRANGESTORE to sorted 0 -1", "use ZSCAN"),
+        ("MGET long long long", "ask for less at a time"),
+    ] {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        client.command(&arguments);
+        let line = client.read_line();
+        let start = "-ERR the reply would be longer than 1024 bytes (limits.reply_bytes_max); ";
+        assert!(line.starts_with(&format!("{start}{instead}")), "{command}: {line}");
+    }
+    client.ask(&["MULTI"], "+OK\r\n");
+    client.ask(&["LPOP", "list"], "+QUEUED\r\n");
+    client.ask(&["GET", "long"], "+QUEUED\r\n");
+    client.ask(&["GET", "long"], "+QUEUED\r\n");
+    refused(&mut client, &["EXEC"], "EXECABORT Transaction discarded because get failed: ERR the");
+    // Nothing has changed, and what is short enough is answered.
+    for (command, key) in
+        [("HLEN", "hash"), ("SCARD", "set"), ("ZCARD", "sorted"), ("LLEN", "list")]
+    {
+        client.ask(&[command, key], ":50\r\n");
+    }
+    client.ask(&["EXISTS", "to"], ":0\r\n");
+    client.ask(&["SPOP", "set", "0"], "*0\r\n");
+    client.ask(&["LPOP", "list", "1"], &format!("*1\r\n$62\r\n{}\r\n", texts[0]));
+}
+
+#[test]
+fn a_reply_to_a_script_has_the_same_limit() {
+    let lua = r#"
+local tokaido = require "tokaido"
+local t = {}
+t.read = tokaido.read(function(tx) return { pcall(tx.command, tx, "HGETALL", "hash") } end)
+t.pop = tokaido.write(function(tx) return { pcall(tx.command, tx, "LPOP", "list", "50") } end)
+return t
+"#;
+    let limits = Limits { reply_bytes_max: 1 << 10, ..Limits::default() };
+    let server = TestServer::start_with_lua(lua, |config| config.limits = limits);
+    let mut client = server.connect();
+    for n in 10..60 {
+        let text = n.to_string().repeat(30);
+        client.ask(&["HSET", "hash", &text, ""], ":1\r\n");
+        client.command(&["RPUSH", "list", &text]);
+        client.read_line();
+    }
+    let too_long = "the reply would be longer than 1024 bytes";
+    client.command(&["t.read"]);
+    let lines: Vec<String> = (0..4).map(|_| client.read_line()).collect();
+    assert!(lines.iter().any(|line| line.contains(too_long)), "{lines:?}");
+    // It may have removed items already, so the script cannot go on.
+    refused(&mut client, &["t.pop"], too_long);
+    client.ask(&["LLEN", "list"], ":50\r\n");
+}
+
+#[test]
 fn clients_are_told_of_what_they_may_do() {
     let server = server(Limits {
         numbered_databases_max: 3,

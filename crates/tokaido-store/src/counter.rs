@@ -8,11 +8,13 @@ const LEN_MAX: usize = "-9223372036854775808".len();
 /// spaces.
 #[must_use]
 pub fn parse(text: &[u8]) -> Option<i64> {
-    if text.len() > LEN_MAX {
-        return None;
-    }
-    let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
-    (itoa::Buffer::new().format(number).as_bytes() == text).then_some(number)
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let is_canonical = match digits {
+        [b'0'] => text.len() == 1,
+        [b'1'..=b'9', ..] => text.len() <= LEN_MAX,
+        _ => false,
+    };
+    if is_canonical { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
 }
 
 /// Reads a finite number, in decimal or exponent form, without spaces around it.

@@ -141,6 +141,8 @@ limits! {
         request_arguments_max: usize = resp::ARGUMENTS_MAX, 1..=resp::ARGUMENTS_MAX as u64;
         /// Maximum size of the replies a client has not taken before it is answered no more
         unsent_bytes_max: usize = 16 << 20, 1..=BYTES_MAX;
+        /// Maximum size of the reply to one Redis request, and of what is gathered for it
+        reply_bytes_max: usize = 128 << 20, 1 << 10..=BYTES_MAX;
         /// Maximum number of pipelined requests before other connections get their turn
         slice_requests_max: usize = 128, 1..=COUNT_MAX;
         /// Maximum size of the replies before that
@@ -159,7 +161,7 @@ limits! {
         scan_cursors_max: usize = 4096, 2..=COUNT_MAX;
         /// Maximum number of keys one SCAN visits
         scan_count_max: usize = 10_000, 1..=COUNT_MAX;
-        /// Maximum number of keys KEYS answers with
+        /// Maximum number of keys KEYS answers with, and of elements a negative count draws
         keys_results_max: usize = 1_000_000, 1..=100_000_000;
         /// Number of databases that SELECT knows by number
         numbered_databases_max: usize = 16, 1..=fixed::DATABASES_MAX as u64;

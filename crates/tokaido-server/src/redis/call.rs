@@ -1,13 +1,18 @@
 //! One call of a command: its arguments, the database it works on, and where its reply goes.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    ops::{ControlFlow, Range},
+};
 
 use tokaido_store::{
     Capabilities, DatabaseId, Kind, ReadTransaction, Record, WriteTransaction, collections::Packing,
 };
 use tokaido_wire::resp::Request;
 
-use super::{failure::Failure, number::parse_integer, reply::Reply};
+use super::{
+    command::Group, execute::find_command, failure::Failure, number::parse_integer, reply::Reply,
+};
 use crate::{
     Shared,
     selected::{self, Selected},
@@ -54,32 +59,45 @@ impl<'c> Call<'c> {
         only_of(Kind::Bytes, tx.get(self.database, key)?)
     }
 
-    /// The argument at `index` as a number of elements.
-    pub(crate) fn positive(&self, index: usize) -> Result<u64, Failure> {
+    /// The argument at `index` as a number that is not smaller than `min`; `message` says so.
+    pub(crate) fn number(&self, index: usize, min: u64, message: &str) -> Result<u64, Failure> {
         let number = self.integer(index).ok().and_then(|number| u64::try_from(number).ok());
-        number.ok_or_else(|| Failure::other("value is out of range, must be positive"))
+        number.filter(|&number| number >= min).ok_or_else(|| Failure::other(message))
     }
 
-    /// How many keys follow the argument at `index`, as that says.
-    pub(crate) fn key_count(&self, index: usize) -> Result<usize, Failure> {
-        let count = self.integer(index).ok().filter(|&count| count > 0);
-        let count = count.and_then(|count| usize::try_from(count).ok());
-        count.ok_or_else(|| Failure::other("numkeys should be greater than 0"))
+    /// The argument at `index` as a number of elements.
+    pub(crate) fn positive(&self, index: usize) -> Result<u64, Failure> {
+        self.number(index, 0, "value is out of range, must be positive")
+    }
+
+    /// The places of the keys that follow the argument at `index`, which says how many they are. There may
+    /// be fewer arguments.
+    pub(crate) fn keys_after(&self, index: usize) -> Result<Range<usize>, Failure> {
+        let count = self.number(index, 1, "numkeys should be greater than 0")? as usize;
+        let first = index + 1;
+        Ok(first..first.saturating_add(count))
+    }
+
+    /// How many elements LMPOP or ZMPOP takes: what `COUNT` at `index` says, or one.
+    pub(crate) fn pop_count(&self, index: usize) -> Result<u64, Failure> {
+        match self.len().checked_sub(index) {
+            Some(0) => Ok(1),
+            Some(2) if self.is_word(index, "COUNT") => {
+                self.number(index + 1, 1, "count should be greater than 0")
+            }
+            _ => Err(Failure::Syntax),
+        }
     }
 
     /// Refuses to visit so many elements of a collection where others wait for the thread; the
     /// command is then run elsewhere.
     pub(crate) fn check_visit(&self, elements: u64) -> Result<(), Failure> {
-        /// Maximum number of elements that are visited where others wait.
-        const ELEMENTS_MAX: u64 = 1000;
-        if self.may_take_long || elements <= ELEMENTS_MAX {
-            return Ok(());
-        }
-        Err(Failure::TakesLong)
+        check_visit(self.may_take_long, elements)
     }
 
     /// Fails if a collection had more or fewer elements than the head of the reply has announced.
     pub(crate) fn check_written(&self, written: usize, announced: usize) -> Result<(), Failure> {
+        self.check_reply()?;
         if written == announced {
             return Ok(());
         }
@@ -87,6 +105,34 @@ impl<'c> Call<'c> {
             "a collection has {written} elements where its record says {announced}; restore a backup"
         );
         Err(Failure::Store(message))
+    }
+
+    /// Fails if the reply has come to its limit, and says what to use instead.
+    pub(crate) fn check_reply(&self) -> Result<(), Failure> {
+        if self.reply.is_over_limit() { Err(self.reply_too_long()) } else { Ok(()) }
+    }
+
+    fn reply_too_long(&self) -> Failure {
+        let group = find_command(self.request).ok().flatten().map(|command| command.group);
+        let instead = match group {
+            Some(Group::Hash) => "use HSCAN, or ask for fewer fields",
+            Some(Group::Set) => "use SSCAN, or ask for fewer members",
+            Some(Group::SortedSet) => "use ZSCAN, or ask for fewer members",
+            Some(Group::List) => "use LRANGE, and ask for fewer items",
+            Some(Group::Generic) => "use SCAN",
+            _ => "ask for less at a time",
+        };
+        Failure::ReplyTooLong { max: self.shared.limits().reply_bytes_max, instead }
+    }
+
+    /// Room for what the command holds before it writes it: as much as its reply may have.
+    pub(crate) fn room(&self) -> Room {
+        Room { bytes_left: Some(self.shared.limits().reply_bytes_max) }
+    }
+
+    /// Fails if there was not enough of it.
+    pub(crate) fn check_room(&self, room: &Room) -> Result<(), Failure> {
+        if room.bytes_left.is_none() { Err(self.reply_too_long()) } else { Ok(()) }
     }
 
     /// Up to what size collections are packed.
@@ -151,6 +197,29 @@ impl<'c> Call<'c> {
     /// The error for too few or too many arguments, where the arity in the table cannot tell.
     pub(crate) fn wrong_arity(&self, command: &str) -> Failure {
         Failure::Arity { command: command.to_owned() }
+    }
+}
+
+/// As [`Call::check_visit`].
+pub(super) fn check_visit(may_take_long: bool, elements: u64) -> Result<(), Failure> {
+    /// Maximum number of elements that are visited where others wait.
+    const VISITED_MAX: u64 = 1000;
+    if may_take_long || elements <= VISITED_MAX { Ok(()) } else { Err(Failure::TakesLong) }
+}
+
+/// Memory that a command may still use for what it holds.
+pub(crate) struct Room {
+    /// `None`: it was not enough.
+    bytes_left: Option<usize>,
+}
+
+impl Room {
+    /// Takes room for one more text of that length.
+    pub(crate) fn take(&mut self, len: usize) -> ControlFlow<()> {
+        /// What a text takes beside its bytes: its place in a table, and what the allocator adds.
+        const TEXT_HEAD_LEN: usize = 64;
+        self.bytes_left = self.bytes_left.and_then(|left| left.checked_sub(TEXT_HEAD_LEN + len));
+        if self.bytes_left.is_none() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 

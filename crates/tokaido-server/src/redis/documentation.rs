@@ -55,7 +55,12 @@ the call remains in the data.
 - `KEYS` and `SCAN` give keys in their order as bytes, and a pattern that starts with plain text
   visits only keys that start with it. The cursor of a `SCAN` is forgotten when 4,096 newer ones
   (`scan_cursors_max`) exist; it can then not be used any more, and says so.
-- `MEMORY USAGE` counts key, value and header as they are stored, not Redis's structures.
+- `MEMORY USAGE` counts key, value and header as they are stored, not Redis's structures: the header as 20 bytes, and
+  8 more for a collection with elements of its own, of which only the record is counted.
+- A reply, that of `EXEC` as a whole, has at most 128 MiB (`reply_bytes_max`), and so has what a command such as
+  `ZUNIONSTORE` or `SINTER` gathers. What would need more is refused, and changes nothing; use `HSCAN`, `SSCAN`, `ZSCAN` or smaller
+  ranges.
+- `KEYS` gives at most 1,000,000 keys (`keys_results_max`).
 - `RANDOMKEY` does not choose each key with the same probability.
 - `INCRBYFLOAT` and `HINCRBYFLOAT` count with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
 - `HELLO` is refused between `MULTI` and `EXEC`, and `CLIENT TRACKING ON` everywhere. `CONFIG` only
@@ -69,8 +74,7 @@ the call remains in the data.
 - A field of a hash or a member of a set or sorted set has at most 4096 bytes. `HRANDFIELD`, `SRANDMEMBER` and
   `ZRANDMEMBER` with a negative count give at most 1,000,000 elements (`keys_results_max`). In large collections some
   elements are drawn a little more often than others. `HSCAN` has Redis 7.4's `NOVALUES`. `OBJECT ENCODING` follows
-  `packed_elements_max` and `packed_text_bytes_max`, and knows no `intset`. `MEMORY USAGE` of a large
-  collection counts its record only.
+  `packed_elements_max` and `packed_text_bytes_max`, and knows no `intset`.
 - `LINSERT` and `LREM` in a large list write the items between the place and the nearer end again; one
   command writes at most `transaction_writes_max` items.
 - The score -0 is kept as 0. A range by members of a sorted set with several scores takes all of them for the

@@ -1,6 +1,14 @@
 //! What HSCAN, SSCAN and ZSCAN have in common: the cursor, the options and the form of the reply.
 
-use super::{call::Call, failure::Failure, glob, scan::COUNT_DEFAULT};
+use tokaido_store::ReadError;
+
+use super::{
+    call::Call,
+    failure::Failure,
+    glob,
+    scan::{self, COUNT_DEFAULT},
+    written::Written,
+};
 
 /// The options of a scan of elements.
 pub(super) struct ElementScan<'c> {
@@ -17,8 +25,7 @@ impl<'c> ElementScan<'c> {
 
     /// The options behind it.
     pub(super) fn read(call: &Call<'c>) -> Result<Self, Failure> {
-        let count_max = call.shared.limits().scan_count_max;
-        let count = COUNT_DEFAULT.min(count_max);
+        let count = COUNT_DEFAULT.min(call.shared.limits().scan_count_max);
         let mut scan = Self { pattern: b"*", count, without_values: false };
         let mut at = 3;
         while at < call.len() {
@@ -30,11 +37,7 @@ impl<'c> ElementScan<'c> {
             if call.is_word(at, "MATCH") && at + 1 < call.len() {
                 scan.pattern = call.arg(at + 1);
             } else if call.is_word(at, "COUNT") && at + 1 < call.len() {
-                let count = usize::try_from(call.integer(at + 1)?).unwrap_or(0);
-                if count == 0 {
-                    return Err(Failure::Syntax);
-                }
-                scan.count = count.min(count_max);
+                scan.count = scan::count_at(call, at + 1)?;
             } else {
                 return Err(Failure::Syntax);
             }
@@ -61,12 +64,17 @@ fn parse_cursor(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// The reply: the next cursor, and what was found.
-pub(super) fn write(call: &mut Call<'_>, next: u64, found: &[Vec<u8>]) {
-    call.reply.array(2);
-    call.reply.bulk(next.to_string().as_bytes());
-    call.reply.array(found.len());
-    for text in found {
-        call.reply.bulk(text);
-    }
+/// Writes the reply: the next cursor, and what was found. `page` writes what it finds, and gives the cursor.
+pub(super) fn write(
+    call: &mut Call<'_>,
+    page: impl FnOnce(&mut Written<'_>) -> Result<u64, ReadError>,
+) -> Result<(), Failure> {
+    let mut found = Written::begin(call.reply);
+    let next = page(&mut found)?;
+    found.end(|reply, len| {
+        reply.array(2);
+        reply.bulk(next.to_string().as_bytes());
+        reply.array(len);
+    });
+    Ok(())
 }

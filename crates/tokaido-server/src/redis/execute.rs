@@ -69,6 +69,7 @@ pub fn execute(
     reply: &mut dyn Reply,
 ) -> Step {
     let start = reply.mark();
+    reply.limit(context.shared.limits().reply_bytes_max);
     let mode = session.reply_mode;
     let ran = catch_unwind(AssertUnwindSafe(|| run(session, request, context, reply)));
     let result = ran.unwrap_or_else(|panic| Err(recover(&*panic, context)));
@@ -81,6 +82,7 @@ pub fn execute(
         Err(failure) => {
             metrics::add(&session.client().done.errors, 1);
             reply.truncate(start);
+            reply.limit(usize::MAX);
             reply.error(&failure.to_string());
             Step::Done
         }
@@ -144,7 +146,8 @@ fn run(
     }
     let (shared, may_take_long) = (context.shared, context.may_take_long);
     let mut call = Call { shared, database: session.database(), request, reply, may_take_long };
-    match dispatch(wanted, &mut call, session, context) {
+    let result = dispatch(wanted, &mut call, session, context);
+    match result.and_then(|step| call.check_reply().map(|()| step)) {
         Err(Failure::TakesLong) => Ok(Step::NeedsPool),
         result => result,
     }
@@ -340,7 +343,7 @@ pub(super) fn run_within(
     call: &mut Call<'_>,
     transaction: Transaction<'_>,
 ) -> Result<(), Failure> {
-    match (command.handler, transaction) {
+    let ran = match (command.handler, transaction) {
         (Handler::Container(Some(run)) | Handler::Server(run), _) => run(call),
         (Handler::Read(run), Transaction::Read(tx)) => run(call, tx),
         (Handler::Read(run), Transaction::Write(tx)) => run(call, tx),
@@ -348,7 +351,8 @@ pub(super) fn run_within(
         (Handler::Write(run), Transaction::Write(tx)) => run(call, tx),
         (Handler::Write(_), Transaction::Read(_)) => Err(Failure::ReadOnlyScript),
         _ => Err(Failure::NotForScripts),
-    }
+    };
+    ran.and_then(|()| call.check_reply())
 }
 
 fn place_of_read(command: &Command, call: &Call<'_>) -> Place {
@@ -368,7 +372,8 @@ fn write_in_place(call: &mut Call<'_>, run: WriteFn) -> Result<(), Failure> {
     let (database, start) = (call.database, call.reply.mark());
     transact_in_place(&**call.shared.store(), database, |tx| {
         call.reply.truncate(start);
-        run(call, tx)
+        run(call, tx)?;
+        call.check_reply()
     })
 }
 
@@ -381,7 +386,9 @@ pub(super) fn write<'c, T>(
     let start = call.reply.mark();
     let ran = transact_unflushed(writer, |tx| {
         call.reply.truncate(start);
-        body(call, tx)
+        let result = body(call, tx)?;
+        call.check_reply()?;
+        Ok(result)
     });
     Ok(ran?)
 }

@@ -63,6 +63,8 @@ pub(crate) enum Failure {
     /// No client sees it: the command is run again, in the pool.
     #[error("ERR the command takes too long to be run here")]
     TakesLong,
+    #[error("ERR the reply would be longer than {max} bytes (limits.reply_bytes_max); {instead}")]
+    ReplyTooLong { max: usize, instead: &'static str },
     /// Anything else: the client's mistake, or something that this server does not do.
     #[error("ERR {0}")]
     Other(String),
@@ -90,10 +92,10 @@ impl Failure {
         Self::Other(message.into())
     }
 
-    /// Whether the store failed, perhaps after a part of the command was done. Commands find all other
+    /// Whether a part of the command may have been done before it failed. Commands find all other
     /// failures before they write.
-    pub(crate) fn is_of_store(&self) -> bool {
-        matches!(self, Self::Store(_) | Self::Misconfigured(_))
+    pub(crate) fn may_follow_writes(&self) -> bool {
+        matches!(self, Self::Store(_) | Self::Misconfigured(_) | Self::ReplyTooLong { .. })
     }
 }
 

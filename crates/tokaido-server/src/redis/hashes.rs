@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use tokaido_store::{
     ReadTransaction, WriteTransaction,
-    collections::{Element, Hash},
+    collections::Hash,
     counter::{self, format_float},
 };
 
@@ -15,6 +15,7 @@ use super::{
     failure::Failure,
     number::parse_double,
     random::{self, random},
+    written::Written,
 };
 
 pub(super) const COMMANDS: &[Command] = rows! {
@@ -192,7 +193,7 @@ fn write_all(
     hash(call).visit(tx, |field, value| {
         written += 1;
         write(call, field, value);
-        ControlFlow::Continue(())
+        call.reply.flow()
     })?;
     call.check_written(written, len)
 }
@@ -227,9 +228,10 @@ fn hincrbyfloat(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<()
 
 fn hrandfield(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     if call.len() == 2 {
-        let mut drawn = None;
-        hash(call).draw(tx, 1, &mut random, |field, _| drawn = Some(field.to_vec()))?;
-        call.reply.bulk_or_null(drawn.as_deref());
+        let hash = hash(call);
+        let mut drawn = Written::begin(call.reply);
+        hash.draw(tx, 1, &mut random, |field, _| drawn.bulk(field))?;
+        drawn.end_as_one();
         return Ok(());
     }
     let count = random::count(call, 2)?;
@@ -238,61 +240,43 @@ fn hrandfield(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), F
         4 if call.is_word(3, "WITHVALUES") => true,
         _ => return Err(Failure::Syntax),
     };
-    let fields = drawn_fields(call, tx, count, with_values)?;
-    if with_values {
-        call.reply.pairs(fields.len());
-    } else {
-        call.reply.array(fields.len());
-    }
-    for (field, value) in fields {
-        if with_values {
-            call.reply.pair();
-        }
-        call.reply.bulk(&field);
-        if with_values {
-            call.reply.bulk(&value);
-        }
-    }
-    Ok(())
-}
-
-/// As many fields as `count` says; if it is negative, perhaps some of them more than once.
-fn drawn_fields(
-    call: &Call<'_>,
-    tx: &mut dyn ReadTransaction,
-    count: i64,
-    with_values: bool,
-) -> Result<Vec<Element>, Failure> {
     let hash = hash(call);
     let len = hash.len(tx)?;
     let times = random::check_count(call, count, len, with_values)?;
-    if count >= 0 {
-        return Ok(hash.sample(tx, times, &mut random)?);
+    let mut fields = Written::begin(call.reply);
+    let show = |field: &[u8], value: &[u8]| {
+        fields.element(|reply| {
+            if with_values {
+                reply.pair();
+            }
+            reply.bulk(field);
+            if with_values {
+                reply.bulk(value);
+            }
+        })
+    };
+    match count {
+        0.. => hash.sample(tx, times, &mut random, show)?,
+        _ => hash.draw(tx, times, &mut random, show)?,
     }
-    let mut fields = Vec::new();
-    hash.draw(tx, times, &mut random, |field, value| {
-        fields.push((field.to_vec(), value.to_vec()));
-    })?;
-    Ok(fields)
+    fields.end(|reply, len| if with_values { reply.pairs(len) } else { reply.array(len) });
+    Ok(())
 }
 
 fn hscan(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let cursor = ElementScan::cursor(call)?;
     let hash = hash(call);
     if hash.is_empty(tx)? {
-        element_scan::write(call, 0, &[]);
-        return Ok(());
+        return element_scan::write(call, |_| Ok(0));
     }
     let scan = ElementScan::read(call)?;
-    let mut found = Vec::new();
-    let next = hash.page(tx, cursor, scan.count, |field, value| {
-        if scan.admits(field) {
-            found.push(field.to_vec());
-            if !scan.without_values {
-                found.push(value.to_vec());
+    element_scan::write(call, |found| {
+        hash.page(tx, cursor, scan.count, |field, value| {
+            if !scan.admits(field) {
+                return ControlFlow::Continue(());
             }
-        }
-    })?;
-    element_scan::write(call, next, &found);
-    Ok(())
+            found.bulk(field)?;
+            if scan.without_values { ControlFlow::Continue(()) } else { found.bulk(value) }
+        })
+    })
 }

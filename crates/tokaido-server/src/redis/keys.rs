@@ -223,6 +223,8 @@ fn encoding(record: Record<'_>) -> &'static [u8] {
 fn memory_usage(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     /// Length of a header: a tag, four bytes of flags, eight of expiry, up to seven of version.
     const HEADER_LEN: usize = 20;
+    /// Length of the number of a collection, which stands in the header, too.
+    const COLLECTION_LEN: usize = 8;
     let key = call.arg(2);
     match call.len() {
         3 => {}
@@ -232,7 +234,10 @@ fn memory_usage(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(),
         _ => return Err(Failure::Syntax),
     }
     match tx.get(call.database, key)? {
-        Some(record) => call.reply.integer((key.len() + record.value.len() + HEADER_LEN) as i64),
+        Some(record) => {
+            let header_len = HEADER_LEN + record.collection.map_or(0, |_| COLLECTION_LEN);
+            call.reply.integer((key.len() + record.value.len() + header_len) as i64);
+        }
         None => call.reply.null(),
     }
     Ok(())

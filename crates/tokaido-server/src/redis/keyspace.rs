@@ -1,9 +1,6 @@
 //! Databases as wholes: DBSIZE, RANDOMKEY, FLUSHDB, FLUSHALL.
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    ops::Bound,
-};
+use std::ops::Bound;
 
 use tokaido_store::{
     DatabaseId, Direction, ReadTransaction, WriteTransaction, check_database_name,
@@ -14,6 +11,7 @@ use super::{
     command::{Command, rows},
     failure::Failure,
     introspection,
+    random::random,
 };
 use crate::selected;
 
@@ -98,7 +96,7 @@ fn randomkey(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Fa
         call.reply.null();
         return Ok(());
     };
-    let guess = between(&first, &last, RandomState::new().hash_one(tx.now_ms()));
+    let guess = between(&first, &last, random());
     let found = tx.seek(database, Bound::Included(&guess), Direction::Forward)?;
     call.reply.bulk(found.map_or(&last, |entry| entry.key));
     Ok(())
@@ -115,8 +113,7 @@ fn random_of_page(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(
         let Some(next) = next else { break };
         cursor = next;
     }
-    let random = RandomState::new().hash_one(tx.now_ms()) as usize;
-    call.reply.bulk_or_null(keys.get(random % keys.len().max(1)).map(Vec::as_slice));
+    call.reply.bulk_or_null(keys.get(random() as usize % keys.len().max(1)).map(Vec::as_slice));
     Ok(())
 }
 

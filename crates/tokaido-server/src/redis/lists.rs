@@ -1,6 +1,6 @@
 //! Lists: items in the order in which they were put.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use tokaido_store::{
     Direction, ReadTransaction, WriteTransaction,
@@ -11,6 +11,8 @@ use super::{
     call::Call,
     command::{Command, rows},
     failure::Failure,
+    number::range_in,
+    written::Written,
 };
 
 pub(super) const COMMANDS: &[Command] = rows! {
@@ -120,47 +122,35 @@ fn pop(
 ) -> Result<(), Failure> {
     let list = list(call, 1);
     if call.len() == 2 {
-        let popped = list.pop(tx, end, 1)?;
-        call.reply.bulk_or_null(popped.first().map(Vec::as_slice));
+        let mut popped = Written::begin(call.reply);
+        list.pop(tx, end, 1, |item| popped.bulk(item))?;
+        popped.end_as_one();
         return Ok(());
     }
     if call.len() > 3 {
         return Err(call.wrong_arity(command));
     }
     let count = call.positive(2)?;
-    if list.is_empty(tx)? {
-        call.reply.null_array();
-        return Ok(());
-    }
-    let popped = list.pop(tx, end, count)?;
-    write_items(call, &popped);
+    let mut popped = Written::begin(call.reply);
+    let removed = list.pop(tx, end, count, |item| popped.bulk(item))?;
+    let is_there = removed > 0 || !list.is_empty(tx)?;
+    popped.end(|reply, len| if is_there { reply.array(len) } else { reply.null_array() });
     Ok(())
 }
 
-fn write_items(call: &mut Call<'_>, items: &[Vec<u8>]) {
-    call.reply.array(items.len());
-    for item in items {
-        call.reply.bulk(item);
-    }
-}
-
 fn lmpop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
-    let keys = 2..call.key_count(1)?.saturating_add(2);
+    let keys = call.keys_after(1)?;
     let end = end_at(call, keys.end)?;
-    let count = match call.len() - keys.end {
-        1 => 1,
-        3 if call.is_word(keys.end + 1, "COUNT") => {
-            let count = call.integer(keys.end + 2).ok().filter(|&count| count > 0);
-            count.ok_or_else(|| Failure::other("count should be greater than 0"))? as u64
-        }
-        _ => return Err(Failure::Syntax),
-    };
+    let count = call.pop_count(keys.end + 1)?;
     for index in keys {
-        let popped = list(call, index).pop(tx, end, count)?;
-        if !popped.is_empty() {
-            call.reply.array(2);
-            call.reply.bulk(call.arg(index));
-            write_items(call, &popped);
+        let (key, list) = (call.arg(index), list(call, index));
+        let mut popped = Written::begin(call.reply);
+        if list.pop(tx, end, count, |item| popped.bulk(item))? > 0 {
+            popped.end(|reply, len| {
+                reply.array(2);
+                reply.bulk(key);
+                reply.array(len);
+            });
             return Ok(());
         }
     }
@@ -206,10 +196,13 @@ fn move_item(
         // The list must not go with its only item, or its expiry would go, too.
         return write_item(call, tx, 0);
     }
-    let popped = source.pop(tx, from, 1)?;
-    let items = popped.iter().map(Vec::as_slice);
-    target.push(tx, call.packing(), to, items)?;
-    call.reply.bulk_or_null(popped.first().map(Vec::as_slice));
+    let mut item = Vec::new();
+    source.pop(tx, from, 1, |popped| {
+        item = popped.to_vec();
+        ControlFlow::Continue(())
+    })?;
+    target.push(tx, call.packing(), to, [&item[..]])?;
+    call.reply.bulk(&item);
     Ok(())
 }
 
@@ -259,18 +252,6 @@ fn index_in(len: u64, number: i64) -> Option<u64> {
     (index < len).then_some(index)
 }
 
-/// The range of indexes that two numbers mean, both included.
-fn range_in(len: u64, start: i64, stop: i64) -> Range<u64> {
-    let place = |number: i64| match number {
-        0.. => number.unsigned_abs(),
-        _ => len.saturating_sub(number.unsigned_abs()),
-    };
-    let is_before_all = stop < 0 && stop.unsigned_abs() > len;
-    let end = if is_before_all { 0 } else { place(stop).saturating_add(1).min(len) };
-    let start = place(start).min(end);
-    start..end
-}
-
 fn lrange(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let (start, stop) = (call.integer(2)?, call.integer(3)?);
     let list = list(call, 1);
@@ -282,7 +263,7 @@ fn lrange(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failu
     list.visit(tx, range, Direction::Forward, |_, item| {
         written += 1;
         call.reply.bulk(item);
-        ControlFlow::Continue(())
+        call.reply.flow()
     })?;
     call.check_written(written, count as usize)
 }
@@ -386,10 +367,6 @@ impl Search {
     }
 
     fn read_option(&mut self, call: &Call<'_>, at: usize) -> Result<(), Failure> {
-        let number = |message: &str| {
-            let number = call.integer(at + 1).ok().and_then(|number| u64::try_from(number).ok());
-            number.ok_or_else(|| Failure::other(message))
-        };
         if call.is_word(at, "RANK") {
             let rank = call.integer(at + 1)?;
             if rank == 0 {
@@ -404,9 +381,9 @@ impl Search {
             self.skipped = rank.unsigned_abs() - 1;
             self.direction = if rank < 0 { Direction::Backward } else { Direction::Forward };
         } else if call.is_word(at, "COUNT") {
-            self.count = Some(number("COUNT can't be negative")?);
+            self.count = Some(call.number(at + 1, 0, "COUNT can't be negative")?);
         } else if call.is_word(at, "MAXLEN") {
-            self.looked_at_max = number("MAXLEN can't be negative")?;
+            self.looked_at_max = call.number(at + 1, 0, "MAXLEN can't be negative")?;
         } else {
             return Err(Failure::Syntax);
         }
@@ -428,23 +405,22 @@ fn lpos(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure
         Direction::Forward => 0..len.min(search.looked_at_max),
         Direction::Backward => len.saturating_sub(search.looked_at_max)..len,
     };
-    let mut found = Vec::new();
+    let (mut found, mut left) = (Written::begin(call.reply), most);
     list.visit(tx, range, search.direction, |index, item| {
-        if item == element {
-            match search.skipped {
-                0 => found.push(index),
-                _ => search.skipped -= 1,
-            }
+        if item != element {
+            return ControlFlow::Continue(());
         }
-        if found.len() as u64 == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if search.skipped > 0 {
+            search.skipped -= 1;
+            return ControlFlow::Continue(());
+        }
+        left -= 1;
+        found.element(|reply| reply.integer(index as i64))?;
+        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    match (search.count, found.first()) {
-        (Some(_), _) => {
-            call.reply.array(found.len());
-            found.iter().for_each(|&index| call.reply.integer(index as i64));
-        }
-        (None, Some(&index)) => call.reply.integer(index as i64),
-        (None, None) => call.reply.null(),
+    match search.count {
+        Some(_) => found.end(|reply, len| reply.array(len)),
+        None => found.end_as_one(),
     }
     Ok(())
 }
@@ -457,17 +433,5 @@ mod tests {
     fn numbers_mean_indexes_from_either_end() {
         assert_eq!([0, 2, -1, -3].map(|n| index_in(3, n)), [Some(0), Some(2), Some(2), Some(0)]);
         assert_eq!([3, -4, i64::MIN, i64::MAX].map(|n| index_in(3, n)), [None; 4]);
-        for (start, stop, range) in [
-            (0, -1, 0..3),
-            (-100, 100, 0..3),
-            (1, 1, 1..2),
-            (-2, -2, 1..2),
-            (2, 1, 2..2),
-            (5, 9, 3..3),
-            (0, -4, 0..0),
-            (i64::MIN, i64::MAX, 0..3),
-        ] {
-            assert_eq!(range_in(3, start, stop), range, "{start} {stop}");
-        }
     }
 }

@@ -38,6 +38,7 @@ mod strings;
 mod syntax;
 mod table;
 mod transactions;
+mod written;
 
 #[cfg(test)]
 mod tests;

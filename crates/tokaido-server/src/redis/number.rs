@@ -1,19 +1,9 @@
 //! Numbers as Redis takes them in arguments.
 
-/// Reads an integer as Redis does: decimal, 64 bits, no sign but `-`, no leading zeros or spaces.
-pub(crate) fn parse_integer(text: &[u8]) -> Option<i64> {
-    const LEN_MAX: usize = "-9223372036854775808".len();
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let canonical = match digits {
-        [b'0'] => text.len() == 1,
-        [b'1'..=b'9', ..] => text.len() <= LEN_MAX,
-        _ => false,
-    };
-    if !canonical {
-        return None;
-    }
-    std::str::from_utf8(text).ok()?.parse().ok()
-}
+use std::ops::Range;
+
+/// Reads an integer as Redis does, which is how counters are written, too.
+pub(crate) use tokaido_store::counter::parse as parse_integer;
 
 /// Reads a number as C does, without spaces around it: decimal or hexadecimal, with or without an
 /// exponent, or an infinity. What is no number, or too large or too small to be one, is none.
@@ -60,19 +50,21 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
+/// The range of indexes, or ranks, that two numbers mean, both included; negative ones count from the end.
+pub(super) fn range_in(len: u64, start: i64, stop: i64) -> Range<u64> {
+    let place = |number: i64| match number {
+        0.. => number.unsigned_abs(),
+        _ => len.saturating_sub(number.unsigned_abs()),
+    };
+    let is_before_all = stop < 0 && stop.unsigned_abs() > len;
+    let end = if is_before_all { 0 } else { place(stop).saturating_add(1).min(len) };
+    let start = place(start).min(end);
+    start..end
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn integers_are_read_strictly() {
-        assert_eq!(parse_integer(b"0"), Some(0));
-        assert_eq!(parse_integer(b"-9223372036854775808"), Some(i64::MIN));
-        assert_eq!(parse_integer(b"9223372036854775807"), Some(i64::MAX));
-        for text in ["", "-", "-0", "+1", "01", " 1", "1 ", "1.0", "0x1", "9223372036854775808"] {
-            assert_eq!(parse_integer(text.as_bytes()), None, "{text:?}");
-        }
-    }
 
     #[test]
     fn numbers_are_read_as_c_reads_them() {
@@ -93,6 +85,21 @@ mod tests {
         for text in ["", " 1", "1 ", "nan", "--1", "+-1", "1e999", "1e-999", "0x", "0xg", "e5", "."]
         {
             assert_eq!(parse_double(text.as_bytes()), None, "{text:?}");
+        }
+    }
+    #[test]
+    fn two_numbers_mean_a_range() {
+        for (start, stop, range) in [
+            (0, -1, 0..3),
+            (-100, 100, 0..3),
+            (1, 1, 1..2),
+            (-2, -2, 1..2),
+            (2, 1, 2..2),
+            (5, 9, 3..3),
+            (0, -4, 0..0),
+            (i64::MIN, i64::MAX, 0..3),
+        ] {
+            assert_eq!(range_in(3, start, stop), range, "{start} {stop}");
         }
     }
 }

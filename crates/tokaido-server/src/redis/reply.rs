@@ -1,9 +1,12 @@
 //! What a command writes its reply to, whoever asked: the bytes of the wire, or a script's values.
 
+use std::ops::ControlFlow;
+
 use tokaido_wire::resp::{ReplyWriter, Version};
 
 /// Takes replies, one after another. An aggregate is its length followed by so many replies (a
-/// map: twice as many).
+/// map: twice as many). What would go beyond the limit is not written, and nothing else after that,
+/// until the reply is taken back.
 pub trait Reply {
     /// A status, such as `PONG`.
     fn simple(&mut self, text: &str);
@@ -64,6 +67,21 @@ pub trait Reply {
     /// Takes back what was written since [`mark`](Self::mark) gave `mark`.
     fn truncate(&mut self, mark: usize);
 
+    /// Moves what was written since [`mark`](Self::mark) gave `last` before what was written since it gave
+    /// `first`: the head of an aggregate whose length was not known before.
+    fn move_before(&mut self, first: usize, last: usize);
+
+    /// Sets the limit: so many bytes more than there are now.
+    fn limit(&mut self, bytes_max: usize);
+
+    /// Whether something was not written because of the limit.
+    fn is_over_limit(&self) -> bool;
+
+    /// Whether to go on with what is written here.
+    fn flow(&self) -> ControlFlow<()> {
+        if self.is_over_limit() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
     /// Changes the version of the protocol for the replies that follow, where there is a protocol.
     fn set_version(&mut self, _version: Version) {}
 }
@@ -95,10 +113,16 @@ impl Reply for ReplyWriter<'_> {
         boolean(value: bool);
         verbatim(format: &str, text: &str);
         truncate(len: usize);
+        move_before(first: usize, last: usize);
+        limit(bytes_max: usize);
         set_version(version: Version);
     }
 
     fn mark(&self) -> usize {
         self.len()
+    }
+
+    fn is_over_limit(&self) -> bool {
+        self.is_over_limit()
     }
 }

@@ -19,6 +19,7 @@ use super::{
     glob,
     keys::type_name,
     number::parse_integer,
+    written::Written,
 };
 
 pub(super) const COMMANDS: &[Command] = rows! {
@@ -106,20 +107,18 @@ fn keys(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure
         return Ok(());
     }
     let mut scanner = Scanner::new(call.database, range_of(pattern), usize::MAX);
-    let mut found = Vec::new();
+    let (mut found, mut count) = (Written::begin(call.reply), 0);
     scanner.visit(tx, |entry| {
-        if glob::matches(pattern, entry.key) {
-            found.push(entry.key.to_vec());
+        if !glob::matches(pattern, entry.key) {
+            return ControlFlow::Continue(());
         }
-        match found.len() <= results_max {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
+        count += 1;
+        if count > results_max { ControlFlow::Break(()) } else { found.bulk(entry.key) }
     })?;
-    if found.len() > results_max {
+    if count > results_max {
         return Err(too_many_keys(results_max));
     }
-    write_keys(call, &found);
+    found.end(|reply, len| reply.array(len));
     Ok(())
 }
 
@@ -141,14 +140,15 @@ fn unordered_keys(
     pattern: &[u8],
 ) -> Result<Vec<Vec<u8>>, Failure> {
     let (database, limits) = (call.database, call.shared.limits());
-    let mut found = Vec::new();
+    let (mut found, mut room) = (Vec::new(), call.room());
     let mut cursor = Some(0);
     while let Some(from) = cursor {
         cursor = tx.page(database, from, limits.scan_count_max, &mut |entry| {
-            if glob::matches(pattern, entry.key) {
+            if glob::matches(pattern, entry.key) && room.take(entry.key.len()).is_continue() {
                 found.push(entry.key.to_vec());
             }
         })?;
+        call.check_room(&room)?;
         if found.len() > limits.keys_results_max {
             return Err(too_many_keys(limits.keys_results_max));
         }
@@ -156,6 +156,14 @@ fn unordered_keys(
     found.sort_unstable();
     found.dedup();
     Ok(found)
+}
+
+/// How many keys or elements a scan visits at a time, as the argument at `index` says.
+pub(super) fn count_at(call: &Call<'_>, index: usize) -> Result<usize, Failure> {
+    match usize::try_from(call.integer(index)?) {
+        Ok(count @ 1..) => Ok(count.min(call.shared.limits().scan_count_max)),
+        _ => Err(Failure::Syntax),
+    }
 }
 
 /// What SCAN was asked for.
@@ -177,11 +185,7 @@ impl<'c> Options<'c> {
             if call.is_word(at, "MATCH") {
                 options.pattern = call.arg(at + 1);
             } else if call.is_word(at, "COUNT") {
-                let count = usize::try_from(call.integer(at + 1)?).unwrap_or(0);
-                if count == 0 {
-                    return Err(Failure::Syntax);
-                }
-                options.count = count.min(call.shared.limits().scan_count_max);
+                options.count = count_at(call, at + 1)?;
             } else if call.is_word(at, "TYPE") {
                 options.type_name = Some(call.arg(at + 1));
             } else {

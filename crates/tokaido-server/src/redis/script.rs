@@ -83,14 +83,15 @@ impl Host for ScriptCommands<'_> {
         let refused = |failure: Failure| CommandError::Refused(failure.to_string());
         let command = self.admit(request).map_err(refused)?;
         let database = self.database(command, &mut transaction).map_err(refused)?;
-        self.reply.truncate(0);
         let Self { shared, ref mut reply, .. } = *self;
+        *reply = ScriptReply::default();
+        reply.limit(shared.limits().reply_bytes_max);
         let mut call = Call { shared, database, request, reply, may_take_long: true };
         match execute::run_within(command, &mut call, transaction) {
             Ok(()) => Ok(self.reply.take()),
             // Commands find out what is wrong with their arguments before they write.
             Err(failure)
-                if failure.is_of_store() && matches!(command.handler, Handler::Write(_)) =>
+                if failure.may_follow_writes() && matches!(command.handler, Handler::Write(_)) =>
             {
                 let message = failure.to_string();
                 // It ends the call of the procedure, whose own error begins with a code.
@@ -108,6 +109,10 @@ impl Host for ScriptCommands<'_> {
 #[derive(Default)]
 struct ScriptReply {
     parts: Vec<Part>,
+    /// What the parts take, at least.
+    bytes: usize,
+    bytes_max: usize,
+    is_over_limit: bool,
 }
 
 enum Part {
@@ -119,11 +124,24 @@ enum Part {
 impl ScriptReply {
     /// The reply that was written, as a whole.
     fn take(&mut self) -> Value {
+        self.bytes = 0;
         assemble(&mut self.parts.drain(..))
     }
 
+    /// Whether there is room for one more part with a text of that length.
+    fn has_room(&mut self, len: usize) -> bool {
+        let bytes = self.bytes.saturating_add(size_of::<Part>() + len);
+        self.is_over_limit |= bytes > self.bytes_max;
+        if !self.is_over_limit {
+            self.bytes = bytes;
+        }
+        !self.is_over_limit
+    }
+
     fn push(&mut self, value: Value) {
-        self.parts.push(Part::Value(value));
+        if self.has_room(0) {
+            self.parts.push(Part::Value(value));
+        }
     }
 
     fn push_field(&mut self, field: &str, text: &str) {
@@ -158,7 +176,9 @@ impl Reply for ScriptReply {
     }
 
     fn bulk(&mut self, bytes: &[u8]) {
-        self.push(Value::String(bytes.to_vec()));
+        if self.has_room(bytes.len()) {
+            self.parts.push(Part::Value(Value::String(bytes.to_vec())));
+        }
     }
 
     fn null(&mut self) {
@@ -170,7 +190,9 @@ impl Reply for ScriptReply {
     }
 
     fn array(&mut self, len: usize) {
-        self.parts.push(Part::Array(len));
+        if self.has_room(0) {
+            self.parts.push(Part::Array(len));
+        }
     }
 
     fn map(&mut self, len: usize) {
@@ -205,6 +227,20 @@ impl Reply for ScriptReply {
 
     fn truncate(&mut self, mark: usize) {
         self.parts.truncate(mark);
+        self.is_over_limit = false;
+    }
+
+    fn move_before(&mut self, first: usize, last: usize) {
+        let written = self.parts.len() - last;
+        self.parts[first..].rotate_right(written);
+    }
+
+    fn limit(&mut self, bytes_max: usize) {
+        self.bytes_max = self.bytes.saturating_add(bytes_max);
+    }
+
+    fn is_over_limit(&self) -> bool {
+        self.is_over_limit
     }
 }
 
@@ -231,6 +267,7 @@ mod tests {
         ];
         for (write, expected) in replies {
             let mut reply = ScriptReply::default();
+            reply.limit(1000);
             reply.integer(7);
             let mark = reply.mark();
             reply.array(2);
@@ -246,6 +283,7 @@ mod tests {
     #[test]
     fn aggregates_take_the_replies_that_follow() {
         let mut reply = ScriptReply::default();
+        reply.limit(1000);
         reply.array(3);
         reply.map(1);
         reply.bulk(b"key");
@@ -258,6 +296,22 @@ mod tests {
             show(&reply.take()),
             r#"Array([Array([String("key"), Array([Boolean(false)])]), Array([Integer(1)]), String("last")])"#
         );
+    }
+
+    #[test]
+    fn nothing_is_kept_beyond_the_limit() {
+        let writes: [Write; 3] = [|r| r.bulk(&[b'x'; 50]), |r| r.array(0), |r| r.integer(1)];
+        for write in writes {
+            let mut reply = ScriptReply::default();
+            reply.limit(1000);
+            while !reply.is_over_limit() {
+                write(&mut reply);
+            }
+            let (bytes, parts) = (reply.bytes, reply.mark());
+            assert!(bytes <= 1000);
+            writes.iter().for_each(|write| write(&mut reply));
+            assert_eq!((reply.bytes, reply.mark()), (bytes, parts));
+        }
     }
 
     /// As `Debug` shows it, but with strings as text.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use tokaido_store::{
-    ReadTransaction, WriteTransaction,
+    ReadError, ReadTransaction, WriteTransaction,
     collections::{Set, intersect, subtract, unite},
 };
 
@@ -13,6 +13,7 @@ use super::{
     element_scan::{self, ElementScan},
     failure::Failure,
     random::{self, random},
+    written::Written,
 };
 
 pub(super) const COMMANDS: &[Command] = rows! {
@@ -114,7 +115,7 @@ fn smembers(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Fai
     set.visit(tx, |member| {
         written += 1;
         call.reply.bulk(member);
-        ControlFlow::Continue(())
+        call.reply.flow()
     })?;
     call.check_written(written, len as usize)
 }
@@ -140,29 +141,23 @@ fn spop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failur
         3 => Some(call.positive(2)?),
         _ => return Err(Failure::Syntax),
     };
-    let popped = set(call, 1).pop(tx, count.unwrap_or(1), &mut random)?;
-    if count.is_none() {
-        call.reply.bulk_or_null(popped.first().map(Vec::as_slice));
-        return Ok(());
+    let set = set(call, 1);
+    let mut members = Written::begin(call.reply);
+    set.pop(tx, count.unwrap_or(1), &mut random, |member| members.bulk(member))?;
+    match count {
+        Some(_) => members.end(|reply, len| reply.set(len)),
+        None => members.end_as_one(),
     }
-    write_set(call, &popped);
     Ok(())
-}
-
-fn write_set(call: &mut Call<'_>, members: &[Vec<u8>]) {
-    call.reply.set(members.len());
-    for member in members {
-        call.reply.bulk(member);
-    }
 }
 
 fn srandmember(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let set = set(call, 1);
-    let mut members = Vec::new();
     match call.len() {
         2 => {
-            set.draw(tx, 1, &mut random, |member| members.push(member.to_vec()))?;
-            call.reply.bulk_or_null(members.first().map(Vec::as_slice));
+            let mut member = Written::begin(call.reply);
+            set.draw(tx, 1, &mut random, |drawn| member.bulk(drawn))?;
+            member.end_as_one();
             return Ok(());
         }
         3 => {}
@@ -171,15 +166,13 @@ fn srandmember(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), 
     let count = random::count(call, 2)?;
     let len = set.len(tx)?;
     let times = random::check_count(call, count, len, false)?;
+    let mut members = Written::begin(call.reply);
     if count >= 0 {
-        members = set.sample(tx, times, &mut random)?;
+        set.sample(tx, times, &mut random, |member| members.bulk(member))?;
     } else {
-        set.draw(tx, times, &mut random, |member| members.push(member.to_vec()))?;
+        set.draw(tx, times, &mut random, |member| members.bulk(member))?;
     }
-    call.reply.array(members.len());
-    for member in &members {
-        call.reply.bulk(member);
-    }
+    members.end(|reply, len| reply.array(len));
     Ok(())
 }
 
@@ -187,18 +180,15 @@ fn sscan(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failur
     let cursor = ElementScan::cursor(call)?;
     let set = set(call, 1);
     if set.is_empty(tx)? {
-        element_scan::write(call, 0, &[]);
-        return Ok(());
+        return element_scan::write(call, |_| Ok(0));
     }
     let scan = ElementScan::read(call)?;
-    let mut found = Vec::new();
-    let next = set.page(tx, cursor, scan.count, |member| {
-        if scan.admits(member) {
-            found.push(member.to_vec());
-        }
-    })?;
-    element_scan::write(call, next, &found);
-    Ok(())
+    element_scan::write(call, |found| {
+        set.page(tx, cursor, scan.count, |member| match scan.admits(member) {
+            true => found.bulk(member),
+            false => ControlFlow::Continue(()),
+        })
+    })
 }
 
 /// What is made of several sets.
@@ -210,21 +200,17 @@ enum Operation {
 }
 
 impl Operation {
-    fn run(
+    fn visit(
         self,
         tx: &mut (impl ReadTransaction + ?Sized),
         sets: &[Set<'_>],
-    ) -> Result<Vec<Vec<u8>>, Failure> {
-        let mut members = Vec::new();
+        visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
         match self {
-            Self::Intersection => intersect(tx, sets, |member| {
-                members.push(member.to_vec());
-                ControlFlow::Continue(())
-            })?,
-            Self::Union => members.extend(unite(tx, sets)?),
-            Self::Difference => subtract(tx, sets, |member| members.push(member.to_vec()))?,
+            Self::Intersection => intersect(tx, sets, visit),
+            Self::Union => unite(tx, sets, visit),
+            Self::Difference => subtract(tx, sets, visit),
         }
-        Ok(members)
     }
 }
 
@@ -265,9 +251,14 @@ fn give(
 ) -> Result<(), Failure> {
     let sets = sets(call, 1, call.len());
     check_visits(call, tx, &sets)?;
-    let members = operation.run(tx, &sets)?;
-    write_set(call, &members);
-    Ok(())
+    let mut room = call.room();
+    let mut members = Written::begin(call.reply);
+    operation.visit(tx, &sets, |member| {
+        room.take(member.len())?;
+        members.bulk(member)
+    })?;
+    members.end(|reply, len| reply.set(len));
+    call.check_room(&room)
 }
 
 fn sinterstore(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
@@ -287,7 +278,12 @@ fn store(
     tx: &mut dyn WriteTransaction,
     operation: Operation,
 ) -> Result<(), Failure> {
-    let members = operation.run(tx, &sets(call, 2, call.len()))?;
+    let (mut members, mut room) = (Vec::new(), call.room());
+    operation.visit(tx, &sets(call, 2, call.len()), |member| {
+        members.push(member.to_vec());
+        room.take(member.len())
+    })?;
+    call.check_room(&room)?;
     let members = members.iter().map(Vec::as_slice);
     let count = set(call, 1).replace(tx, call.packing(), members)?;
     call.reply.integer(count as i64);
@@ -295,7 +291,7 @@ fn store(
 }
 
 fn sintercard(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
-    let keys = 2..call.key_count(1)?.saturating_add(2);
+    let keys = call.keys_after(1)?;
     if keys.end > call.len() {
         return Err(Failure::other("Number of keys can't be greater than number of args"));
     }
@@ -305,11 +301,7 @@ fn sintercard(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), F
         if !call.is_word(at, "LIMIT") || at + 1 == call.len() {
             return Err(Failure::Syntax);
         }
-        limit = call
-            .integer(at + 1)
-            .ok()
-            .and_then(|limit| usize::try_from(limit).ok())
-            .ok_or_else(|| Failure::other("LIMIT can't be negative"))?;
+        limit = call.number(at + 1, 0, "LIMIT can't be negative")?;
         at += 2;
     }
     let sets = sets(call, keys.start, keys.end);

@@ -32,43 +32,43 @@ pub fn intersect(
     }
 }
 
-/// Shows `visit` the members that the first of the sets has, and none of the others.
+/// Shows `visit` the members that the first of the sets has, and none of the others, until it breaks off.
 ///
 /// # Errors
 /// As [`Set::len`], of any of them.
 pub fn subtract(
     tx: &mut (impl ReadTransaction + ?Sized),
     sets: &[Set<'_>],
-    mut visit: impl FnMut(&[u8]),
+    mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
     for set in sets {
         set.len(tx)?;
     }
     let Some((first, others)) = sets.split_first() else { return Ok(()) };
-    filter(tx, first, others, false, &mut |member| {
-        visit(member);
-        ControlFlow::Continue(())
-    })
+    filter(tx, first, others, false, &mut visit)
 }
 
-/// The members that any of the sets has.
+/// Shows `visit` the members that any of the sets has, each once, until it breaks off. It holds all that it
+/// has shown.
 ///
 /// # Errors
 /// As [`Set::len`], of any of them.
 pub fn unite(
     tx: &mut (impl ReadTransaction + ?Sized),
     sets: &[Set<'_>],
-) -> Result<HashSet<Vec<u8>>, ReadError> {
-    let mut members = HashSet::new();
+    mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    let (mut members, mut flow) = (HashSet::new(), ControlFlow::Continue(()));
     for set in sets {
         set.visit(tx, |member| {
-            if !members.contains(member) {
+            if flow.is_continue() && !members.contains(member) {
                 members.insert(member.to_vec());
+                flow = visit(member);
             }
-            ControlFlow::Continue(())
+            flow
         })?;
     }
-    Ok(members)
+    Ok(())
 }
 
 /// Shows `visit` the members of `set` that each of the others has, or that none of them has.
@@ -82,7 +82,10 @@ fn filter(
     let mut cursor = 0;
     loop {
         let mut members = Vec::new();
-        cursor = set.page(tx, cursor, BATCH_MEMBERS, |member| members.push(member.to_vec()))?;
+        cursor = set.page(tx, cursor, BATCH_MEMBERS, |member| {
+            members.push(member.to_vec());
+            ControlFlow::Continue(())
+        })?;
         for other in others {
             let mut found = Vec::with_capacity(members.len());
             other

@@ -7,7 +7,7 @@ use crate::{DatabaseId, Kind, ReadError, ReadTransaction, WriteError, WriteTrans
 use super::{
     packed::Packing,
     place::{Place, Random},
-    table::{Element, Table},
+    table::Table,
 };
 
 /// The hash under one key, whether it is there or not.
@@ -65,8 +65,8 @@ impl<'k> Hash<'k> {
         self.table.visit(tx, &mut visit)
     }
 
-    /// Shows `visit` about `count` fields with their values from `cursor` on, which is 0 at first,
-    /// and gives the cursor to go on with; 0 at the end. A packed hash is shown as a whole. What
+    /// Shows `visit` about `count` fields with their values from `cursor` on, which is 0 at first, until it
+    /// breaks off, and gives the cursor to go on with; 0 at the end. A packed hash is shown as a whole. What
     /// is there from the first page to the last is shown at least once.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl<'k> Hash<'k> {
         tx: &mut (impl ReadTransaction + ?Sized),
         cursor: u64,
         count: usize,
-        mut visit: impl FnMut(&[u8], &[u8]),
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<u64, ReadError> {
         self.table.page(tx, cursor, count, &mut visit)
     }
@@ -106,8 +106,8 @@ impl<'k> Hash<'k> {
         self.table.remove(tx, &mut fields.into_iter())
     }
 
-    /// Shows `visit` as many fields with their values as `times` says, each drawn by lot from all of
-    /// them; none if there is no hash. In a large hash, some are drawn a little more often.
+    /// Shows `visit` as many fields with their values as `times` says, each drawn by lot from all of them,
+    /// until it breaks off; none if there is no hash. In a large hash, some are drawn a little more often.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -116,13 +116,13 @@ impl<'k> Hash<'k> {
         tx: &mut (impl ReadTransaction + ?Sized),
         times: u64,
         random: Random<'_>,
-        mut visit: impl FnMut(&[u8], &[u8]),
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         self.table.draw(tx, times, random, &mut visit)
     }
 
-    /// As many different fields with their values as `count` says, drawn by lot; all if there are
-    /// not more.
+    /// Shows `visit` as many different fields with their values as `count` says, drawn by lot, or all if there
+    /// are not more, until it breaks off.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -131,7 +131,8 @@ impl<'k> Hash<'k> {
         tx: &mut (impl ReadTransaction + ?Sized),
         count: u64,
         random: Random<'_>,
-    ) -> Result<Vec<Element>, ReadError> {
-        self.table.sample(tx, count, random)
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        self.table.sample(tx, count, random, &mut visit)
     }
 }

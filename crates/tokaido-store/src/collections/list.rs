@@ -111,6 +111,19 @@ impl<'k> List<'k> {
             return visit_packed(record.value, range, direction, &mut visit);
         };
         let large = Large::read(collection, record.value)?;
+        self.visit_large(tx, &large, range, direction, &mut visit)
+    }
+}
+
+impl List<'_> {
+    fn visit_large(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        large: &Large,
+        range: Range<u64>,
+        direction: Direction,
+        visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
         let range = range.start..range.end.min(large.len);
         if range.is_empty() {
             return Ok(());
@@ -120,7 +133,7 @@ impl<'k> List<'k> {
             Direction::Backward => (range.end - 1, range.end - range.start),
         };
         let from = large.key(index);
-        let head = head(collection, TAG);
+        let head = head(large.collection, TAG);
         self.place.scan(tx, &head, Bound::Included(&from), direction, &mut |_, item| {
             left -= 1;
             if visit(index, item).is_break() || left == 0 {
@@ -171,8 +184,9 @@ impl List<'_> {
         self.save(tx, list)
     }
 
-    /// Removes as many items as `count` says from one end, or all if there are not more; and gives them in
-    /// the order in which they were removed.
+    /// Removes as many items as `count` says from one end, or all if there are not more, and shows them to
+    /// `visit` in the order in which they go; gives how many they are. It may break off if the transaction is
+    /// rolled back then.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -181,22 +195,24 @@ impl List<'_> {
         tx: &mut dyn WriteTransaction,
         end: End,
         count: u64,
-    ) -> Result<Vec<Vec<u8>>, WriteError> {
-        let len = self.len(tx)?;
-        let count = count.min(len);
+        mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<u64, WriteError> {
+        let list = self.load(tx)?;
+        let (len, count) = (list.len, count.min(list.len));
+        if count == 0 {
+            return Ok(0);
+        }
         let (range, kept, direction) = match end {
             End::Front => (0..count, count..len, Direction::Forward),
             End::Back => (len - count..len, 0..len - count, Direction::Backward),
         };
-        let mut popped = Vec::new();
-        self.visit(tx, range, direction, |_, item| {
-            popped.push(item.to_vec());
-            ControlFlow::Continue(())
-        })?;
-        if count > 0 {
-            self.trim(tx, kept)?;
+        let show: &mut dyn FnMut(u64, &[u8]) -> _ = &mut |_, item| visit(item);
+        match &list.large {
+            Some(large) => self.visit_large(tx, large, range, direction, show)?,
+            None => visit_packed(&list.root.value, range, direction, show)?,
         }
-        Ok(popped)
+        self.keep(tx, list, kept)?;
+        Ok(count)
     }
 
     /// Puts an item in the place of the one at `index`; tells whether there was one.
@@ -320,7 +336,25 @@ impl List<'_> {
     /// # Errors
     /// As [`push`](Self::push).
     pub fn trim(&self, tx: &mut dyn WriteTransaction, kept: Range<u64>) -> Result<(), WriteError> {
-        let mut list = self.load(tx)?;
+        let list = self.load(tx)?;
+        self.keep(tx, list, kept)
+    }
+}
+
+impl Loaded {
+    fn is_packed(&self) -> bool {
+        self.large.is_none()
+    }
+}
+
+impl List<'_> {
+    /// Removes all items but those of a range of indexes.
+    fn keep(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        mut list: Loaded,
+        kept: Range<u64>,
+    ) -> Result<(), WriteError> {
         let kept = kept.start..kept.end.min(list.len);
         if kept.is_empty() {
             list.len = 0;
@@ -338,15 +372,7 @@ impl List<'_> {
         }
         self.save(tx, list).map(|_| ())
     }
-}
 
-impl Loaded {
-    fn is_packed(&self) -> bool {
-        self.large.is_none()
-    }
-}
-
-impl List<'_> {
     fn load(&self, tx: &mut dyn WriteTransaction) -> Result<Loaded, ReadError> {
         let root = self.place.load(tx)?;
         let large = root.collection.map(|collection| Large::read(collection, &root.value));

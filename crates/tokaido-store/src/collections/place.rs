@@ -80,7 +80,7 @@ impl Place<'_> {
     }
 
     /// Visits the elements whose keys begin with `head`, from `from` on, until `visit` breaks off. It is
-    /// shown what follows the head.
+    /// shown what follows the head. `from` may be longer than any key.
     pub(super) fn scan(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -89,6 +89,18 @@ impl Place<'_> {
         direction: Direction,
         visit: Visit<'_>,
     ) -> Result<(), ReadError> {
+        /// Maximum length of the key of an element, in bytes.
+        const KEY_LEN_MAX: usize = limits::KEY_LEN_MAX + limits::ELEMENT_HEAD_LEN_MAX;
+        let from = match from {
+            // No key is between what is cut off and this, and no key is this.
+            Bound::Included(key) | Bound::Excluded(key) if key.len() > KEY_LEN_MAX => {
+                match direction {
+                    Direction::Forward => Bound::Excluded(&key[..KEY_LEN_MAX]),
+                    Direction::Backward => Bound::Included(&key[..KEY_LEN_MAX]),
+                }
+            }
+            from => from,
+        };
         tx.scan(self.elements(), from, direction, &mut |Entry { key, record }| match key
             .strip_prefix(head)
         {

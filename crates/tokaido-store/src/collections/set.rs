@@ -64,8 +64,8 @@ impl<'k> Set<'k> {
         self.table.visit(tx, &mut |member, _| visit(member))
     }
 
-    /// Shows `visit` about `count` members from `cursor` on, which is 0 at first, and gives the
-    /// cursor to go on with; 0 at the end. A packed set is shown as a whole. What is there from
+    /// Shows `visit` about `count` members from `cursor` on, which is 0 at first, until it breaks off, and
+    /// gives the cursor to go on with; 0 at the end. A packed set is shown as a whole. What is there from
     /// the first page to the last is shown at least once.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl<'k> Set<'k> {
         tx: &mut (impl ReadTransaction + ?Sized),
         cursor: u64,
         count: usize,
-        mut visit: impl FnMut(&[u8]),
+        mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<u64, ReadError> {
         self.table.page(tx, cursor, count, &mut |member, _| visit(member))
     }
@@ -105,8 +105,8 @@ impl<'k> Set<'k> {
         self.table.remove(tx, &mut members.into_iter())
     }
 
-    /// Removes as many members as `count` says, drawn by lot, or all if there are not more; and gives
-    /// them.
+    /// Removes as many members as `count` says, drawn by lot, or all if there are not more, and shows them to
+    /// `visit`; gives how many they are. It may break off if the transaction is rolled back then.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -115,18 +115,13 @@ impl<'k> Set<'k> {
         tx: &mut dyn WriteTransaction,
         count: u64,
         random: Random<'_>,
-    ) -> Result<Vec<Vec<u8>>, WriteError> {
-        let popped = self.sample(tx, count, random)?;
-        if popped.len() as u64 == self.len(tx)? {
-            self.table.delete(tx)?;
-        } else {
-            self.remove(tx, popped.iter().map(Vec::as_slice))?;
-        }
-        Ok(popped)
+        mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<u64, WriteError> {
+        self.table.pop(tx, count, random, &mut |member, _| visit(member))
     }
 
-    /// Shows `visit` as many members as `times` says, each drawn by lot from all of them; none if there
-    /// is no set. In a large set, some are drawn a little more often.
+    /// Shows `visit` as many members as `times` says, each drawn by lot from all of them, until it breaks off;
+    /// none if there is no set. In a large set, some are drawn a little more often.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -135,12 +130,13 @@ impl<'k> Set<'k> {
         tx: &mut (impl ReadTransaction + ?Sized),
         times: u64,
         random: Random<'_>,
-        mut visit: impl FnMut(&[u8]),
+        mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         self.table.draw(tx, times, random, &mut |member, _| visit(member))
     }
 
-    /// As many different members as `count` says, drawn by lot; all if there are not more.
+    /// Shows `visit` as many different members as `count` says, drawn by lot, or all if there are not more,
+    /// until it breaks off.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -149,9 +145,9 @@ impl<'k> Set<'k> {
         tx: &mut (impl ReadTransaction + ?Sized),
         count: u64,
         random: Random<'_>,
-    ) -> Result<Vec<Vec<u8>>, ReadError> {
-        let sample = self.table.sample(tx, count, random)?;
-        Ok(sample.into_iter().map(|(member, _)| member).collect())
+        mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        self.table.sample(tx, count, random, &mut |member, _| visit(member))
     }
 
     /// Makes this the set of just these members, in place of whatever is under the key; gives how

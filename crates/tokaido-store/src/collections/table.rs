@@ -5,7 +5,7 @@
 //! number to go on from.
 
 use std::{
-    collections::HashSet,
+    iter,
     ops::{Bound, ControlFlow, Range},
 };
 
@@ -21,24 +21,18 @@ use super::{
 };
 
 /// The only range of elements.
-const TAG: u8 = 1;
+pub(super) const TAG: u8 = 1;
 
 /// Length of what the head of an element's key is followed by: the hash of its name.
 const HASH_LEN: usize = 4;
 
-/// So many neighbours share what chance there is to meet one of them, when one is drawn by lot.
-const DRAWN_FROM: u64 = 16;
-
-/// A field with its value; the value of a member of a set is empty.
-pub type Element = (Vec<u8>, Vec<u8>);
-
-/// The same, where it is packed.
+/// A field with its value, where it is packed; the value of a member of a set is empty.
 type PackedElement<'p> = (&'p [u8], &'p [u8]);
 
 /// A hash, or a set; or a sorted set, of which it changes nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table<'k> {
-    place: Place<'k>,
+    pub(super) place: Place<'k>,
 }
 
 impl<'k> Table<'k> {
@@ -58,7 +52,11 @@ impl<'k> Table<'k> {
         }
     }
 
-    fn count(&self, collection: Option<CollectionId>, value: &[u8]) -> Result<u64, ReadError> {
+    pub(super) fn count(
+        &self,
+        collection: Option<CollectionId>,
+        value: &[u8],
+    ) -> Result<u64, ReadError> {
         match collection {
             None => {
                 let texts = packed::count(value)? as u64;
@@ -109,29 +107,23 @@ impl<'k> Table<'k> {
         let Some(record) = self.place.find(tx)? else { return Ok(()) };
         match record.collection {
             None => self.visit_packed(record.value, visit),
-            Some(collection) => {
-                let head = head(collection, TAG);
-                self.visit_from(tx, &head, Bound::Included(&head), visit)
-            }
+            Some(collection) => self.visit_all(tx, collection, visit),
         }
     }
 
-    /// Shows `visit` about `count` elements from `cursor` on, and gives the cursor to go on with; 0 at
-    /// the end, as at the beginning. Elements that are there all the while are shown once or
-    /// more often.
+    /// Shows `visit` about `count` elements from `cursor` on, until it breaks off, and gives the cursor to go
+    /// on with; 0 at the end, as at the beginning. Elements that are there all the while are shown once
+    /// or more often.
     pub(super) fn page(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
         cursor: u64,
         count: usize,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
+        visit: Visit<'_>,
     ) -> Result<u64, ReadError> {
         let Some(record) = self.place.find(tx)? else { return Ok(0) };
         let Some(collection) = record.collection else {
-            self.visit_packed(record.value, &mut |name, value| {
-                visit(name, value);
-                ControlFlow::Continue(())
-            })?;
+            self.visit_packed(record.value, visit)?;
             return Ok(0);
         };
         let Ok(from) = u32::try_from(cursor) else { return Ok(0) };
@@ -151,8 +143,7 @@ impl<'k> Table<'k> {
                     return ControlFlow::Break(());
                 }
                 (seen, last) = (seen + 1, hash);
-                visit(name, value);
-                ControlFlow::Continue(())
+                visit(name, value)
             },
         )?;
         Ok(next)
@@ -181,6 +172,7 @@ impl<'k> Table<'k> {
                     continue;
                 }
                 self.unpack(tx, &mut root)?;
+                has_changed = true;
             }
             let Some(collection) = root.collection else { continue };
             let is_new = self.put_element(tx, collection, name, value)?;
@@ -199,8 +191,51 @@ impl<'k> Table<'k> {
         tx: &mut dyn WriteTransaction,
         names: &mut dyn Iterator<Item = &[u8]>,
     ) -> Result<u64, WriteError> {
-        let mut root = self.place.load(tx)?;
-        let before = self.count(root.collection, &root.value)?;
+        let root = self.place.load(tx)?;
+        let len = self.count(root.collection, &root.value)?;
+        self.remove_from(tx, root, len, names)
+    }
+
+    /// Removes `count` elements that chance chooses, or all if there are not more, and shows them to `visit`;
+    /// gives how many they are. It may break off if the transaction is rolled back then.
+    pub(super) fn pop(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        count: u64,
+        random: Random<'_>,
+        visit: Visit<'_>,
+    ) -> Result<u64, WriteError> {
+        let root = self.place.load(tx)?;
+        let len = self.count(root.collection, &root.value)?;
+        if count >= len && len > 0 {
+            match root.collection {
+                None => self.visit_packed(&root.value, visit)?,
+                Some(collection) => self.visit_all(tx, collection, visit)?,
+            }
+            self.place.delete(tx)?;
+            return Ok(len);
+        }
+        let mut names = Vec::new();
+        let take: Visit<'_> = &mut |name, value| {
+            packed::push(&mut names, name);
+            visit(name, value)
+        };
+        match root.collection {
+            None => self.sample_packed(&root.value, len, count, random, take)?,
+            Some(collection) => self.sample_large(tx, collection, len, count, random, take)?,
+        }
+        let mut names = Texts::of(&names);
+        self.remove_from(tx, root, len, &mut iter::from_fn(|| names.next().ok().flatten()))
+    }
+
+    /// As [`remove`](Self::remove), from the record, which says that there are `before` elements.
+    fn remove_from(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        mut root: Root,
+        before: u64,
+        names: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Result<u64, WriteError> {
         let mut count = before;
         for name in names {
             let was_there = match root.collection {
@@ -222,77 +257,6 @@ impl<'k> Table<'k> {
         }
         Ok(before - count)
     }
-
-    /// Shows `visit` so many elements, each drawn by lot from all of them; none if there is none.
-    pub(super) fn draw(
-        &self,
-        tx: &mut (impl ReadTransaction + ?Sized),
-        times: u64,
-        random: Random<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<(), ReadError> {
-        let Some(record) = self.place.find(tx)? else { return Ok(()) };
-        let len = self.count(record.collection, record.value)?;
-        match record.collection {
-            None => {
-                let mut all = Vec::with_capacity(len as usize);
-                let mut texts = Texts::of(record.value);
-                while let Some(element) = self.next_packed(&mut texts)? {
-                    all.push(element);
-                }
-                if all.is_empty() {
-                    return Err(damaged("a packed collection has no elements"));
-                }
-                for _ in 0..times {
-                    let (name, value) = all[below(random, len) as usize];
-                    visit(name, value);
-                }
-            }
-            Some(collection) => {
-                for _ in 0..times {
-                    self.draw_large(tx, collection, len, random, visit)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Some of the elements, drawn by lot, none of them twice: `count`, or all if there are not more.
-    pub(super) fn sample(
-        &self,
-        tx: &mut (impl ReadTransaction + ?Sized),
-        count: u64,
-        random: Random<'_>,
-    ) -> Result<Vec<Element>, ReadError> {
-        /// A part of so many of the elements, and less, is drawn one by one.
-        const SMALL_PART: u64 = 3;
-        let len = self.len(tx)?;
-        if count.saturating_mul(SMALL_PART) < len {
-            let (mut drawn, mut names) = (Vec::new(), HashSet::new());
-            while (drawn.len() as u64) < count {
-                self.draw(tx, 1, random, &mut |name, value| {
-                    if names.insert(name.to_vec()) {
-                        drawn.push((name.to_vec(), value.to_vec()));
-                    }
-                })?;
-            }
-            return Ok(drawn);
-        }
-        let mut all = Vec::new();
-        self.visit(tx, &mut |name, value| {
-            all.push((name.to_vec(), value.to_vec()));
-            ControlFlow::Continue(())
-        })?;
-        let count = count.min(all.len() as u64) as usize;
-        if count < all.len() {
-            for i in 0..count {
-                let other = i + below(random, (all.len() - i) as u64) as usize;
-                all.swap(i, other);
-            }
-            all.truncate(count);
-        }
-        Ok(all)
-    }
 }
 
 impl Table<'_> {
@@ -304,7 +268,7 @@ impl Table<'_> {
 
 /// Packed elements.
 impl Table<'_> {
-    fn next_packed<'p>(
+    pub(super) fn next_packed<'p>(
         &self,
         texts: &mut Texts<'p>,
     ) -> Result<Option<PackedElement<'p>>, ReadError> {
@@ -339,7 +303,7 @@ impl Table<'_> {
         }
     }
 
-    fn visit_packed(&self, packed: &[u8], visit: Visit<'_>) -> Result<(), ReadError> {
+    pub(super) fn visit_packed(&self, packed: &[u8], visit: Visit<'_>) -> Result<(), ReadError> {
         let mut texts = Texts::of(packed);
         while let Some((name, value)) = self.next_packed(&mut texts)? {
             if visit(name, value).is_break() {
@@ -412,7 +376,17 @@ impl Table<'_> {
         self.place.save(tx, root)
     }
 
-    fn visit_from(
+    pub(super) fn visit_all(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        collection: CollectionId,
+        visit: Visit<'_>,
+    ) -> Result<(), ReadError> {
+        let head = head(collection, TAG);
+        self.visit_from(tx, &head, Bound::Included(&head), visit)
+    }
+
+    pub(super) fn visit_from(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
         head: &[u8],
@@ -423,49 +397,11 @@ impl Table<'_> {
             visit(split(rest).1, value)
         })
     }
-
-    /// Draws one element: a place in the order, and then one of those that follow it. The gaps
-    /// before elements differ; the mean of several of them differs less.
-    fn draw_large(
-        &self,
-        tx: &mut (impl ReadTransaction + ?Sized),
-        collection: CollectionId,
-        len: u64,
-        random: Random<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<(), ReadError> {
-        let head = head(collection, TAG);
-        let place = (random() as u32).to_be_bytes();
-        let mut skipped = below(random, len.min(DRAWN_FROM));
-        let mut is_found = false;
-        // Behind the last element comes the first one again.
-        for from in [&[&head[..], &place].concat(), &head[..]] {
-            self.visit_from(tx, &head, Bound::Included(from), &mut |name, value| {
-                if skipped > 0 {
-                    skipped -= 1;
-                    return ControlFlow::Continue(());
-                }
-                is_found = true;
-                visit(name, value);
-                ControlFlow::Break(())
-            })?;
-            if is_found {
-                return Ok(());
-            }
-        }
-        Err(damaged("a large collection has fewer elements than its record says"))
-    }
 }
 
 struct FoundPacked<'p> {
     range: Range<usize>,
     value: &'p [u8],
-}
-
-/// A number below `bound`, which is not 0.
-fn below(random: Random<'_>, bound: u64) -> u64 {
-    // The upper half of the product is as even as the random number is.
-    ((u128::from(random()) * u128::from(bound)) >> 64) as u64
 }
 
 pub(super) fn element_key(collection: CollectionId, name: &[u8]) -> Vec<u8> {
@@ -482,18 +418,5 @@ fn split(rest: &[u8]) -> (u32, &[u8]) {
     match rest.split_first_chunk::<HASH_LEN>() {
         Some((hash, name)) => (u32::from_be_bytes(*hash), name),
         None => (0, rest),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_below_a_bound_are_below_it() {
-        for bound in [1, 2, 3, 1 << 40] {
-            assert_eq!(below(&mut || 0, bound), 0);
-            assert_eq!(below(&mut || u64::MAX, bound), bound - 1);
-        }
     }
 }

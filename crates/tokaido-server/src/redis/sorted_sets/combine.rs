@@ -3,13 +3,13 @@
 use std::{collections::HashMap, ops::ControlFlow};
 
 use tokaido_store::{
-    Direction, Kind, ReadTransaction, WriteTransaction,
+    Direction, Kind, ReadError, ReadTransaction, WriteTransaction,
     collections::{Set, SortedSet, Span},
 };
 
 use super::members::{sorted_set, write_members};
 use crate::redis::{
-    call::Call,
+    call::{Call, Room},
     command::{Command, rows},
     failure::Failure,
     number::parse_double,
@@ -120,33 +120,42 @@ impl<'c> Source<'c> {
     fn visit(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
-        mut visit: impl FnMut(&[u8], f64),
-    ) -> Result<(), Failure> {
-        let mut show = |member: &[u8], score: f64| {
-            visit(member, self.weigh(score));
-            ControlFlow::Continue(())
-        };
+        mut visit: impl FnMut(&[u8], f64) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
         match self.elements {
-            Elements::Sorted(set) => set.visit(tx, &Span::all(), Direction::Forward, show)?,
-            Elements::Plain(set) => set.visit(tx, |member| show(member, 1.0))?,
+            Elements::Sorted(set) => set.visit(tx, &Span::all(), Direction::Forward, visit),
+            Elements::Plain(set) => set.visit(tx, |member| visit(member, 1.0)),
         }
-        Ok(())
     }
 
-    /// The score of a member.
-    fn score(
+    /// As [`SortedSet::page`].
+    fn page(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
-        member: &[u8],
-    ) -> Result<Option<f64>, Failure> {
-        let mut score = None;
+        cursor: u64,
+        count: usize,
+        mut visit: impl FnMut(&[u8], f64) -> ControlFlow<()>,
+    ) -> Result<u64, ReadError> {
         match self.elements {
-            Elements::Sorted(set) => set.look_up(tx, [member], |found| score = found)?,
+            Elements::Sorted(set) => set.page(tx, cursor, count, visit),
+            Elements::Plain(set) => set.page(tx, cursor, count, |member| visit(member, 1.0)),
+        }
+    }
+
+    /// The scores of members, in that order.
+    fn scores(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        members: &[(Vec<u8>, f64)],
+    ) -> Result<Vec<Option<f64>>, ReadError> {
+        let (names, mut scores) = (members.iter().map(|(member, _)| &member[..]), Vec::new());
+        match self.elements {
+            Elements::Sorted(set) => set.look_up(tx, names, |score| scores.push(score))?,
             Elements::Plain(set) => {
-                set.look_up(tx, [member], |is_there| score = is_there.then_some(1.0))?;
+                set.look_up(tx, names, |is_there| scores.push(is_there.then_some(1.0)))?;
             }
         }
-        Ok(score.map(|score| self.weigh(score)))
+        Ok(scores)
     }
 }
 
@@ -223,9 +232,7 @@ impl<'c> Query<'c> {
             return Ok(1);
         }
         if purpose == Purpose::Count && left >= 2 && call.is_word(at, "LIMIT") {
-            let limit = call.integer(at + 1).ok().and_then(|limit| usize::try_from(limit).ok());
-            let negative = || Failure::other("LIMIT can't be negative");
-            self.limit = limit.ok_or_else(negative)?;
+            self.limit = call.number(at + 1, 0, "LIMIT can't be negative")? as usize;
             return Ok(2);
         }
         Err(Failure::Syntax)
@@ -238,11 +245,12 @@ impl<'c> Query<'c> {
         tx: &mut (impl ReadTransaction + ?Sized),
     ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
         call.check_visit(self.sources.iter().fold(0, |sum: u64, s| sum.saturating_add(s.len)))?;
+        let mut room = call.room();
         let mut members = match self.operation {
-            Operation::Union => self.unite(tx)?,
-            Operation::Intersection => self.intersect(tx)?,
-            Operation::Difference => self.subtract(tx)?,
+            Operation::Union => self.unite(tx, &mut room)?,
+            Operation::Intersection | Operation::Difference => self.filter(tx, &mut room)?,
         };
+        call.check_room(&room)?;
         members.sort_unstable_by(|(a, a_score), (b, b_score)| {
             (a_score + 0.0).total_cmp(&(b_score + 0.0)).then_with(|| a.cmp(b))
         });
@@ -252,58 +260,66 @@ impl<'c> Query<'c> {
     fn unite(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
+        room: &mut Room,
     ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
         let mut united: HashMap<Vec<u8>, f64> = HashMap::new();
         for source in &self.sources {
-            source.visit(tx, |member, score| match united.get_mut(member) {
-                Some(old) => *old = self.aggregate.join(*old, score),
-                None => drop(united.insert(member.to_vec(), score)),
+            source.visit(tx, |member, score| {
+                let score = source.weigh(score);
+                if let Some(old) = united.get_mut(member) {
+                    *old = self.aggregate.join(*old, score);
+                    return ControlFlow::Continue(());
+                }
+                united.insert(member.to_vec(), score);
+                // It stands in the list that is made of this for a while, too.
+                room.take(2 * member.len())
             })?;
         }
         Ok(united.into_iter().collect())
     }
 
-    /// The smallest is gone through, and its members are looked up in the others.
-    fn intersect(
+    /// The members of one source that all of the others have, or none of them: some of its members at a time
+    /// are looked up in the others. For an intersection it is the smallest.
+    fn filter(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
+        room: &mut Room,
     ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
+        /// So many members are looked up at a time.
+        const BATCH_MEMBERS: usize = 256;
+        let is_difference = self.operation == Operation::Difference;
         let mut sources = self.sources.clone();
-        sources.sort_by_key(|source| source.len);
-        let Some((smallest, others)) = sources.split_first() else { return Ok(Vec::new()) };
-        let mut members = Vec::new();
-        smallest.visit(tx, |member, score| members.push((member.to_vec(), score)))?;
-        let mut common = Vec::new();
-        'members: for (member, mut score) in members {
+        if !is_difference {
+            sources.sort_by_key(|source| source.len);
+        }
+        let Some((first, others)) = sources.split_first() else { return Ok(Vec::new()) };
+        let (mut result, mut cursor) = (Vec::new(), 0);
+        loop {
+            let mut members = Vec::new();
+            cursor = first.page(tx, cursor, BATCH_MEMBERS, |member, score| {
+                members.push((member.to_vec(), first.weigh(score)));
+                ControlFlow::Continue(())
+            })?;
             for other in others {
-                let Some(theirs) = other.score(tx, &member)? else { continue 'members };
-                score = self.aggregate.join(score, theirs);
+                let mut scores = other.scores(tx, &members)?.into_iter();
+                members.retain_mut(|(_, score)| match scores.next().flatten() {
+                    Some(theirs) if !is_difference => {
+                        *score = self.aggregate.join(*score, other.weigh(theirs));
+                        true
+                    }
+                    found => is_difference && found.is_none(),
+                });
             }
-            common.push((member, score));
-            if common.len() == self.limit {
-                break;
+            let flow = members.iter().try_for_each(|(member, _)| room.take(member.len()));
+            result.append(&mut members);
+            if self.limit > 0 && result.len() >= self.limit {
+                result.truncate(self.limit);
+                return Ok(result);
+            }
+            if cursor == 0 || flow.is_break() {
+                return Ok(result);
             }
         }
-        Ok(common)
-    }
-
-    fn subtract(
-        &self,
-        tx: &mut (impl ReadTransaction + ?Sized),
-    ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
-        let Some((first, others)) = self.sources.split_first() else { return Ok(Vec::new()) };
-        let mut members = Vec::new();
-        first.visit(tx, |member, score| members.push((member.to_vec(), score)))?;
-        let mut left = Vec::new();
-        'members: for (member, score) in members {
-            for other in others {
-                if other.score(tx, &member)?.is_some() {
-                    continue 'members;
-                }
-            }
-            left.push((member, score));
-        }
-        Ok(left)
     }
 }
 
@@ -327,7 +343,9 @@ fn give(
 ) -> Result<(), Failure> {
     let query = Query::read(call, tx, operation, Purpose::Give, command)?;
     let members = query.run(call, tx)?;
-    write_members(call, &members, query.with_scores);
+    write_members(call, query.with_scores, |show| {
+        let _ = members.iter().try_for_each(|(member, score)| show(member, *score));
+    });
     Ok(())
 }
 

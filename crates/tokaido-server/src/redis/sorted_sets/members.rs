@@ -1,5 +1,7 @@
 //! Members and their scores: ZADD, ZINCRBY, ZREM, ZSCORE, ZRANK and what is near them.
 
+use std::ops::ControlFlow;
+
 use tokaido_store::{ReadTransaction, WriteTransaction, collections::SortedSet};
 use tokaido_wire::resp::format_double;
 
@@ -10,6 +12,8 @@ use crate::redis::{
     failure::Failure,
     number::parse_double,
     random::{self, random},
+    reply::Reply,
+    written::Written,
 };
 
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
@@ -260,9 +264,9 @@ fn write_rank(
 fn zrandmember(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let set = sorted_set(call, 1);
     if call.len() == 2 {
-        let mut drawn = None;
-        set.draw(tx, 1, &mut random, |member, _| drawn = Some(member.to_vec()))?;
-        call.reply.bulk_or_null(drawn.as_deref());
+        let mut drawn = Written::begin(call.reply);
+        set.draw(tx, 1, &mut random, |member, _| drawn.bulk(member))?;
+        drawn.end_as_one();
         return Ok(());
     }
     let count = random::count(call, 2)?;
@@ -273,49 +277,52 @@ fn zrandmember(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), 
     };
     let len = set.len(tx)?;
     let times = random::check_count(call, count, len, with_scores)?;
-    let mut members = Vec::new();
-    if count >= 0 {
-        members = set.sample(tx, times, &mut random)?;
-    } else {
-        set.draw(tx, times, &mut random, |member, score| members.push((member.to_vec(), score)))?;
-    }
-    write_members(call, &members, with_scores);
+    write_members(call, with_scores, |show| match count {
+        0.. => set.sample(tx, times, &mut random, show),
+        _ => set.draw(tx, times, &mut random, show),
+    })?;
     Ok(())
 }
 
-/// Writes members, each in a pair with its score if that is wanted.
-pub(super) fn write_members(call: &mut Call<'_>, members: &[(Vec<u8>, f64)], with_scores: bool) {
-    if with_scores {
-        call.reply.pairs(members.len());
-    } else {
-        call.reply.array(members.len());
+/// Writes a member, in a pair with its score if that is wanted.
+pub(super) fn write_member(reply: &mut dyn Reply, member: &[u8], score: Option<f64>) {
+    if score.is_some() {
+        reply.pair();
     }
-    for (member, score) in members {
-        if with_scores {
-            call.reply.pair();
-        }
-        call.reply.bulk(member);
-        if with_scores {
-            call.reply.double(*score);
-        }
+    reply.bulk(member);
+    if let Some(score) = score {
+        reply.double(score);
     }
+}
+
+/// Writes the members that `visit` shows, with their scores if they are wanted.
+pub(super) fn write_members<R>(
+    call: &mut Call<'_>,
+    with_scores: bool,
+    visit: impl FnOnce(&mut dyn FnMut(&[u8], f64) -> ControlFlow<()>) -> R,
+) -> R {
+    let mut members = Written::begin(call.reply);
+    let visited = visit(&mut |member, score| {
+        members.element(|reply| write_member(reply, member, with_scores.then_some(score)))
+    });
+    members.end(|reply, len| if with_scores { reply.pairs(len) } else { reply.array(len) });
+    visited
 }
 
 fn zscan(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let cursor = ElementScan::cursor(call)?;
     let set = sorted_set(call, 1);
     if set.is_empty(tx)? {
-        element_scan::write(call, 0, &[]);
-        return Ok(());
+        return element_scan::write(call, |_| Ok(0));
     }
     let scan = ElementScan::read(call)?;
-    let mut found = Vec::new();
-    let next = set.page(tx, cursor, scan.count, |member, score| {
-        if scan.admits(member) {
-            found.push(member.to_vec());
-            found.push(format_double(score).as_bytes().to_vec());
-        }
-    })?;
-    element_scan::write(call, next, &found);
-    Ok(())
+    element_scan::write(call, |found| {
+        set.page(tx, cursor, scan.count, |member, score| {
+            if !scan.admits(member) {
+                return ControlFlow::Continue(());
+            }
+            found.bulk(member)?;
+            found.bulk(format_double(score).as_bytes())
+        })
+    })
 }

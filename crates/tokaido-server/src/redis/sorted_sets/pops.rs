@@ -1,12 +1,13 @@
 //! Members taken from an end: ZPOPMIN, ZPOPMAX, ZMPOP.
 
-use tokaido_store::{Direction, WriteTransaction, collections::SortedSet};
+use tokaido_store::{Direction, WriteTransaction};
 
 use super::members::{sorted_set, write_members};
 use crate::redis::{
     call::Call,
     command::{Command, rows},
     failure::Failure,
+    written::Written,
 };
 
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
@@ -29,25 +30,6 @@ fn zpopmax(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Fai
     pop(call, tx, Direction::Backward)
 }
 
-/// Takes so many members, from the end that the direction begins at.
-fn take(
-    tx: &mut dyn WriteTransaction,
-    set: &SortedSet<'_>,
-    direction: Direction,
-    count: u64,
-) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
-    let len = set.len(tx)?;
-    let count = count.min(len);
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    let ranks = match direction {
-        Direction::Forward => 0..count,
-        Direction::Backward => len - count..len,
-    };
-    Ok(set.remove_ranks(tx, ranks, direction)?)
-}
-
 fn pop(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
@@ -56,26 +38,24 @@ fn pop(
     if call.len() > 3 {
         return Err(Failure::Syntax);
     }
-    let count = match call.len() {
-        2 => None,
-        _ => Some(call.positive(2)?),
-    };
-    let members = take(tx, &sorted_set(call, 1), direction, count.unwrap_or(1))?;
-    if count.is_some() {
-        write_members(call, &members, true);
+    let set = sorted_set(call, 1);
+    if call.len() == 3 {
+        let count = call.positive(2)?;
+        write_members(call, true, |show| set.pop(tx, direction, count, show))?;
         return Ok(());
     }
     // One member without a count is no pair within an array, but the array itself.
-    call.reply.array(2 * members.len());
-    for (member, score) in &members {
-        call.reply.bulk(member);
-        call.reply.double(*score);
-    }
+    let mut popped = Written::begin(call.reply);
+    set.pop(tx, direction, 1, |member, score| {
+        popped.bulk(member)?;
+        popped.element(|reply| reply.double(score))
+    })?;
+    popped.end(|reply, len| reply.array(len));
     Ok(())
 }
 
 fn zmpop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
-    let keys = 2..call.key_count(1)?.saturating_add(2);
+    let keys = call.keys_after(1)?;
     let direction = if call.is_word(keys.end, "MIN") {
         Direction::Forward
     } else if call.is_word(keys.end, "MAX") {
@@ -83,25 +63,23 @@ fn zmpop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failu
     } else {
         return Err(Failure::Syntax);
     };
-    let count = match call.len() - keys.end {
-        1 => 1,
-        3 if call.is_word(keys.end + 1, "COUNT") => {
-            let count = call.integer(keys.end + 2).ok().filter(|&count| count > 0);
-            count.ok_or_else(|| Failure::other("count should be greater than 0"))? as u64
-        }
-        _ => return Err(Failure::Syntax),
-    };
+    let count = call.pop_count(keys.end + 1)?;
     for index in keys {
-        let members = take(tx, &sorted_set(call, index), direction, count)?;
-        if !members.is_empty() {
-            call.reply.array(2);
-            call.reply.bulk(call.arg(index));
-            call.reply.array(members.len());
-            for (member, score) in &members {
-                call.reply.array(2);
-                call.reply.bulk(member);
-                call.reply.double(*score);
-            }
+        let (key, set) = (call.arg(index), sorted_set(call, index));
+        let mut popped = Written::begin(call.reply);
+        let removed = set.pop(tx, direction, count, |member, score| {
+            popped.element(|reply| {
+                reply.array(2);
+                reply.bulk(member);
+                reply.double(score);
+            })
+        })?;
+        if removed > 0 {
+            popped.end(|reply, len| {
+                reply.array(2);
+                reply.bulk(key);
+                reply.array(len);
+            });
             return Ok(());
         }
     }

@@ -7,7 +7,11 @@ use tokaido_store::{
     collections::{SortedSet, Span},
 };
 
-use crate::redis::{call::Call, failure::Failure, number::parse_double};
+use crate::redis::{
+    call::Call,
+    failure::Failure,
+    number::{parse_double, range_in},
+};
 
 /// What the two ends of a range are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,17 +97,6 @@ impl<'c> Ends<'c> {
             None => Ok(0..0),
         }
     }
-}
-
-/// The range of ranks that two numbers mean, both included, of which negative ones count from the end.
-fn range_in(len: u64, start: i64, stop: i64) -> Range<u64> {
-    let place = |number: i64| match number {
-        0.. => number.unsigned_abs(),
-        _ => len.saturating_sub(number.unsigned_abs()),
-    };
-    let is_before_all = stop < 0 && stop.unsigned_abs() > len;
-    let end = if is_before_all { 0 } else { place(stop).saturating_add(1).min(len) };
-    place(start).min(end)..end
 }
 
 /// A score as an end of a range: `5`, or `(5` if it is left out.

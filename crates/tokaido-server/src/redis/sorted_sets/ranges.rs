@@ -2,17 +2,14 @@
 
 use std::ops::{ControlFlow, Range};
 
-use tokaido_store::{
-    Direction, ReadTransaction, WriteTransaction,
-    collections::{SortedSet, Span},
-};
+use tokaido_store::{Direction, ReadTransaction, WriteTransaction, collections::SortedSet};
 
 use super::{
     members::{sorted_set, write_members},
     range::{By, Ends},
 };
 use crate::redis::{
-    call::Call,
+    call::{Call, check_visit},
     command::{Command, rows},
     failure::Failure,
 };
@@ -73,6 +70,8 @@ struct Query<'c> {
     /// And so many are wanted, all if it is negative.
     limit: i64,
     with_scores: bool,
+    /// Whether nobody else waits for the thread.
+    may_take_long: bool,
 }
 
 impl<'c> Query<'c> {
@@ -113,38 +112,38 @@ impl<'c> Query<'c> {
         let is_turned = direction == Direction::Backward && by != By::Rank;
         let (low, high) = if is_turned { (first + 1, first) } else { (first, first + 1) };
         let ends = Ends::read(call, by, low, high)?;
-        Ok(Self { ends, direction, offset, limit, with_scores })
+        let may_take_long = call.may_take_long;
+        Ok(Self { ends, direction, offset, limit, with_scores, may_take_long })
     }
 
-    /// The members of the range.
-    fn run(
+    /// Shows `visit` the members of the range, until it breaks off.
+    fn visit(
         &self,
-        call: &Call<'_>,
         tx: &mut (impl ReadTransaction + ?Sized),
         set: &SortedSet<'_>,
-    ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
+        visit: &mut dyn FnMut(&[u8], f64) -> ControlFlow<()>,
+    ) -> Result<(), Failure> {
         if set.is_empty(tx)? || self.offset < 0 || self.limit == 0 {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let limit = u64::try_from(self.limit).unwrap_or(u64::MAX);
         let by_ranks = matches!(self.ends, Ends::Ranks(..));
-        if !by_ranks && self.offset == 0 && (limit < VISITED_MAX || call.may_take_long) {
+        if !by_ranks && self.offset == 0 && check_visit(self.may_take_long, limit).is_ok() {
             // Nobody needs to know the ranks.
-            return match self.ends.span(tx, set)? {
-                Some(span) => self.visit(tx, set, &span, limit),
-                None => Ok(Vec::new()),
-            };
+            let Some(span) = self.ends.span(tx, set)? else { return Ok(()) };
+            let mut left = limit;
+            set.visit(tx, &span, self.direction, |member, score| {
+                left -= 1;
+                visit(member, score)?;
+                if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+            return Ok(());
         }
         let ranks = self.ends.ranks(tx, set, self.direction)?;
         let ranks = self.cut(ranks, limit);
-        let count = ranks.end - ranks.start;
-        call.check_visit(count)?;
-        let mut members = Vec::with_capacity(count as usize);
-        set.visit_ranks(tx, ranks, self.direction, |member, score| {
-            members.push((member.to_vec(), score));
-            ControlFlow::Continue(())
-        })?;
-        Ok(members)
+        check_visit(self.may_take_long, ranks.end - ranks.start)?;
+        set.visit_ranks(tx, ranks, self.direction, visit)?;
+        Ok(())
     }
 
     /// The ranks without those that are passed over, and those beyond the limit.
@@ -161,28 +160,7 @@ impl<'c> Query<'c> {
             }
         }
     }
-
-    fn visit(
-        &self,
-        tx: &mut (impl ReadTransaction + ?Sized),
-        set: &SortedSet<'_>,
-        span: &Span,
-        limit: u64,
-    ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
-        let mut members = Vec::new();
-        set.visit(tx, span, self.direction, |member, score| {
-            members.push((member.to_vec(), score));
-            match members.len() as u64 == limit {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        })?;
-        Ok(members)
-    }
 }
-
-/// So many members are visited, where others wait, without counting them first.
-const VISITED_MAX: u64 = 1000;
 
 fn zrange(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     give(call, tx, Form::default())
@@ -222,14 +200,18 @@ fn zrevrangebylex(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(
 
 fn give(call: &mut Call<'_>, tx: &mut dyn ReadTransaction, form: Form) -> Result<(), Failure> {
     let query = Query::read(call, form, 2)?;
-    let members = query.run(call, tx, &sorted_set(call, 1))?;
-    write_members(call, &members, query.with_scores);
-    Ok(())
+    let set = sorted_set(call, 1);
+    write_members(call, query.with_scores, |show| query.visit(tx, &set, show))
 }
 
 fn zrangestore(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     let query = Query::read(call, Form { stores: true, ..Form::default() }, 3)?;
-    let members = query.run(call, tx, &sorted_set(call, 2))?;
+    let (mut members, mut room) = (Vec::new(), call.room());
+    query.visit(tx, &sorted_set(call, 2), &mut |member, score| {
+        members.push((member.to_vec(), score));
+        room.take(member.len())
+    })?;
+    call.check_room(&room)?;
     let members = members.iter().map(|(member, score)| (&member[..], *score));
     let count = sorted_set(call, 1).replace(tx, call.packing(), members)?;
     call.reply.integer(count as i64);
@@ -267,10 +249,8 @@ fn remove(call: &mut Call<'_>, tx: &mut dyn WriteTransaction, by: By) -> Result<
     let ends = Ends::read(call, by, 2, 3)?;
     let set = sorted_set(call, 1);
     let ranks = ends.ranks(tx, &set, Direction::Forward)?;
-    let removed = match ranks.is_empty() {
-        true => 0,
-        false => set.remove_ranks(tx, ranks, Direction::Forward)?.len(),
-    };
+    let direction = Direction::Forward;
+    let removed = set.remove_ranks(tx, ranks, direction, |_, _| ControlFlow::Continue(()))?;
     call.reply.integer(removed as i64);
     Ok(())
 }

@@ -121,27 +121,7 @@ impl Ranks<'_> {
         tx: &mut (impl ReadTransaction + ?Sized),
         rank_key: &[u8],
     ) -> Result<u64, ReadError> {
-        let (mut rank, mut from) = (0, Vec::new());
-        for level in (1..=self.levels).rev() {
-            let (mut last, mut failure) = (None::<Boundary>, None);
-            self.scan(tx, level, &from, &mut |key, value| {
-                if key > rank_key {
-                    return ControlFlow::Break(());
-                }
-                if let Some(passed) = &last {
-                    rank += passed.count;
-                }
-                match count_of(value) {
-                    Ok(count) => last = Some(Boundary { rank_key: key.to_vec(), count }),
-                    Err(error) => failure = Some(error),
-                }
-                if failure.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })?;
-            failure.map_or(Ok(()), Err)?;
-            if let Some(last) = last {
-                from = last.rank_key;
-            }
-        }
+        let (from, rank) = self.last_boundary(tx, |boundary, _| boundary <= rank_key)?;
         Ok(rank + self.count_between(tx, 0, &from, rank_key)?)
     }
 
@@ -152,28 +132,32 @@ impl Ranks<'_> {
         tx: &mut (impl ReadTransaction + ?Sized),
         rank: u64,
     ) -> Result<(Vec<u8>, u64), ReadError> {
-        let (mut left, mut from) = (rank, Vec::new());
+        let (from, before) = self.last_boundary(tx, |_, before| before <= rank)?;
+        Ok((from, rank - before))
+    }
+
+    /// The last boundary of any level of which `holds` says so, as it does of all before it, with the
+    /// number of members before it. `holds` is told both.
+    fn last_boundary(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        holds: impl Fn(&[u8], u64) -> bool,
+    ) -> Result<(Vec<u8>, u64), ReadError> {
+        let (mut last, mut before) = (Vec::new(), 0);
         for level in (1..=self.levels).rev() {
-            let (mut last, mut failure) = (None::<Boundary>, None);
+            let (from, mut passed) = (last.clone(), Ok(0));
             self.scan(tx, level, &from, &mut |key, value| {
-                if let Some(passed) = &last {
-                    if left < passed.count {
-                        return ControlFlow::Break(());
-                    }
-                    left -= passed.count;
+                let Ok(count) = passed else { return ControlFlow::Break(()) };
+                if !holds(key, before + count) {
+                    return ControlFlow::Break(());
                 }
-                match count_of(value) {
-                    Ok(count) => last = Some(Boundary { rank_key: key.to_vec(), count }),
-                    Err(error) => failure = Some(error),
-                }
-                if failure.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                before += count;
+                (last, passed) = (key.to_vec(), count_of(value));
+                ControlFlow::Continue(())
             })?;
-            failure.map_or(Ok(()), Err)?;
-            if let Some(last) = last {
-                from = last.rank_key;
-            }
+            passed?;
         }
-        Ok((from, left))
+        Ok((last, before))
     }
 
     /// The last boundary of a level that is not behind a place.

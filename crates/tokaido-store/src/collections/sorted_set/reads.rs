@@ -7,13 +7,16 @@ use crate::{CollectionId, DatabaseId, Direction, Kind, ReadError, ReadTransactio
 use super::{
     super::{
         packed::Texts,
-        place::{Place, Random, damaged, head},
+        place::{Place, Random, Visit, damaged, head},
         table::Table,
     },
     ranks::TAG_RANKS,
     record::Large,
     score::{self, Span, rank_key, split},
 };
+
+/// Is shown members with their scores, until it breaks off.
+pub(super) type VisitScored<'v> = &'v mut dyn FnMut(&[u8], f64) -> ControlFlow<()>;
 
 /// Is shown members with their places in the order of ranks and their scores, until it breaks off.
 type VisitRanked<'v> = &'v mut dyn FnMut(&[u8], &[u8], f64) -> ControlFlow<()>;
@@ -156,12 +159,20 @@ impl<'k> SortedSet<'k> {
     ) -> Result<(), ReadError> {
         let Some(record) = self.place.find(tx)? else { return Ok(()) };
         let Some(collection) = record.collection else {
-            let keys = packed_keys(record.value)?;
-            let end = ranks.end.min(keys.len() as u64) as usize;
-            let start = ranks.start.min(end as u64) as usize;
-            return show(&keys[start..end], direction, &mut visit);
+            return visit_packed_ranks(record.value, ranks, direction, &mut visit);
         };
         let large = Large::read(collection, record.value)?;
+        self.visit_large_ranks(tx, &large, ranks, direction, &mut visit)
+    }
+
+    pub(super) fn visit_large_ranks(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        large: &Large,
+        ranks: Range<u64>,
+        direction: Direction,
+        visit: VisitScored<'_>,
+    ) -> Result<(), ReadError> {
         let end = ranks.end.min(large.len);
         if ranks.start >= end {
             return Ok(());
@@ -170,10 +181,10 @@ impl<'k> SortedSet<'k> {
             Direction::Forward => ranks.start,
             Direction::Backward => end - 1,
         };
-        let from = large.key(&self.key_of_rank(tx, &large, first)?);
+        let from = large.key(&self.key_of_rank(tx, large, first)?);
         let mut left = end - ranks.start;
         let from = Bound::Included(&from[..]);
-        self.visit_keys(tx, collection, from, direction, &mut |_, member, score| {
+        self.visit_keys(tx, large.collection, from, direction, &mut |_, member, score| {
             left -= 1;
             if visit(member, score).is_break() || left == 0 {
                 return ControlFlow::Break(());
@@ -182,8 +193,8 @@ impl<'k> SortedSet<'k> {
         })
     }
 
-    /// Shows `visit` about `count` members with their scores from `cursor` on, which is 0 at first, and
-    /// gives the cursor to go on with; 0 at the end. A packed one is shown as a whole. What is there
+    /// Shows `visit` about `count` members with their scores from `cursor` on, which is 0 at first, until it
+    /// breaks off, and gives the cursor to go on with; 0 at the end. A packed one is shown as a whole. What is there
     /// from the first page to the last is shown at least once.
     ///
     /// # Errors
@@ -193,20 +204,14 @@ impl<'k> SortedSet<'k> {
         tx: &mut (impl ReadTransaction + ?Sized),
         cursor: u64,
         count: usize,
-        mut visit: impl FnMut(&[u8], f64),
+        mut visit: impl FnMut(&[u8], f64) -> ControlFlow<()>,
     ) -> Result<u64, ReadError> {
-        let mut result = Ok(());
-        let next = self.table.page(tx, cursor, count, &mut |member, score| match score::decode(
-            score,
-        ) {
-            Ok(score) => visit(member, score),
-            Err(error) => result = Err(error),
-        })?;
-        result.map(|()| next)
+        decoding(&mut visit, |visit| self.table.page(tx, cursor, count, visit))
     }
 
-    /// Shows `visit` as many members with their scores as `times` says, each drawn by lot from all of
-    /// them; none if there is no sorted set. In a large one, some are drawn a little more often.
+    /// Shows `visit` as many members with their scores as `times` says, each drawn by lot from all of them,
+    /// until it breaks off; none if there is no sorted set. In a large one, some are drawn a little more
+    /// often.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -215,18 +220,13 @@ impl<'k> SortedSet<'k> {
         tx: &mut (impl ReadTransaction + ?Sized),
         times: u64,
         random: Random<'_>,
-        mut visit: impl FnMut(&[u8], f64),
+        mut visit: impl FnMut(&[u8], f64) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
-        let mut result = Ok(());
-        self.table.draw(tx, times, random, &mut |member, score| match score::decode(score) {
-            Ok(score) => visit(member, score),
-            Err(error) => result = Err(error),
-        })?;
-        result
+        decoding(&mut visit, |visit| self.table.draw(tx, times, random, visit))
     }
 
-    /// As many different members with their scores as `count` says, drawn by lot; all if there are not
-    /// more.
+    /// Shows `visit` as many different members with their scores as `count` says, drawn by lot, or all if
+    /// there are not more, until it breaks off.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -235,10 +235,26 @@ impl<'k> SortedSet<'k> {
         tx: &mut (impl ReadTransaction + ?Sized),
         count: u64,
         random: Random<'_>,
-    ) -> Result<Vec<(Vec<u8>, f64)>, ReadError> {
-        let sample = self.table.sample(tx, count, random)?;
-        sample.into_iter().map(|(member, score)| Ok((member, score::decode(&score)?))).collect()
+        mut visit: impl FnMut(&[u8], f64) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        decoding(&mut visit, |visit| self.table.sample(tx, count, random, visit))
     }
+}
+
+/// Runs what shows members with their scores as bytes, so that `visit` is shown them as numbers.
+fn decoding<R>(
+    visit: VisitScored<'_>,
+    run: impl FnOnce(Visit<'_>) -> Result<R, ReadError>,
+) -> Result<R, ReadError> {
+    let mut failure = None;
+    let ran = run(&mut |member, score| match score::decode(score) {
+        Ok(score) => visit(member, score),
+        Err(error) => {
+            failure = Some(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    failure.map_or(Ok(ran), Err)
 }
 
 impl SortedSet<'_> {
@@ -311,11 +327,19 @@ fn packed_keys(packed: &[u8]) -> Result<Vec<&[u8]>, ReadError> {
     Ok(keys)
 }
 
-fn show(
-    keys: &[&[u8]],
+pub(super) fn visit_packed_ranks(
+    packed: &[u8],
+    ranks: Range<u64>,
     direction: Direction,
-    visit: &mut dyn FnMut(&[u8], f64) -> ControlFlow<()>,
+    visit: VisitScored<'_>,
 ) -> Result<(), ReadError> {
+    let keys = packed_keys(packed)?;
+    let end = ranks.end.min(keys.len() as u64) as usize;
+    let start = ranks.start.min(end as u64) as usize;
+    show(&keys[start..end], direction, visit)
+}
+
+fn show(keys: &[&[u8]], direction: Direction, visit: VisitScored<'_>) -> Result<(), ReadError> {
     let mut show_one = |key: &[u8]| -> Result<bool, ReadError> {
         let (member, score) = split(key)?;
         Ok(visit(member, score).is_break())

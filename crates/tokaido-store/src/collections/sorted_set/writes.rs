@@ -11,6 +11,7 @@ use super::{
         table::element_key,
     },
     SortedSet,
+    reads::{VisitScored, visit_packed_ranks},
     record::Large,
     score::{self, SCORE_LEN, rank_key, split},
 };
@@ -87,7 +88,8 @@ impl SortedSet<'_> {
         Ok(removed)
     }
 
-    /// Removes the members of some ranks, and gives them with their scores, in either direction.
+    /// Removes the members of some ranks, and shows them to `visit` with their scores, in either direction; gives
+    /// how many they are. It may break off if the transaction is rolled back then.
     ///
     /// # Errors
     /// As [`update`](Self::update).
@@ -96,28 +98,77 @@ impl SortedSet<'_> {
         tx: &mut dyn WriteTransaction,
         ranks: Range<u64>,
         direction: Direction,
-    ) -> Result<Vec<(Vec<u8>, f64)>, WriteError> {
-        let mut removed = Vec::new();
-        self.visit_ranks(tx, ranks.clone(), direction, |member, score| {
-            removed.push((member.to_vec(), score));
-            ControlFlow::Continue(())
-        })?;
-        let mut set = self.load(tx)?;
-        if removed.len() as u64 == set.len {
-            self.place.delete(tx)?;
-            return Ok(removed);
-        }
-        for (member, score) in &removed {
-            self.remove_one(tx, &mut set, member, *score)?;
-        }
-        let last = match direction {
-            Direction::Forward => removed.last(),
-            Direction::Backward => removed.first(),
+        mut visit: impl FnMut(&[u8], f64) -> ControlFlow<()>,
+    ) -> Result<u64, WriteError> {
+        let set = self.load(tx)?;
+        self.remove_ranks_of(tx, set, ranks, direction, &mut visit)
+    }
+
+    /// Removes as many members as `count` says, from the end that the direction begins at, or all if there are
+    /// not more; else as [`remove_ranks`](Self::remove_ranks).
+    ///
+    /// # Errors
+    /// As [`update`](Self::update).
+    pub fn pop(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        direction: Direction,
+        count: u64,
+        mut visit: impl FnMut(&[u8], f64) -> ControlFlow<()>,
+    ) -> Result<u64, WriteError> {
+        let set = self.load(tx)?;
+        let ranks = match direction {
+            Direction::Forward => 0..count,
+            Direction::Backward => set.len.saturating_sub(count)..set.len,
         };
-        if let (Some((member, score)), Some(large), 0) = (last, &mut set.large, ranks.start) {
-            large.set_low(&rank_key(*score, member));
+        self.remove_ranks_of(tx, set, ranks, direction, &mut visit)
+    }
+
+    fn remove_ranks_of(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        mut set: Loaded,
+        ranks: Range<u64>,
+        direction: Direction,
+        visit: VisitScored<'_>,
+    ) -> Result<u64, WriteError> {
+        /// So many members are read before they are removed.
+        const BATCH_MEMBERS: u64 = 1024;
+        let len = set.len;
+        let mut left = ranks.start..ranks.end.min(len);
+        if left == (0..len) && len > 0 {
+            self.visit_loaded(tx, &set, left, direction, visit)?;
+            self.place.delete(tx)?;
+            return Ok(len);
         }
-        if !removed.is_empty() {
+        let mut flow = ControlFlow::Continue(());
+        while !left.is_empty() && flow.is_continue() {
+            let count = BATCH_MEMBERS.min(left.end - left.start);
+            let batch = match direction {
+                Direction::Forward => left.start..left.start + count,
+                Direction::Backward => left.end - count..left.end,
+            };
+            left.end -= count;
+            let mut removed = Vec::new();
+            self.visit_loaded(tx, &set, batch.clone(), direction, &mut |member, score| {
+                removed.push((member.to_vec(), score));
+                flow = visit(member, score);
+                flow
+            })?;
+            for (member, score) in &removed {
+                self.remove_one(tx, &mut set, member, *score)?;
+            }
+            let highest = match direction {
+                Direction::Forward => removed.last(),
+                Direction::Backward => removed.first(),
+            };
+            if let (Some((member, score)), Some(large), 0) = (highest, &mut set.large, batch.start)
+            {
+                large.set_low(&rank_key(*score, member));
+            }
+        }
+        let removed = len - set.len;
+        if removed > 0 {
             self.save(tx, set)?;
         }
         Ok(removed)
@@ -141,6 +192,20 @@ impl SortedSet<'_> {
 }
 
 impl SortedSet<'_> {
+    fn visit_loaded(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        set: &Loaded,
+        ranks: Range<u64>,
+        direction: Direction,
+        visit: VisitScored<'_>,
+    ) -> Result<(), ReadError> {
+        match &set.large {
+            Some(large) => self.visit_large_ranks(tx, large, ranks, direction, visit),
+            None => visit_packed_ranks(&set.root.value, ranks, direction, visit),
+        }
+    }
+
     fn load(&self, tx: &mut dyn WriteTransaction) -> Result<Loaded, ReadError> {
         let root = self.place.load(tx)?;
         let large = root.collection.map(|collection| Large::read(collection, &root.value));

@@ -65,15 +65,19 @@ impl Modelled for Hashes {
                     random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
                     random
                 };
-                let sample = hash.sample(tx, *count, &mut random).unwrap();
-                assert_eq!(sample.len(), before.min(*count as usize));
-                let sample: Fields = sample.into_iter().collect();
+                let mut sample = Fields::new();
+                hash.sample(tx, *count, &mut random, |field, value| {
+                    assert!(sample.insert(field.to_vec(), value.to_vec()).is_none());
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
                 assert_eq!(sample.len(), before.min(*count as usize));
                 assert!(sample.iter().all(|(field, value)| model.get(field) == Some(value)));
                 let mut drawn = 0;
                 hash.draw(tx, *count, &mut random, |field, value| {
                     drawn += 1;
                     assert_eq!(model.get(field).map(Vec::as_slice), Some(value));
+                    ControlFlow::Continue(())
                 })
                 .unwrap();
                 assert_eq!(drawn, if before == 0 { 0 } else { *count });
@@ -99,6 +103,7 @@ impl Modelled for Hashes {
             cursor = hash
                 .page(tx, cursor, 2, |field, value| {
                     paged.insert(field.to_vec(), value.to_vec());
+                    ControlFlow::Continue(())
                 })
                 .unwrap();
             if cursor == 0 {

@@ -75,7 +75,12 @@ impl Modelled for Lists {
                 assert_eq!(new_len as usize, model.len());
             }
             Operation::Pop(end, count) => {
-                let popped = list.pop(tx, *end, *count).unwrap();
+                let mut popped = Vec::new();
+                let removed = list.pop(tx, *end, *count, |item| {
+                    popped.push(item.to_vec());
+                    ControlFlow::Continue(())
+                });
+                assert_eq!(removed.unwrap(), popped.len() as u64);
                 let pop = |model: &mut Items| match end {
                     End::Front => model.pop_front(),
                     End::Back => model.pop_back(),

@@ -1,6 +1,7 @@
 //! Hashes, lists, sets and sorted sets against models: random operations in transactions that are kept
 //! or taken back, with packed and with large forms, over checkpoints and reopenings.
 
+mod corners;
 mod hashes;
 mod lists;
 mod sets;

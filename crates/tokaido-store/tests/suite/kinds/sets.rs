@@ -77,9 +77,12 @@ impl Modelled for Sets {
                     random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
                     random
                 };
-                let popped = set.pop(tx, *count, &mut random).unwrap();
-                assert_eq!(popped.len(), before.min(*count as usize));
-                assert!(popped.iter().all(|member| model.remove(member)));
+                let popped = set.pop(tx, *count, &mut random, |member| {
+                    assert!(model.remove(member));
+                    ControlFlow::Continue(())
+                });
+                assert_eq!(popped.unwrap(), *count.min(&(before as u64)));
+                assert_eq!(model.len() as u64, before as u64 - count.min(&(before as u64)));
             }
             Operation::Replace(members) => {
                 *model = members.iter().cloned().collect();
@@ -98,9 +101,18 @@ impl Modelled for Sets {
                 .unwrap();
                 assert_eq!(common, model.intersection(&theirs).cloned().collect());
                 let mut rest = Members::new();
-                subtract(tx, &[set, other], |member| rest.extend([member.to_vec()])).unwrap();
+                subtract(tx, &[set, other], |member| {
+                    rest.insert(member.to_vec());
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
                 assert_eq!(rest, model.difference(&theirs).cloned().collect());
-                let all: Members = unite(tx, &[set, other]).unwrap().into_iter().collect();
+                let mut all = Members::new();
+                unite(tx, &[set, other], |member| {
+                    assert!(all.insert(member.to_vec()));
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
                 assert_eq!(all, model.union(&theirs).cloned().collect());
                 tx.delete(database, b"other").unwrap();
             }

@@ -98,7 +98,12 @@ impl Modelled for SortedSets {
                 assert_eq!(removed as usize, before - model.len());
             }
             Operation::RemoveRanks(from, to) => {
-                let removed = set.remove_ranks(tx, *from..*to, Direction::Forward).unwrap();
+                let mut removed = Vec::new();
+                set.remove_ranks(tx, *from..*to, Direction::Forward, |member, score| {
+                    removed.push((member.to_vec(), score));
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
                 let (from, to) = (model.len().min(*from as usize), model.len().min(*to as usize));
                 let expected: Vec<_> = model.drain(from.min(to)..to).collect();
                 assert_eq!(removed.len(), expected.len());
