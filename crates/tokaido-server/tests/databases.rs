@@ -193,6 +193,13 @@ fn every_interface_drops_a_database_and_gives_its_name_back() {
     client.ask(&["t.drop", "a"], "$-1\r\n");
     assert_eq!(server.http("DELETE /v1/db/a", "", "").status, 404);
     client.ask(&["set", "k", "3"], "+OK\r\n");
+    // A script whose variable for the key is empty does not drop the database.
+    for request in ["DELETE /v1/db/a/", "PUT /v1/db/a/"] {
+        let refused = server.http(request, "", "");
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        assert!(refused.text().contains("a key has at least one byte"), "{}", refused.text());
+    }
+    assert_eq!(server.http("GET /v1/db/a/", "", "").text(), "{\"key\":\"k\",\"value\":\"3\"}\n");
     reader.ask(&["get", "k"], "$1\r\n3\r\n");
     // The database that sessions begin with stays, and is empty.
     client.ask(&["select", "0"], "+OK\r\n");

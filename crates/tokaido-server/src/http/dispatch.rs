@@ -184,20 +184,27 @@ fn locate_api<'p>(parts: &Parts, path: &'p str) -> Result<Endpoint<'p>, HttpErro
     if matches!(path, "db" | "db/") {
         return only(parts, Endpoint::Databases, &["GET", "HEAD"]);
     }
-    match path.strip_prefix("db/").map(|below| below.split_once('/').unwrap_or((below, ""))) {
-        Some((database, "")) => {
+    let Some(below) = path.strip_prefix("db/") else {
+        return Err(HttpError::not_found(
+            "there are /v1/db, /v1/db/DATABASE, /v1/db/DATABASE/KEY, /v1/call/PROCEDURE and /v1/reload",
+        ));
+    };
+    let (database, key) = below.split_once('/').map_or((below, None), |(d, k)| (d, Some(k)));
+    match key {
+        // Whoever forgot the key does not mean the database.
+        Some("") if matches!(parts.method, Method::DELETE | Method::PUT) => Err(
+            HttpError::bad_request("a key has at least one byte, and none is behind the database"),
+        ),
+        None | Some("") => {
             let endpoint = match parts.method {
                 Method::DELETE => Endpoint::Database { database },
                 _ => Endpoint::Listing { database },
             };
             only(parts, endpoint, &["DELETE", "GET", "HEAD"])
         }
-        Some((database, key)) => {
+        Some(key) => {
             only(parts, Endpoint::Record { database, key }, &["DELETE", "GET", "HEAD", "PUT"])
         }
-        None => Err(HttpError::not_found(
-            "there are /v1/db, /v1/db/DATABASE, /v1/db/DATABASE/KEY, /v1/call/PROCEDURE and /v1/reload",
-        )),
     }
 }
 
