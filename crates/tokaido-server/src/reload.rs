@@ -30,11 +30,11 @@ pub enum ReloadError {
 
 /// The procedure files cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read the procedures in {}: {source}; check the option procedures", directory.display())]
+#[error("cannot read the procedures: {source}; check the option procedures")]
 pub struct SourcesError {
     /// The directory.
     pub directory: PathBuf,
-    /// What the system said.
+    /// What the system said, with the path that it said it of.
     pub source: io::Error,
 }
 

@@ -7,14 +7,20 @@ use std::{
     io::{BufRead, BufReader, Write},
     net::TcpStream,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
+    },
     thread,
     time::Duration,
 };
 
 use common::{Client, TestServer, encode};
+use tokaido_script::{
+    Dialect, Language, Limits, LoadError, Lua, Runtime, RuntimeError, SourceLimits, Sources,
+};
 use tokaido_server::{Config, Server, StartError};
-use tokaido_store::tree::SyncMode;
+use tokaido_store::{Store, tree::SyncMode};
 
 /// How often the program is swapped under load, and how many calls run meanwhile.
 const RELOADS: u64 = 25;
@@ -346,4 +352,67 @@ fn no_call_runs_the_wrong_version_of_anything() {
         done.store(true, SeqCst);
     });
     assert!(calls.into_inner() >= CALLS);
+}
+
+/// Lua that, once told to, finds an endless file in the place of all others: a file that is loaded in
+/// one thread need not get done in another.
+struct Late {
+    lua: Lua,
+    is_endless: Arc<AtomicBool>,
+    endless: PathBuf,
+}
+
+impl Language for Late {
+    fn extension(&self) -> &'static str {
+        self.lua.extension()
+    }
+
+    fn start(
+        &self,
+        store: &Arc<dyn Store>,
+        sources: &Sources,
+        limits: Limits,
+    ) -> Result<(Box<dyn Runtime>, Vec<LoadError>), RuntimeError> {
+        if !self.is_endless.load(SeqCst) {
+            return self.lua.start(store, sources, limits);
+        }
+        let endless = Sources::read(&self.endless, &["lua"], SourceLimits::default());
+        self.lua.start(store, &endless.expect("a directory"), limits)
+    }
+}
+
+#[test]
+fn a_thread_that_cannot_load_the_program_within_its_limit_goes_on_with_the_old_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [procedures, endless] = ["procedures", "endless"].map(|name| directory.path().join(name));
+    fs::create_dir(&procedures).expect("a directory");
+    fs::create_dir(&endless).expect("a directory");
+    fs::write(endless.join("t.lua"), "while true do end").expect("a file");
+    write_version(&procedures, 1);
+    let mut config = common::config(directory.path());
+    config.procedures = Some(procedures.clone());
+    config.limits.script_ms = 50;
+    let is_endless = Arc::<AtomicBool>::default();
+    let lua = Lua { dialect: &Dialect::NATIVE };
+    let language = Late { lua, is_endless: is_endless.clone(), endless };
+    let server = Server::start_in(config, vec![Arc::new(language)]).expect("it starts");
+    let mut clients = [0, 1, 2, 3].map(|_| Client::connect(common::tcp_address(&server)));
+    let mut all_say = |version: u64| {
+        for client in &mut clients {
+            for what in ["name", "put"] {
+                let said = format!("{what} {version} {version}");
+                let call = format!("t.{what}");
+                client.ask(&[&call], &format!("${}\r\n{said}\r\n", said.len()));
+            }
+        }
+    };
+    all_say(1);
+    write_version(&procedures, 2);
+    server.reload().expect("it loads here");
+    is_endless.store(true, SeqCst);
+    all_say(1);
+    is_endless.store(false, SeqCst);
+    write_version(&procedures, 3);
+    server.reload().expect("it loads");
+    all_say(3);
 }

@@ -128,7 +128,7 @@ fn procedures_that_are_not_there_are_an_error() {
     let mut config = config(directory.path());
     config.procedures = Some(directory.path().join("none"));
     let error = Server::start(config).err().expect("there are none");
-    assert!(error.to_string().starts_with("cannot read the procedures in "), "{error}");
+    assert!(error.to_string().starts_with("cannot read the procedures: /"), "{error}");
 }
 
 #[test]

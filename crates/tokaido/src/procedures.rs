@@ -21,7 +21,7 @@ pub(crate) fn start_vm(
     let sources = match directory {
         None => Sources::default(),
         Some(directory) => Sources::read(directory, &["lua"], SourceLimits::default())
-            .map_err(Error::file(directory))?,
+            .map_err(|source| Error::Io { what: "cannot read the procedures", source })?,
     };
     let (vm, failed) = Vm::new(store, &sources, limits)?;
     for error in &failed {

@@ -43,7 +43,7 @@ pub(crate) fn understand(
     }
     let first = first_word(text);
     let rest = text[first.len()..].trim_start();
-    match first {
+    match first.to_ascii_lowercase().as_str() {
         "help" if rest.is_empty() => return Ok(Line::Help),
         "exit" | "quit" if rest.is_empty() => return Ok(Line::Exit),
         _ => {}
@@ -126,6 +126,7 @@ mod tests {
         assert_eq!(line("gte k"), lua("gte k"));
         assert_eq!(line("help"), Ok(Line::Help));
         assert_eq!(line("quit"), Ok(Line::Exit));
+        assert_eq!((line("HELP"), line("QUIT")), (Ok(Line::Help), Ok(Line::Exit)));
         assert_eq!(line(" "), Ok(Line::Nothing));
         assert_eq!(line("-- note"), Ok(Line::Nothing));
     }
