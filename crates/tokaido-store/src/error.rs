@@ -1,6 +1,9 @@
 //! What can go wrong, one enum per kind of operation. Each message says what to do next.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use crate::limits;
 
@@ -40,6 +43,13 @@ pub enum OpenError {
         /// What is wrong.
         what: String,
     },
+}
+
+impl OpenError {
+    /// What the system said of the store in `directory`.
+    pub(crate) fn io(directory: &Path) -> impl Fn(io::Error) -> Self {
+        |source| Self::Io { directory: directory.to_owned(), source }
+    }
 }
 
 /// A database could not be named.
@@ -110,6 +120,13 @@ pub enum ReadError {
         /// What the engine said.
         message: String,
     },
+}
+
+impl ReadError {
+    #[cold]
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
+        Self::Damaged { what: what.into() }
+    }
 }
 
 /// A write failed. The transaction may go on, but it must not be committed as if it had happened;

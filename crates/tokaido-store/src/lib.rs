@@ -85,6 +85,7 @@ mod error;
 pub mod fuzzing;
 mod group;
 pub mod limits;
+mod mutex;
 mod observer;
 mod operations;
 mod record;

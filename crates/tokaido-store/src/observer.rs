@@ -7,12 +7,12 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use crate::{CommitNumber, DatabaseId, Record};
+use crate::{CommitNumber, DatabaseId, Record, mutex::lock};
 
 /// Is told of every group of transactions that is committed while it is registered by
 /// [`Store::observe`](crate::Store::observe).
@@ -78,7 +78,7 @@ pub struct ObserverGuard {
 
 impl Drop for ObserverGuard {
     fn drop(&mut self) {
-        let mut list = self.observers.list();
+        let mut list = lock(&self.observers.list);
         list.all.retain(|(id, _)| *id != self.id);
         self.observers.has_any.store(!list.all.is_empty(), Ordering::Relaxed);
     }
@@ -99,7 +99,7 @@ struct List {
 
 impl Observers {
     pub(crate) fn add(self: &Arc<Self>, observer: Arc<dyn Observer>) -> ObserverGuard {
-        let mut list = self.list();
+        let mut list = lock(&self.list);
         let id = list.next_id;
         list.next_id += 1;
         list.all.push((id, observer));
@@ -114,16 +114,11 @@ impl Observers {
 
     pub(crate) fn tell(&self, group: &[TransactionChanges<'_>]) {
         // Not under the lock, so that an observer may drop guards, and its own with them.
-        let all = self.list().all.clone();
+        let all = lock(&self.list).all.clone();
         for (_, observer) in all {
             if catch_unwind(AssertUnwindSafe(|| observer.published(group))).is_err() {
                 tracing::error!("an observer of changes has panicked; what was committed stays");
             }
         }
-    }
-
-    fn list(&self) -> MutexGuard<'_, List> {
-        // No caller's code runs under it, and nothing there panics half done.
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -300,7 +300,9 @@ impl Header {
 /// Reads a record back from its form on disk.
 #[inline]
 pub(crate) fn decode(stored: &[u8]) -> Result<Record<'_>, ReadError> {
-    let Some((&tag, rest)) = stored.split_first() else { return Err(damaged("an empty record")) };
+    let Some((&tag, rest)) = stored.split_first() else {
+        return Err(ReadError::damaged("an empty record"));
+    };
     // The common case: nothing but a version.
     if tag & !(VERSION_LEN_MASK << VERSION_LEN_SHIFT) == 0
         && let Some((version, value)) = rest.split_at_checked(version_len(tag))
@@ -313,10 +315,12 @@ pub(crate) fn decode(stored: &[u8]) -> Result<Record<'_>, ReadError> {
 fn decode_fields(tag: u8, mut rest: &[u8]) -> Result<Record<'_>, ReadError> {
     let is_marked = tag >> KIND_SHIFT == MARKED_BYTES;
     let kind = if is_marked { Some(Kind::Bytes) } else { Kind::from_number(tag >> KIND_SHIFT) };
-    let kind = kind.ok_or_else(|| damaged("a kind of value that this version does not know"))?;
+    let kind =
+        kind.ok_or_else(|| ReadError::damaged("a kind of value that this version does not know"))?;
     let mut take = |len: usize| {
-        let (field, tail) =
-            rest.split_at_checked(len).ok_or_else(|| damaged("a truncated record header"))?;
+        let (field, tail) = rest
+            .split_at_checked(len)
+            .ok_or_else(|| ReadError::damaged("a truncated record header"))?;
         rest = tail;
         Ok::<u64, ReadError>(little_endian(field))
     };
@@ -339,11 +343,6 @@ fn version_len(tag: u8) -> usize {
 #[inline]
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
-}
-
-#[cold]
-fn damaged(what: &str) -> ReadError {
-    ReadError::Damaged { what: what.to_owned() }
 }
 
 #[cfg(test)]

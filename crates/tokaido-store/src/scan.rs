@@ -48,12 +48,14 @@ impl ScanRange {
 
     /// Whether a key met on the way is beyond the far end.
     fn is_past(&self, key: &[u8]) -> bool {
-        match (self.direction, &self.low, &self.high) {
-            (Direction::Forward, _, Bound::Included(high)) => key > &high[..],
-            (Direction::Forward, _, Bound::Excluded(high)) => key >= &high[..],
-            (Direction::Backward, Bound::Included(low), _) => key < &low[..],
-            (Direction::Backward, Bound::Excluded(low), _) => key <= &low[..],
-            _ => false,
+        let end = match self.direction {
+            Direction::Forward => &self.high,
+            Direction::Backward => &self.low,
+        };
+        match end {
+            Bound::Included(end) => self.direction.is_before(end, key),
+            Bound::Excluded(end) => !self.direction.is_before(key, end),
+            Bound::Unbounded => false,
         }
     }
 }

@@ -16,6 +16,17 @@ pub enum Direction {
     Backward,
 }
 
+impl Direction {
+    /// Whether a scan that way comes by `key` before `other`.
+    #[inline]
+    pub(crate) fn is_before(self, key: &[u8], other: &[u8]) -> bool {
+        match self {
+            Self::Forward => key < other,
+            Self::Backward => key > other,
+        }
+    }
+}
+
 /// Reads within one transaction: of a snapshot, or of a write transaction, which sees its own
 /// writes. Records that have expired at [`now_ms`](Self::now_ms) are not there.
 ///

@@ -102,7 +102,7 @@ impl ServedFile {
 
     /// What a reader is told of damage that the check could not see, or that came later.
     fn damage(&self, damaged: &Damaged) -> ReadError {
-        ReadError::Damaged { what: format!("{}: {damaged}", self.reader.path().display()) }
+        ReadError::damaged(format!("{}: {damaged}", self.reader.path().display()))
     }
 }
 

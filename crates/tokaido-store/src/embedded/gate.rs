@@ -2,9 +2,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use crate::CommitError;
-
-use super::lock;
+use crate::{CommitError, mutex::lock};
 
 /// All but the first thread of a batch are woken by one call to the system: to wake them one by
 /// one takes longer than the flush.

@@ -8,10 +8,10 @@ use std::{
 
 use crate::{
     DatabaseError, OpenError, ReadError, Snapshot, Store, TransactError, WriteError,
-    WriteTransaction, tree,
+    WriteTransaction, mutex::lock, tree,
 };
 
-use super::{database::Database, lock, pending::Pending, shared_writer::SharedWriter};
+use super::{database::Database, pending::Pending, shared_writer::SharedWriter};
 
 /// Maximum number of snapshots that are kept for the next read while none is under way.
 const SPARE_SNAPSHOTS_MAX: usize = 16;

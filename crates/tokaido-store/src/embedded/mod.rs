@@ -5,8 +5,6 @@
 //! write at the same time share one sync, with `job` for one transaction and `gate` for threads that
 //! wait.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 mod database;
 mod gate;
 mod handle;
@@ -17,8 +15,3 @@ mod shared_writer;
 pub use database::{Database, Scan};
 pub use handle::{Embedded, open, open_with};
 pub use pending::Pending;
-
-/// What a panic may have left behind a lock is whole: bodies are caught before it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

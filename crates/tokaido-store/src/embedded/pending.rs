@@ -8,12 +8,12 @@ use std::{
 };
 
 use crate::{
-    CommitError, GroupWriter, TransactError, WriteError, WriteTransaction, transact_unflushed,
+    CommitError, GroupWriter, TransactError, WriteError, WriteTransaction, mutex::lock,
+    transact_unflushed,
 };
 
 use super::{
     job::{self, Ran},
-    lock,
     shared_writer::SharedWriter,
 };
 

@@ -25,12 +25,12 @@ use std::{
 
 use crate::{
     CommitError, Group, GroupWriter, Store, TransactError, WriteError, WriteTransaction,
-    transact_unflushed,
+    mutex::lock, transact_unflushed,
 };
 
 use super::{
     gate::{Gate, Message, Ticket},
-    job, lock,
+    job,
     pending::Task,
 };
 

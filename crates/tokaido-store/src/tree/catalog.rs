@@ -52,15 +52,10 @@ pub(super) fn read_catalog(
     view: &View,
     written: &BTreeSet<DatabaseId>,
 ) -> Result<Vec<CatalogEntry>, ReadError> {
-    let damaged = || ReadError::Damaged { what: "the catalog".to_owned() };
-    let entry = |key: &[u8], stored: &[u8]| {
-        let entry = parse(key, record::decode(stored)?.value);
-        entry.filter(|entry| DATABASE_TREES.contains(&entry.tree)).ok_or_else(damaged)
-    };
     let mut entries = BTreeMap::new();
     let mut from = Bound::Unbounded;
     while let Some((key, stored)) = view.base.seek(CATALOG_TREE, from, Direction::Forward)? {
-        let entry = entry(key, stored)?;
+        let entry = decode(key, stored)?;
         entries.insert(entry.database, entry);
         from = Bound::Excluded(key);
     }
@@ -68,7 +63,7 @@ pub(super) fn read_catalog(
         let key = catalog_key(*database);
         match view.find_written(CATALOG_TREE, &key) {
             None => {}
-            Some(Some(stored)) => drop(entries.insert(*database, entry(&key, stored)?)),
+            Some(Some(stored)) => drop(entries.insert(*database, decode(&key, stored)?)),
             Some(None) => drop(entries.remove(database)),
         }
     }
@@ -80,7 +75,14 @@ pub(super) fn parse_key(key: &[u8]) -> Option<DatabaseId> {
     DatabaseId::from_stored(u16::from_be_bytes(key.try_into().ok()?))
 }
 
-/// Reads an entry.
+/// Reads an entry of a keyspace that can be opened.
+pub(super) fn decode(key: &[u8], stored: &[u8]) -> Result<CatalogEntry, ReadError> {
+    let entry = parse(key, record::decode(stored)?.value);
+    let entry = entry.filter(|entry| DATABASE_TREES.contains(&entry.tree));
+    entry.ok_or_else(|| ReadError::damaged("the catalog"))
+}
+
+/// Reads an entry, whatever tree it names.
 pub(super) fn parse(key: &[u8], value: &[u8]) -> Option<CatalogEntry> {
     let (tree, name) = value.split_first_chunk::<4>()?;
     let database = parse_key(key)?;

@@ -11,13 +11,14 @@ use std::{
     thread,
 };
 
+use crate::mutex::lock;
+
 use super::{
     LogStorage,
     base::{Layer, LayerError},
     catalog::FIRST_TREE,
     files,
     memtable::Node,
-    mutex::lock,
     options::SyncMode,
     shared::Shared,
     signal::Job,

@@ -8,11 +8,10 @@ use std::{
     },
 };
 
-use crate::WriteError;
+use crate::{WriteError, mutex::lock};
 
 use super::{
-    LogFile, LogStorage, files, lock::StoreLock, log::LogPlace, mutex::lock,
-    writer_state::WriterState,
+    LogFile, LogStorage, files, lock::StoreLock, log::LogPlace, writer_state::WriterState,
 };
 
 /// With less room than this, in bytes, a disk counts as full.

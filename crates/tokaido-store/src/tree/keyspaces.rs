@@ -8,7 +8,7 @@ use crate::{DatabaseError, DatabaseId, NewRecord, WriteError, record::Header};
 use super::{
     base::format::NO_TREE,
     catalog::{self, CATALOG_TREE},
-    transaction::{Group, TreeTransaction},
+    transaction::{Done, TreeTransaction},
 };
 
 impl TreeTransaction {
@@ -26,7 +26,7 @@ impl TreeTransaction {
         };
         let (database, is_new) = claimed?;
         if is_new {
-            self.claimed.push(database);
+            self.done.claimed.push(database);
         }
         Ok(database)
     }
@@ -39,7 +39,7 @@ impl TreeTransaction {
         self.account(0)?;
         self.take_tree(database.elements())?;
         self.take_tree(database)?;
-        self.dropped.push(database);
+        self.done.dropped.push(database);
         Ok(true)
     }
 
@@ -59,7 +59,7 @@ impl TreeTransaction {
             self.tree_or_create(DatabaseId::from_index(keyspace.index()))?;
         } else {
             // If the name is held, it is there for good now.
-            self.claimed.push(keyspace);
+            self.done.claimed.push(keyspace);
         }
         self.give_tree(keyspace)
     }
@@ -94,29 +94,20 @@ impl TreeTransaction {
     }
 
     fn set_tree(&mut self, keyspace: DatabaseId, tree: Option<u32>) {
-        self.trees_before.get_or_insert_with(|| self.trees.clone());
+        self.done.trees_before.get_or_insert_with(|| self.trees.clone());
         self.trees.set(keyspace, tree);
     }
 
     /// How many databases the group and the transaction have dropped, and not made again.
     fn dropped_in_group(&self) -> usize {
-        let dropped = self.group.dropped.iter().chain(&self.dropped);
+        let dropped = self.group.done.dropped.iter().chain(&self.done.dropped);
         let dropped = dropped.filter(|database| self.trees.get(**database).is_none());
         dropped.collect::<HashSet<_>>().len()
     }
 
-    /// Gives names back of which nothing has come.
-    pub(super) fn give_back(&self, claimed: Vec<DatabaseId>) {
-        for database in claimed {
-            if self.trees.get(database).is_none() {
-                self.shared.names.give_back(database);
-            }
-        }
-    }
-
     /// Lets the names of the databases follow what the group has written and dropped.
     pub(super) fn publish_names(&mut self) {
-        let Group { claimed, dropped, .. } = &mut self.group;
+        let Done { claimed, dropped, .. } = &mut self.group.done;
         for database in claimed.drain(..).chain(dropped.drain(..)) {
             match self.trees.get(database) {
                 Some(_) => self.shared.names.set_written(database),

@@ -2,9 +2,16 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use crate::{DatabaseId, Direction, Entry, ReadError, limits, record};
+use crate::{DatabaseId, Direction, Entry, ReadError, Record, limits, record};
 
 use super::view::{self, View};
+
+/// The record, if there is one that has not expired.
+#[inline]
+pub(super) fn record(stored: Option<&[u8]>, now_ms: u64) -> Result<Option<Record<'_>>, ReadError> {
+    let Some(stored) = stored else { return Ok(None) };
+    Ok(Some(record::decode(stored)?).filter(|record| record.is_live(now_ms)))
+}
 
 /// The nearest entry that has not expired.
 pub(super) fn seek<'v>(

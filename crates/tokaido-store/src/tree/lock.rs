@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use super::mutex;
+use crate::{OpenError, mutex};
 
 /// The file that the process which has the store keeps locked. It is empty, unless a program that
 /// wrote seals has closed the store.
@@ -50,6 +50,16 @@ pub(super) enum LockError {
     /// Somebody else has it.
     Held,
     Io(io::Error),
+}
+
+impl LockError {
+    /// What it says to whoever wants to open the store in `directory`.
+    pub(super) fn of_opening(self, directory: &Path) -> OpenError {
+        match self {
+            Self::Held => OpenError::Locked { directory: directory.to_owned() },
+            Self::Io(error) => OpenError::io(directory)(error),
+        }
+    }
 }
 
 impl From<io::Error> for LockError {

@@ -29,7 +29,6 @@ mod live;
 mod lock;
 mod log;
 mod memtable;
-mod mutex;
 mod names;
 mod open;
 mod options;

@@ -49,9 +49,9 @@ pub fn exists(directory: &Path) -> bool {
 /// # Errors
 /// See [`OpenError`].
 pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> {
-    let io = |source| OpenError::Io { directory: directory.to_owned(), source };
+    let io = OpenError::io(directory);
     // Files are opened later, too, when the process may stand elsewhere.
-    let absolute = path::absolute(directory).map_err(io)?;
+    let absolute = path::absolute(directory).map_err(&io)?;
     let opening = Opening { directory, path: &absolute, options };
     let lock = opening.lock()?;
     let found = opening.find(&lock)?;
@@ -81,7 +81,7 @@ struct Found {
 
 impl Opening<'_> {
     fn io(&self, source: io::Error) -> OpenError {
-        OpenError::Io { directory: self.directory.to_owned(), source }
+        OpenError::io(self.directory)(source)
     }
 
     fn base_error(&self, error: BaseOpenError) -> OpenError {
@@ -114,10 +114,7 @@ impl Opening<'_> {
             }
             locked => locked,
         };
-        locked.map_err(|error| match error {
-            LockError::Held => OpenError::Locked { directory: self.directory.to_owned() },
-            LockError::Io(error) => self.io(error),
-        })
+        locked.map_err(|error| error.of_opening(self.directory))
     }
 
     fn storage(&self) -> Result<Arc<dyn LogStorage>, OpenError> {
@@ -276,14 +273,12 @@ pub(super) fn check_operation(operation: &Operation<'_>) -> Result<(), ReadError
     let Operation { tree, key, record } = *operation;
     check_key(tree, key)?;
     if tree == NO_TREE {
-        return Err(ReadError::Damaged {
-            what: "a tree has a number that none can have".to_owned(),
-        });
+        return Err(ReadError::damaged("a tree has a number that none can have"));
     }
     let value = record.map(record::decode).transpose()?.map(|record| record.value);
     let is_entry = |value| catalog::parse(key, value).is_some();
     if tree == catalog::CATALOG_TREE && !value.is_none_or(is_entry) {
-        return Err(ReadError::Damaged { what: "the catalog".to_owned() });
+        return Err(ReadError::damaged("the catalog"));
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Clock, DatabaseId, OpenError, ReadError, Record, SystemClock, record};
+use crate::{Clock, DatabaseId, OpenError, ReadError, Record, SystemClock};
 
 use super::{
     base::{
@@ -20,8 +20,8 @@ use super::{
         long_key,
         pages::{Finder, PageFile, PageFileError, Root},
     },
-    catalog::{self, CATALOG_TREE, DATABASE_TREES},
-    lock::{self, LockError},
+    catalog::{self, CATALOG_TREE},
+    live, lock,
     log::DirectoryStorage,
     view,
 };
@@ -73,25 +73,23 @@ impl Reader {
     /// # Errors
     /// See [`ReaderError`].
     pub fn open(directory: &Path) -> Result<Self, ReaderError> {
-        let owned = || directory.to_owned();
-        let io_error = |source| OpenError::Io { directory: owned(), source };
-        let lock = lock::keep_still(directory).map_err(|error| match error {
-            LockError::Held => OpenError::Locked { directory: owned() },
-            LockError::Io(error) => io_error(error),
-        })?;
+        let lock = lock::keep_still(directory).map_err(|error| error.of_opening(directory))?;
         let reader = Self::of_base(directory, lock);
         // A base that cannot be read may be one that a process was writing; then the log is not empty.
         let log_from = reader.as_ref().ok().and_then(|reader| reader.log_from());
-        match DirectoryStorage::existing(directory).is_empty(log_from).map_err(io_error)? {
+        match DirectoryStorage::existing(directory)
+            .is_empty(log_from)
+            .map_err(OpenError::io(directory))?
+        {
             true => Ok(reader?),
-            false => Err(ReaderError::LogNotEmpty { directory: owned() }),
+            false => Err(ReaderError::LogNotEmpty { directory: directory.to_owned() }),
         }
     }
 
     /// Reads the base alone.
     fn of_base(directory: &Path, lock: File) -> Result<Self, OpenError> {
         let owned = || directory.to_owned();
-        let io_error = |source| OpenError::Io { directory: owned(), source };
+        let io_error = OpenError::io(directory);
         let damaged = |what: String| OpenError::Damaged { directory: owned(), what };
         let file = PageFile::open(&directory.join(DATA_FILE)).map_err(|error| match error {
             PageFileError::Io(error) => io_error(error),
@@ -136,9 +134,7 @@ impl Reader {
             let Some(stored) = self.finder.find(catalog, &key)? else { continue };
             let elements = self.finder.find(catalog, &catalog::catalog_key(id.elements()))?;
             entries_left = entries_left.saturating_sub(1 + u64::from(elements.is_some()));
-            let entry = catalog::parse(&key, record::decode(&stored)?.value)
-                .filter(|entry| DATABASE_TREES.contains(&entry.tree))
-                .ok_or_else(|| damaged("the catalog"))?;
+            let entry = catalog::decode(&key, &stored)?;
             if entry.name == name {
                 let records = self.tree(entry.tree)?;
                 return Ok(Some(DatabaseReader { reader: self, id, records, stored: Vec::new() }));
@@ -151,7 +147,7 @@ impl Reader {
     fn version(&self) -> Result<u32, ReadError> {
         let stored = self.finder.find(self.base, format::FORMAT_KEY)?;
         let version = stored.and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
-        version.ok_or_else(|| damaged("the base does not say which version it has"))
+        version.ok_or_else(|| ReadError::damaged("the base does not say which version it has"))
     }
 
     /// The first segment of the log that may hold what the base does not; `None` if it names none.
@@ -165,9 +161,10 @@ impl Reader {
         let Some(entry) = self.finder.find(self.base, &format::tree_key(tree))? else {
             return Ok(None);
         };
-        let entry = TreeEntry::decode(&entry).ok_or_else(|| damaged("a tree's entry"))?;
+        let entry =
+            TreeEntry::decode(&entry).ok_or_else(|| ReadError::damaged("a tree's entry"))?;
         let root = self.named(&format::slot_name(entry.slot as usize))?;
-        root.map(Some).ok_or_else(|| damaged("a tree without a slot"))
+        root.map(Some).ok_or_else(|| ReadError::damaged("a tree without a slot"))
     }
 
     /// Where a named database of LMDB begins.
@@ -175,12 +172,8 @@ impl Reader {
         let Some(root) = self.finder.find(self.main, name.as_bytes())? else {
             return Ok(None);
         };
-        Root::decode(&root).map(Some).ok_or_else(|| damaged("the root of a tree"))
+        Root::decode(&root).map(Some).ok_or_else(|| ReadError::damaged("the root of a tree"))
     }
-}
-
-fn damaged(what: &str) -> ReadError {
-    ReadError::Damaged { what: what.to_owned() }
 }
 
 impl DatabaseReader<'_> {
@@ -200,7 +193,6 @@ impl DatabaseReader<'_> {
             true => long_key::find(&self.stored, key)?,
             false => Some(&self.stored[..]),
         };
-        let record = stored.map(record::decode).transpose()?;
-        Ok(record.filter(|record| record.is_live(SystemClock.now_ms())))
+        live::record(stored, SystemClock.now_ms())
     }
 }

@@ -10,9 +10,9 @@ use std::{
     time::Duration,
 };
 
-use crate::WriteError;
+use crate::{WriteError, mutex::lock};
 
-use super::{catalog::TreeMap, memtable::Memtable, mutex::lock};
+use super::{catalog::TreeMap, memtable::Memtable};
 
 /// What a checkpoint is to do.
 #[derive(Clone)]

@@ -7,7 +7,6 @@ use std::{
 
 use crate::{
     DatabaseId, DatabaseStatistics, Direction, Entry, ReadError, ReadTransaction, Record, Snapshot,
-    record,
 };
 
 use super::{
@@ -44,17 +43,19 @@ impl TreeSnapshot {
             trees: Arc::default(),
             trees_changed: None,
         };
-        snapshot.hold()?;
+        snapshot.take_view()?;
         Ok(snapshot)
     }
 
-    /// The view, which is taken now if none is held.
+    /// The view, which is taken now if none is held, its time, and the tree of a database, if that
+    /// has one.
     #[inline]
-    fn hold(&mut self) -> Result<&View, ReadError> {
+    fn hold(&mut self, database: DatabaseId) -> Result<Option<(&View, u64, u32)>, ReadError> {
         if self.view.is_none() {
             self.take_view()?;
         }
-        Ok(self.view.as_ref().expect("it was just taken"))
+        let view = self.view.as_ref().expect("it was just taken");
+        Ok(self.trees.get(database).map(|tree| (view, self.now_ms, tree)))
     }
 
     fn take_view(&mut self) -> Result<(), ReadError> {
@@ -101,11 +102,8 @@ impl ReadTransaction for TreeSnapshot {
         key: &[u8],
     ) -> Result<Option<Record<'t>>, ReadError> {
         view::check_key(database, key)?;
-        self.hold()?;
-        let Some(tree) = self.trees.get(database) else { return Ok(None) };
-        let (now_ms, view) = (self.now_ms, self.hold()?);
-        let Some(stored) = view.find(tree, key)? else { return Ok(None) };
-        Ok(Some(record::decode(stored)?).filter(|record| record.is_live(now_ms)))
+        let Some((view, now_ms, tree)) = self.hold(database)? else { return Ok(None) };
+        live::record(view.find(tree, key)?, now_ms)
     }
 
     fn seek<'t>(
@@ -115,9 +113,7 @@ impl ReadTransaction for TreeSnapshot {
         direction: Direction,
     ) -> Result<Option<Entry<'t>>, ReadError> {
         live::check_bound(database, from)?;
-        self.hold()?;
-        let Some(tree) = self.trees.get(database) else { return Ok(None) };
-        let (now_ms, view) = (self.now_ms, self.hold()?);
+        let Some((view, now_ms, tree)) = self.hold(database)? else { return Ok(None) };
         live::seek(view, tree, from, direction, now_ms)
     }
 
@@ -129,9 +125,7 @@ impl ReadTransaction for TreeSnapshot {
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         live::check_bound(database, from)?;
-        self.hold()?;
-        let Some(tree) = self.trees.get(database) else { return Ok(()) };
-        let (now_ms, view) = (self.now_ms, self.hold()?);
+        let Some((view, now_ms, tree)) = self.hold(database)? else { return Ok(()) };
         live::scan(view, tree, from, direction, now_ms, visit)
     }
 

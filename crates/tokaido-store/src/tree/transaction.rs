@@ -48,12 +48,7 @@ pub(super) struct TreeTransaction {
     /// The nodes that the group has written to, and then those of the transaction; but for those
     /// that the changes have.
     touched: Vec<NonNull<Node>>,
-    changes: Changes,
-    /// The trees as they were before the transaction, once it has changed them.
-    pub(super) trees_before: Option<TreeMap>,
-    /// The databases whose names it has claimed or that it has made, and those that it has dropped.
-    pub(super) claimed: Vec<DatabaseId>,
-    pub(super) dropped: Vec<DatabaseId>,
+    pub(super) done: Done,
     pub(super) group: Group,
     /// The last entry of the expiry index that was removed: there is none before it.
     pub(super) swept: Vec<u8>,
@@ -75,13 +70,32 @@ pub(super) struct Group {
     pub(super) frame: FrameBuilder,
     /// How many of the nodes that were touched are the group's.
     touched: usize,
-    pub(super) changes: Changes,
-    /// The trees as they were before the group, once a transaction has changed them.
-    pub(super) trees_before: Option<TreeMap>,
-    pub(super) claimed: Vec<DatabaseId>,
-    pub(super) dropped: Vec<DatabaseId>,
+    pub(super) done: Done,
     /// The transactions that removed what had expired.
     sweeps: Vec<CommitNumber>,
+}
+
+/// What a transaction has done, or all those of a group, and what it takes to undo it.
+#[derive(Default)]
+pub(super) struct Done {
+    changes: Changes,
+    /// The trees as they were before, once they have changed.
+    pub(super) trees_before: Option<TreeMap>,
+    /// The databases whose names were claimed or that were made, and those that were dropped.
+    pub(super) claimed: Vec<DatabaseId>,
+    pub(super) dropped: Vec<DatabaseId>,
+}
+
+impl Done {
+    /// Takes over what was done later.
+    fn append(&mut self, later: &mut Self) {
+        self.changes.append(&mut later.changes);
+        if let Some(before) = later.trees_before.take() {
+            self.trees_before.get_or_insert(before);
+        }
+        self.claimed.append(&mut later.claimed);
+        self.dropped.append(&mut later.dropped);
+    }
 }
 
 impl TreeTransaction {
@@ -98,10 +112,7 @@ impl TreeTransaction {
             now_ms: 0,
             number: 0,
             touched: Vec::new(),
-            changes: Changes::default(),
-            trees_before: None,
-            claimed: Vec::new(),
-            dropped: Vec::new(),
+            done: Done::default(),
             group: Group::default(),
             swept: Vec::new(),
             reclaimed: Vec::new(),
@@ -135,56 +146,48 @@ impl TreeTransaction {
         if self.is_sweep {
             self.group.sweeps.push(self.number);
         }
-        self.group.changes.append(&mut self.changes);
-        if let Some(before) = self.trees_before.take() {
-            self.group.trees_before.get_or_insert(before);
-        }
-        self.group.claimed.append(&mut self.claimed);
-        self.group.dropped.append(&mut self.dropped);
+        self.group.done.append(&mut self.done);
         true
     }
 
     /// Ends the transaction and takes back what it wrote.
     pub(super) fn rollback(&mut self) {
-        for node in self.touched.drain(self.group.touched..).chain(self.changes.nodes()) {
-            // SAFETY: all nodes that were touched are of the memtable.
-            unsafe { self.memtable.take_back(node, self.number) }
-        }
-        self.changes.discard();
-        self.swept.clear();
-        self.reclaimed.clear();
-        if let Some(before) = self.trees_before.take() {
-            self.trees = before;
-        }
-        let claimed = std::mem::take(&mut self.claimed);
-        self.give_back(claimed);
-        self.dropped.clear();
+        let done = std::mem::take(&mut self.done);
+        self.undo(done, self.group.touched, self.number);
     }
 
     /// Takes back all transactions of the group. None is open.
     pub(super) fn rollback_group(&mut self) {
-        let first = self.group.frame.first_sequence();
-        for node in self.touched.drain(..).chain(self.group.changes.nodes()) {
-            // SAFETY: as in `rollback`.
+        let done = std::mem::take(&mut self.group.done);
+        self.undo(done, 0, self.group.frame.first_sequence());
+        self.end_group();
+    }
+
+    /// Takes back what the transactions from `first` on have done, which have touched the nodes from
+    /// that place on.
+    fn undo(&mut self, mut done: Done, touched_from: usize, first: CommitNumber) {
+        for node in self.touched.drain(touched_from..).chain(done.changes.nodes()) {
+            // SAFETY: all nodes that were touched are of the memtable.
             unsafe { self.memtable.take_back(node, first) }
         }
-        self.group.changes.discard();
+        done.changes.discard();
         self.swept.clear();
         self.reclaimed.clear();
-        if let Some(before) = self.group.trees_before.take() {
+        if let Some(before) = done.trees_before {
             self.trees = before;
         }
-        let claimed = std::mem::take(&mut self.group.claimed);
-        self.give_back(claimed);
-        self.group.dropped.clear();
-        self.end_group();
+        for database in done.claimed {
+            if self.trees.get(database).is_none() {
+                self.shared.names.give_back(database);
+            }
+        }
     }
 
     /// The group is on disk: lets snapshots see it.
     pub(super) fn publish(&mut self) {
-        let Group { frame, changes, trees_before, .. } = &mut self.group;
-        let trees = trees_before.as_ref().map(|_| Arc::new(self.trees.clone()));
-        self.shared.visible.publish(frame.last_sequence(), changes, trees);
+        let Group { frame, done, .. } = &mut self.group;
+        let trees = done.trees_before.as_ref().map(|_| Arc::new(self.trees.clone()));
+        self.shared.visible.publish(frame.last_sequence(), &mut done.changes, trees);
         self.publish_names();
         match self.shared.observers.has_any() {
             true => self.tell_observers(),
@@ -194,16 +197,16 @@ impl TreeTransaction {
     }
 
     fn tell_observers(&mut self) {
-        let Group { frame, trees_before, sweeps, .. } = &mut self.group;
+        let Group { frame, done, sweeps, .. } = &mut self.group;
         let follower = self.follower.get_or_insert_with(|| {
-            Follower::new(trees_before.take().unwrap_or_else(|| self.trees.clone()))
+            Follower::new(done.trees_before.take().unwrap_or_else(|| self.trees.clone()))
         });
         self.shared.observers.tell(&follower.changes(frame, sweeps));
     }
 
     fn end_group(&mut self) {
         self.group.frame.clear();
-        self.group.trees_before = None;
+        self.group.done.trees_before = None;
         self.group.sweeps.clear();
         self.group.touched = 0;
         self.touched.clear();
@@ -213,7 +216,7 @@ impl TreeTransaction {
     /// What the transaction did to the store, without what cancels out.
     pub(super) fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
         let touched = self.touched[self.group.touched..].iter().copied();
-        self.changes.nodes().chain(touched).filter_map(|node| {
+        self.done.changes.nodes().chain(touched).filter_map(|node| {
             // SAFETY: nodes live as long as the memtable.
             let node = unsafe { node.as_ref() };
             let record = node.latest()?.record();
@@ -247,7 +250,7 @@ impl TreeTransaction {
         key: &[u8],
         parts: Option<[&[u8]; 2]>,
     ) -> Result<Option<u64>, WriteError> {
-        let noted = self.changes.write(&mut self.memtable, tree, key, parts, self.number)?;
+        let noted = self.done.changes.write(&mut self.memtable, tree, key, parts, self.number)?;
         self.touched.extend(noted.touched);
         Ok(noted.old_expiry)
     }
@@ -321,8 +324,8 @@ impl TreeTransaction {
         let mut sum = self.shared.visible.total(tree)?;
         let frozen = self.view.tables.frozen.as_deref();
         let below = Below { frozen, base: &self.view.base };
-        sum.add(self.group.changes.total(tree, &below)?);
-        sum.add(self.changes.total(tree, &below)?);
+        sum.add(self.group.done.changes.total(tree, &below)?);
+        sum.add(self.done.changes.total(tree, &below)?);
         Ok(sum)
     }
 
@@ -346,8 +349,7 @@ impl ReadTransaction for TreeTransaction {
         view::check_key(database, key)?;
         let Some(tree) = self.trees.get(database) else { return Ok(None) };
         let now_ms = self.now_ms;
-        let Some(stored) = self.find(tree, key)? else { return Ok(None) };
-        Ok(Some(record::decode(stored)?).filter(|record| record.is_live(now_ms)))
+        live::record(self.find(tree, key)?, now_ms)
     }
 
     fn seek<'t>(

@@ -10,13 +10,10 @@ use std::{
 use crate::{DatabaseId, Direction, ReadError, limits};
 
 use super::{
-    base::{BaseScan, BaseView},
+    base::{BaseScan, BaseView, Stored},
     memtable::{Memtable, Node, Seen},
     tables::Tables,
 };
-
-/// A key and its stored record.
-pub(super) type Stored<'v> = (&'v [u8], &'v [u8]);
 
 /// All records as of one commit.
 pub(super) struct View {
@@ -52,12 +49,8 @@ enum Answer {
 
 impl Hint {
     fn answer(&self, tree: u32, key: &[u8], direction: Direction) -> Answer {
-        let is_beyond = |a: &[u8], b: &[u8]| match direction {
-            Direction::Forward => a > b,
-            Direction::Backward => a < b,
-        };
         let is_of_scan = self.tree == tree && self.direction == Some(direction);
-        if !is_of_scan || is_beyond(&self.key, key) {
+        if !is_of_scan || direction.is_before(key, &self.key) {
             return Answer::Unknown;
         }
         let Some(node) = self.node else { return Answer::At(None) };
@@ -65,7 +58,7 @@ impl Hint {
         let found = unsafe { node.as_ref() }.key();
         match found == key {
             true => Answer::Behind(node),
-            false if is_beyond(found, key) => Answer::At(Some(node)),
+            false if direction.is_before(key, found) => Answer::At(Some(node)),
             false => Answer::Unknown,
         }
     }
@@ -168,10 +161,7 @@ impl View {
         direction: Direction,
         mut visit: impl FnMut(Stored<'v>) -> Result<ControlFlow<()>, ReadError>,
     ) -> Result<(), ReadError> {
-        let is_nearer = |a: &[u8], b: &[u8]| match direction {
-            Direction::Forward => a < b,
-            Direction::Backward => a > b,
-        };
+        let is_nearer = |a: &[u8], b: &[u8]| direction.is_before(a, b);
         let mut newer: [Option<&Node>; 2] = [None, None];
         for (i, (table, at)) in self.tables.each().zip(&mut newer).enumerate() {
             *at = self.hinted(i, table, tree, from, direction);

@@ -5,13 +5,12 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use crate::{DatabaseStatistics, ReadError};
+use crate::{DatabaseStatistics, ReadError, mutex::lock};
 
 use super::{
     base::{Base, BaseContents, BaseView},
     catalog::TreeMap,
     memtable::Memtable,
-    mutex::lock,
     statistics::{Changes, Statistics},
     tables::Tables,
     view::View,

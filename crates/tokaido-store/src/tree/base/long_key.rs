@@ -57,7 +57,7 @@ impl<'b> Iterator for Pairs<'b> {
         if pair.is_none() {
             self.rest = &[];
         }
-        Some(pair.ok_or_else(|| ReadError::Damaged { what: "a bucket of long keys".to_owned() }))
+        Some(pair.ok_or_else(|| ReadError::damaged("a bucket of long keys")))
     }
 }
 

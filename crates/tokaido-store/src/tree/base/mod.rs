@@ -18,7 +18,7 @@ pub(super) use format::FORMAT_VERSION;
 pub(super) use handle::{Base, BaseContents, BaseOpenError};
 pub(super) use layer::{Layer, LayerError};
 pub(super) use tokaido_lmdb::pages;
-pub(super) use view::{BaseScan, BaseView};
+pub(super) use view::{BaseScan, BaseView, Stored};
 
 /// The file that LMDB keeps in the directory of a store.
 pub(super) const DATA_FILE: &str = "data.mdb";

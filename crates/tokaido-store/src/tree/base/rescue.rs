@@ -4,9 +4,11 @@
 //! those that read as well. What was committed before is untouched, so it is opened once more, for
 //! reading alone. The checkpoint, which is the one that writes, gives up for good.
 
-use std::{path::PathBuf, sync::Mutex, sync::PoisonError};
+use std::{path::PathBuf, sync::Mutex};
 
 use tokaido_lmdb::{Access, Environment, EnvironmentOptions, LmdbError, ReadTxn};
+
+use crate::mutex::lock;
 
 use super::{format, handle::Base};
 
@@ -40,7 +42,7 @@ impl Base {
     /// As [`read`](Self::read), after LMDB has failed with `error`.
     fn read_again(&self, error: LmdbError) -> Result<ReadTxn, LmdbError> {
         let Rescue { directory, options, environment } = &self.rescue;
-        let mut environment = environment.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut environment = lock(environment);
         if environment.is_none() {
             let slots = self.slots();
             let names: Vec<String> = std::iter::once(format::BASE.to_owned())

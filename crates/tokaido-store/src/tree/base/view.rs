@@ -249,12 +249,10 @@ fn pick<'v>(
     from: Bound<&[u8]>,
     direction: Direction,
 ) -> Result<Option<Stored<'v>>, ReadError> {
-    let is_in_range = |key: &[u8]| match (direction, from) {
-        (_, Bound::Unbounded) => true,
-        (Direction::Forward, Bound::Included(from)) => key >= from,
-        (Direction::Forward, Bound::Excluded(from)) => key > from,
-        (Direction::Backward, Bound::Included(from)) => key <= from,
-        (Direction::Backward, Bound::Excluded(from)) => key < from,
+    let is_in_range = |key: &[u8]| match from {
+        Bound::Unbounded => true,
+        Bound::Included(from) => !direction.is_before(key, from),
+        Bound::Excluded(from) => direction.is_before(from, key),
     };
     if !long_key::is_bucket(tree_key) {
         return Ok(is_in_range(tree_key).then_some((tree_key, stored)));

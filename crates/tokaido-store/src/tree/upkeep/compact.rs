@@ -15,15 +15,12 @@ use super::{
     UpkeepError,
     check::{CheckError, check, survey_base},
 };
-use crate::{
-    OpenError,
-    tree::{
-        Options,
-        base::{COPY_FILE, DATA_FILE, copy_still, remove_copy},
-        files,
-        lock::{self, LockError, StoreLock},
-        open,
-    },
+use crate::tree::{
+    Options,
+    base::{COPY_FILE, DATA_FILE, copy_still, remove_copy},
+    files,
+    lock::{self, LockError, StoreLock},
+    open,
 };
 
 /// Room that is left on the disk beside the copy, in bytes.
@@ -75,8 +72,8 @@ impl<'d> Compaction<'d> {
         let owned = || directory.to_owned();
         let io = io_error(directory);
         let lock = StoreLock::take(directory).map_err(|error| match error {
-            LockError::Held => OpenError::Locked { directory: owned() }.into(),
             LockError::Io(error) => io(error),
+            held => held.of_opening(directory).into(),
         })?;
         let base = lock::take_base(directory).map_err(|error| match error {
             LockError::Held => UpkeepError::BackingUp { directory: owned() },

@@ -55,10 +55,10 @@ pub(super) fn read(
     base_sequence: u64,
     report: &mut CheckReport,
 ) -> Result<Overlay, OpenError> {
-    let io = |source| OpenError::Io { directory: directory.to_owned(), source };
+    let io = OpenError::io(directory);
     let storage = DirectoryStorage::existing(directory);
     let mut overlay = Overlay::default();
-    report.log.segments = storage.list().map_err(io)?.len() as u64;
+    report.log.segments = storage.list().map_err(&io)?.len() as u64;
     // Which log belongs to a base that does not say whose it is cannot be known.
     let Some(store) = store else { return Ok(overlay) };
     let mut last = base_sequence;
@@ -79,7 +79,7 @@ pub(super) fn read(
             return Err(OpenError::Version { directory, found, known: FORMAT_VERSION });
         }
         Err(RecoveryError::Damaged { segment, byte, what }) => {
-            report.log.transactions_behind = count_behind(&storage, last).map_err(io)?;
+            report.log.transactions_behind = count_behind(&storage, last).map_err(&io)?;
             report.add(Finding::Log { segment, byte, what });
         }
     }

@@ -69,7 +69,7 @@ pub(in crate::tree) fn examine(
     let file = match PageFile::open(&directory.join(DATA_FILE)) {
         Ok(file) => file,
         Err(PageFileError::Io(source)) if source.kind() != io::ErrorKind::NotFound => {
-            return Err(OpenError::Io { directory: directory.to_owned(), source }.into());
+            return Err(OpenError::io(directory)(source).into());
         }
         Err(PageFileError::Io(_)) if is_unfinished(directory) => {
             report.is_unfinished = true;
@@ -114,6 +114,6 @@ pub(in crate::tree) fn keep_still(directory: &Path) -> Result<Option<File>, Chec
                 false => Err(CheckError::NoStore { directory: owned() }),
             }
         }
-        Err(LockError::Io(source)) => Err(OpenError::Io { directory: owned(), source }.into()),
+        Err(LockError::Io(source)) => Err(OpenError::io(directory)(source).into()),
     }
 }
