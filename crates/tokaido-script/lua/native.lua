@@ -29,6 +29,7 @@ local native = {
       double expires_at_ms;
       const char *ahead;
       double ahead_number;
+      double ahead_len;
     } *
   ]], core.rust.reply),
 }

@@ -66,23 +66,37 @@ local function advance(state, last)
   return true
 end
 
+-- The lengths of the key and the value at a place of what was read ahead. The state is a table like
+-- any other, so that a program may have changed the place: it must not lead to other memory.
+local function lens_at(place)
+  local len = reply.ahead_len
+  if place >= 0 and place + LENS_SIZE <= len then
+    local lens = ffi_cast(lens_type, reply.ahead + place)
+    local key_len, value_len = lens[0], lens[1]
+    if key_len >= 0 and value_len >= 0 and place + LENS_SIZE + key_len + value_len <= len then
+      return key_len, value_len
+    end
+  end
+  error("the state of a scan belongs to the scan and cannot be changed", 3)
+end
+
 local function next_entry(state, last)
   if not advance(state, last) then return nil end
-  local at = reply.ahead + state.at
-  local lens = ffi_cast(lens_type, at)
-  local key_len, value_len = lens[0], lens[1]
-  state.at = state.at + LENS_SIZE + key_len + value_len
-  local key = ffi_string(at + LENS_SIZE, key_len)
+  local place = state.at
+  local key_len, value_len = lens_at(place)
+  local at = reply.ahead + place + LENS_SIZE
+  state.at = place + LENS_SIZE + key_len + value_len
+  local key = ffi_string(at, key_len)
   state.last = key
-  return key, ffi_string(at + LENS_SIZE + key_len, value_len)
+  return key, ffi_string(at + key_len, value_len)
 end
 
 local function next_key(state, last)
   if not advance(state, last) then return nil end
-  local at = reply.ahead + state.at
-  local key_len = ffi_cast(lens_type, at)[0]
-  state.at = state.at + LENS_SIZE + key_len
-  local key = ffi_string(at + LENS_SIZE, key_len)
+  local place = state.at
+  local key_len = lens_at(place)
+  state.at = place + LENS_SIZE + key_len
+  local key = ffi_string(reply.ahead + place + LENS_SIZE, key_len)
   state.last = key
   return key
 end

@@ -240,3 +240,10 @@ fn a_dot_where_a_colon_belongs_is_said_so() {
         assert_eq!(message, format!("m.lua:2: {expected}"), "{body}");
     }
 }
+
+#[test]
+fn headers_without_end_are_refused() {
+    let mut bed = bed("for i = 1, 99 do res.headers['x' .. i] = ('a'):rep(1000) end");
+    let error = bed.http("m.f", &request("GET", "/")).unwrap_err().to_string();
+    assert!(error.contains("the headers of a response have at most 65536 bytes"), "{error}");
+}

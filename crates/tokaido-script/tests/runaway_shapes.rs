@@ -39,6 +39,8 @@ const ATTEMPTS_MAX: usize = 100;
 #[derive(Clone, Copy)]
 enum Context {
     Write,
+    /// A write whose patterns have the steps of the default.
+    WriteWithDefaultSteps,
     Read,
     Http,
     Load,
@@ -52,11 +54,15 @@ enum Wrong {
     Other(String),
 }
 
-fn limits_of(limit: Duration) -> Limits {
+fn limits_of(context: Context, limit: Duration) -> Limits {
+    let pattern_steps_max = match context {
+        Context::WriteWithDefaultSteps => Limits::default().pattern_steps_max,
+        _ => 200_000,
+    };
     Limits {
         time: limit,
         script_memory_bytes: Some(limits().memory_bytes),
-        pattern_steps_max: 200_000,
+        pattern_steps_max,
         ..limits()
     }
 }
@@ -65,7 +71,7 @@ fn limits_of(limit: Duration) -> Limits {
 fn text(context: Context, body: &str) -> String {
     let put = "tx.main:put('runaway', 1)";
     let declared = match context {
-        Context::Write => "tokaido.write(",
+        Context::Write | Context::WriteWithDefaultSteps => "tokaido.write(",
         Context::Read => "tokaido.read(",
         Context::Http => "tokaido.http('POST /', ",
         Context::Load => {
@@ -108,7 +114,7 @@ fn bed_of(context: Context, limit: Duration, end: End, body: &str) -> Result<Bed
         Context::Script => &[("after", AFTER)],
         _ => &[("m", &text), ("after", AFTER)],
     };
-    let load = || Bed::with_limits(files, limits_of(limit));
+    let load = || Bed::with_limits(files, limits_of(context, limit));
     if !matches!(context, Context::Load) {
         let bed = load();
         return match bed.errors.is_empty() {
@@ -215,6 +221,9 @@ fn run_all(context: Context) {
         if matches!(context, Context::Load) && body.contains("tx.") {
             continue;
         }
+        if matches!(context, Context::WriteWithDefaultSteps) && !body.contains("string.") {
+            continue;
+        }
         if let Err(why) = try_shape(context, *end, body) {
             wrong.push(format!("{name}: {why}"));
         }
@@ -225,6 +234,11 @@ fn run_all(context: Context) {
 #[test]
 fn each_shape_is_ended_in_a_write() {
     run_all(Context::Write);
+}
+
+#[test]
+fn each_shape_with_strings_is_ended_with_the_steps_of_the_default() {
+    run_all(Context::WriteWithDefaultSteps);
 }
 
 #[test]

@@ -26,6 +26,36 @@ impl Session {
 }
 
 #[test]
+fn a_transaction_that_collides_is_run_again_with_the_same_arguments_and_other_random_numbers() {
+    let mut session = Session::new();
+    session.bed.store.collide(2);
+    let results = session.run(
+        "local runs, drawn, count = 0, {}, 0
+        tokaido.transact(function(tx, by)
+          runs = runs + 1
+          for _, new in ipairs {math.random(), tokaido.uuid(), tokaido.random_bytes(8), tx:now_ms()} do
+            drawn[new] = true
+          end
+          tx.main:increment('n', by)
+        end, 5)
+        for _ in pairs(drawn) do count = count + 1 end
+        return runs, count",
+    );
+    assert_eq!(results.unwrap(), [Value::Integer(3), Value::Integer(3 * 4)]);
+    assert_eq!(session.bed.stored("n").as_deref(), Some("5"));
+}
+
+#[test]
+fn a_transaction_that_collides_again_and_again_is_given_up() {
+    let mut session = Session::new();
+    session.bed.store.collide(1000);
+    let put = "tokaido.transact(function(tx) tx.main:put('k', 1) end)";
+    let error = session.run(put).unwrap_err().to_string();
+    assert!(error.contains("collided with others again and again"), "{error}");
+    assert_eq!(session.bed.stored("k"), None);
+}
+
+#[test]
 fn a_script_does_not_write_to_a_database_that_was_dropped_meanwhile() {
     let mut session = Session::new();
     let put = "tokaido.transact(function(tx) tx.a:put('k', 1) end)

@@ -24,8 +24,8 @@ pub(crate) const FAILED: i32 = -1;
 /// The largest integer up to which a double holds every one exactly.
 pub(crate) const EXACT_MAX: i64 = 1 << 53;
 
-/// Up to this capacity, in bytes, the scratch space is kept for the next call.
-const SCRATCH_KEPT_MAX: usize = 1 << 20;
+/// Up to this capacity, in bytes, a buffer is kept for the next call.
+pub(super) const BUFFER_KEPT_MAX: usize = 1 << 20;
 
 /// Where a native function leaves what it found. Lua reads it at a constant address, so the layout
 /// is repeated in `lua/native.lua`.
@@ -43,6 +43,8 @@ pub(crate) struct Reply {
     pub(crate) ahead: *const u8,
     /// Changes whenever that is replaced, or may no longer be what the database has.
     pub(crate) ahead_number: f64,
+    /// Its length, in bytes.
+    pub(crate) ahead_len: f64,
 }
 
 impl Reply {
@@ -223,6 +225,7 @@ impl Context {
                 expires_at_ms: 0.0,
                 ahead: ptr::null(),
                 ahead_number: 0.0,
+                ahead_len: 0.0,
             },
             limits,
             store,
@@ -279,9 +282,10 @@ impl Context {
         self.running = None;
         self.reply.outdate_ahead();
         self.parsed = None;
-        if self.scratch.capacity() > SCRATCH_KEPT_MAX {
+        if self.scratch.capacity() > BUFFER_KEPT_MAX {
             self.scratch = Vec::new();
         }
+        self.many.give_back();
         self.poison.take()
     }
 

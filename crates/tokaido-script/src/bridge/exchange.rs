@@ -6,6 +6,9 @@ use crate::{HttpRequest, HttpResponse, percent};
 /// Kinds of body; `lua/http.lua` has the same.
 const JSON: i32 = 2;
 
+/// Maximum length of a response's headers, names and values together, in bytes.
+const HEADERS_LEN_MAX: usize = 64 << 10;
+
 /// Borrowed from `call_http` while it runs.
 #[derive(Default)]
 pub(crate) struct Exchange {
@@ -116,6 +119,13 @@ pub(super) fn response_header(
     let headers_max = context.limits.response_headers_max;
     if response.headers.len() >= headers_max {
         return Err(Fault::Refused(format!("a response has at most {headers_max} headers")));
+    }
+    let len_before: usize =
+        response.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if len_before + name.len() + value.len() > HEADERS_LEN_MAX {
+        return Err(Fault::Refused(format!(
+            "the headers of a response have at most {HEADERS_LEN_MAX} bytes"
+        )));
     }
     response.headers.push((name, value.to_vec()));
     Ok(YES)

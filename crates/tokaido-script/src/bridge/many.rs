@@ -2,7 +2,7 @@
 //! a command are gathered in the same way.
 
 use super::{
-    context::{Context, Fault, NO, YES, database},
+    context::{BUFFER_KEPT_MAX, Context, Fault, NO, YES, database},
     read::value_of,
 };
 use crate::Limits;
@@ -16,6 +16,15 @@ pub(crate) struct Many {
     /// Where each value stands in `values`.
     found: Vec<Option<(usize, usize)>>,
     next: usize,
+}
+
+impl Many {
+    /// After a call: gives memory back that few calls need.
+    pub(super) fn give_back(&mut self) {
+        if self.list.bytes.capacity().max(self.values.capacity()) > BUFFER_KEPT_MAX {
+            *self = Self::default();
+        }
+    }
 }
 
 /// Strings, packed into one buffer.

@@ -49,6 +49,7 @@ pub(super) fn scan_ahead(
     // First of all, since the buffer moves: what another loop has there is no more, even if
     // this scan fails.
     context.reply.outdate_ahead();
+    context.reply.ahead_len = 0.0;
     let ahead = &mut context.ahead;
     ahead.clear();
     ahead.shrink_to(2 * AHEAD_BYTES_MAX);
@@ -78,6 +79,7 @@ pub(super) fn scan_ahead(
         return Err(fault);
     }
     context.reply.ahead = ahead.as_ptr();
+    context.reply.ahead_len = ahead.len() as f64;
     context.reply.number = found.into();
     Ok(if found > 0 { YES } else { NO })
 }

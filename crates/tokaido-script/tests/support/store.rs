@@ -48,6 +48,8 @@ struct Shared {
     now_ms: AtomicU64,
     commits: AtomicU64,
     dropped: AtomicU64,
+    /// So many of the next commits collide with another transaction.
+    collisions: AtomicU64,
 }
 
 /// The store. Clones are the same one.
@@ -63,7 +65,13 @@ impl MemoryStore {
             now_ms: AtomicU64::new(START_MS),
             commits: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            collisions: AtomicU64::new(0),
         }))
+    }
+
+    /// Lets so many commits collide, each of which takes a millisecond.
+    pub fn collide(&self, times: u64) {
+        self.0.collisions.store(times, Ordering::Relaxed);
     }
 
     /// Turns the clock on.
@@ -311,6 +319,12 @@ impl Writer for MemoryWriter {
 
     fn commit(&mut self) -> Result<CommitNumber, CommitError> {
         let transaction = self.open.take().expect("a transaction is open");
+        let collisions = self.store.0.collisions.load(Ordering::Relaxed);
+        if collisions > 0 {
+            self.store.collide(collisions - 1);
+            self.store.advance(1);
+            return Err(CommitError::Conflict);
+        }
         *self.store.0.committed.lock().unwrap() = transaction.databases;
         self.store.0.commits.store(transaction.number, Ordering::Relaxed);
         Ok(transaction.number)
