@@ -6,6 +6,7 @@ use tokaido_store::DatabaseError;
 use tokio::io::AsyncReadExt;
 
 use crate::{
+    Mailbox,
     connection::{Connection, Phase},
     detect::{FIRST_LINE_BYTES_MAX, ProtocolName, ROWS, Verdict, detect},
     http,
@@ -31,7 +32,10 @@ pub(crate) async fn serve(
     match read_first_line(&mut input, allowed, &mut first).await {
         Ok(Some(Verdict::Serve(ProtocolName::Redis))) => {
             let placement = Placement::resp(worker);
-            stream::serve(placement, connection, input, first, |_| redis(worker, connection)).await;
+            stream::serve(placement, connection, input, first, |mailbox| {
+                redis(worker, connection, mailbox)
+            })
+            .await;
         }
         Ok(Some(Verdict::Serve(ProtocolName::Http))) => {
             http::serve(worker, connection, input, first).await;
@@ -65,10 +69,10 @@ pub(crate) async fn serve(
 }
 
 /// A new Redis session.
-fn redis(worker: &Worker, connection: &Connection) -> Redis {
+fn redis(worker: &Worker, connection: &Connection, mailbox: Mailbox) -> Redis {
     let peer = show_address(&connection.peer);
     let local = connection.local_address().as_ref().map(show_address).unwrap_or_default();
-    let session = Session::new(&worker.service.shared, &peer, &local);
+    let session = Session::new(&worker.service.shared, &peer, &local).reached_by(mailbox);
     Redis::new(session, &worker.service.config.limits)
 }
 

@@ -200,6 +200,16 @@ impl<P: Protocol> Conversation<P> {
         self.protocol.is_anonymous()
     }
 
+    /// What is to be done once the writes of the last run are durable.
+    pub(crate) fn when_durable(&mut self) -> Option<Box<dyn FnOnce()>> {
+        self.protocol.when_durable()
+    }
+
+    /// Whether the client waits for what is pushed to it.
+    pub(crate) fn is_listening(&self) -> bool {
+        self.protocol.is_listening()
+    }
+
     /// Bytes of input that are not answered.
     pub(crate) fn input_len(&self) -> usize {
         self.input.len() - self.taken

@@ -101,9 +101,14 @@ impl Mailbox {
 }
 
 impl MailboxReceiver {
-    /// Waits until something arrives.
-    pub(crate) async fn arrived(&self) {
-        poll_fn(|cx| self.inner.poll_arrived(cx)).await;
+    /// Waits until something arrives; if there is no room for it, until the mailbox is full.
+    pub(crate) async fn arrived(&self, has_room: bool) {
+        poll_fn(|cx| self.inner.poll_arrived(cx, has_room)).await;
+    }
+
+    /// Fails if more was pushed than the mailbox holds.
+    pub(crate) fn check(&self) -> Result<(), PushError> {
+        self.inner.lock().end.map_or(Ok(()), Err)
     }
 
     /// Takes what may be sent while the conversation is away.
@@ -165,12 +170,12 @@ impl Inner {
         }
     }
 
-    fn poll_arrived(&self, cx: &Context<'_>) -> Poll<()> {
-        if self.arrived.load(Ordering::Acquire) {
+    fn poll_arrived(&self, cx: &Context<'_>, has_room: bool) -> Poll<()> {
+        if has_room && self.arrived.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
         let mut state = self.lock();
-        if self.arrived.load(Ordering::Relaxed) {
+        if state.end.is_some() || has_room && self.arrived.load(Ordering::Relaxed) {
             return Poll::Ready(());
         }
         match &mut state.waker {

@@ -8,6 +8,8 @@
 //! - A procedure that writes runs on the writer. One that reads runs in the pool until it has earned
 //!   its place on the workers.
 
+use std::sync::Arc;
+
 use tokaido_script::{Mode, ProcedureId, Transaction};
 use tokaido_store::{
     Capabilities, CommitError, DatabaseId, ReadError, Snapshot, TransactError, WriteError,
@@ -20,6 +22,7 @@ use crate::{
     procedures::Procedures,
     program::Program,
     read_context::ReadContext,
+    redis::Message,
     worker::Worker,
     writer::WriterContext,
 };
@@ -55,6 +58,10 @@ impl Place {
         }
     }
 }
+
+/// What a call of a procedure gives: its result and what it has published, or nothing, if it has to run on
+/// the writer.
+pub(crate) type Called<T> = Option<(T, Vec<Message>)>;
 
 /// A request did not run to its end, for a reason that is not its own.
 #[derive(Debug, thiserror::Error)]
@@ -170,13 +177,15 @@ impl<'w> Placement<'w> {
     ///
     /// The call finds the procedure where it runs, since the program there may be a newer one. If it
     /// gives nothing, because the procedure writes and the transaction does not, it runs again on the
-    /// writer. A write may run more than once.
+    /// writer. A write may run more than once. The messages that it gives beside its result are sent when
+    /// what it wrote is durable, even if nobody waits for the result any more.
     pub(crate) async fn procedure<T, E, C>(self, place: Place, mut call: C) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<RunError> + From<TransactError<E>> + Send + 'static,
-        C: FnMut(&mut Procedures<'_>, Transaction<'_>) -> Result<Option<T>, E> + Send + 'static,
+        C: FnMut(&mut Procedures<'_>, Transaction<'_>) -> Result<Called<T>, E> + Send + 'static,
     {
+        let channels = Arc::clone(&self.worker.service.shared.channels);
         if place != Place::Writer {
             let read = move |context: &mut ReadContext| {
                 let procedures = &mut context.program.procedures();
@@ -187,13 +196,22 @@ impl<'w> Placement<'w> {
                 _ => self.here(read)?,
             };
             match result? {
-                Some(result) => return Ok(result),
+                Some((result, messages)) => {
+                    channels.publish_all(&messages);
+                    return Ok(result);
+                }
                 None => call = back,
             }
         }
         let write = move |context: &mut WriterContext| {
-            let procedures = &mut context.program.procedures();
-            transact(&mut context.writer, |tx| call(procedures, Transaction::Write(tx)))
+            let WriterContext { writer, program, when_durable } = context;
+            let procedures = &mut program.procedures();
+            let called = transact(writer, |tx| call(procedures, Transaction::Write(tx)));
+            called.map(|called| {
+                let (result, messages) = called?;
+                when_durable.push(Box::new(move || channels.publish_all(&messages)));
+                Some(result)
+            })
         };
         Ok(self.on_writer(write).await??.ok_or(RunError::Lost)?)
     }

@@ -62,6 +62,18 @@ pub trait Protocol: Send + 'static {
         false
     }
 
+    /// Whether the client waits for what is pushed to it, so that its silence is no reason to close
+    /// the connection.
+    fn is_listening(&self) -> bool {
+        false
+    }
+
+    /// What is to be done once the writes of the requests that have run are durable, and not if they
+    /// come to nothing: telling others of them. It runs on the writer, so it must be quick.
+    fn when_durable(&mut self) -> Option<Box<dyn FnOnce()>> {
+        None
+    }
+
     /// Writes the error that takes the place of a reply. The group of writes that the request, or
     /// one before it, belonged to was not made durable.
     fn refuse(&mut self, token: Self::Token, error: &CommitError, output: &mut Vec<u8>);

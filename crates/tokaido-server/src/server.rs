@@ -302,7 +302,7 @@ impl Server {
             let (service, running) = (self.service.clone(), self.service.clone());
             let prepare = move || {
                 let writer = GroupWriter::new(service.shared.store().writer()?);
-                Ok(WriterContext { writer, program: LocalProgram::new(&service, Role::Prompt)? })
+                Ok(WriterContext::new(writer, LocalProgram::new(&service, Role::Prompt)?))
             };
             let queue = queue.clone();
             let run = move |context| {

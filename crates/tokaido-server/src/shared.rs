@@ -18,7 +18,7 @@ use crate::{
     loading::Loading,
     memcached,
     program::{CurrentProgram, Program},
-    redis::{Clients, Cursors},
+    redis::{Channels, Clients, Cursors},
     selected::Selected,
     transport::SocketAddress,
 };
@@ -62,6 +62,7 @@ pub struct Shared {
     run_id: String,
     pub(crate) program: CurrentProgram,
     pub(crate) clients: Arc<Clients>,
+    pub(crate) channels: Arc<Channels>,
     pub(crate) cursors: Cursors,
     pub(crate) memcached: memcached::State,
 }
@@ -90,6 +91,7 @@ impl Shared {
             run_id: random_id(),
             program,
             clients: Arc::default(),
+            channels: Arc::default(),
             cursors,
         })
     }

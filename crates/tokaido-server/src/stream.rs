@@ -165,7 +165,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
             tokio::select! {
                 biased;
                 back = &mut returned => return Ok(back),
-                () = self.mailbox.arrived(), if unsent < unsent_max => {
+                () = self.mailbox.arrived(unsent < unsent_max) => {
                     self.mailbox.take_some(self.outbox.end())?;
                     self.send_some()?;
                     pushed_some = true;
@@ -183,6 +183,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
     /// request that waits is woken.
     fn take_mail(&mut self) -> Result<bool, End> {
         if self.outbox.unsent().len() >= self.unsent_max() {
+            self.mailbox.check()?;
             return Ok(false);
         }
         Ok(self.mailbox.take_all(self.outbox.end())?)
@@ -212,7 +213,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
                     ready?;
                     break;
                 }
-                () = self.mailbox.arrived(), if unsent < unsent_max => {
+                () = self.mailbox.arrived(unsent < unsent_max) => {
                     self.take_mail()?;
                     self.send_some()?;
                 }
@@ -240,7 +241,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
             let reads = self.conversation()?.input_len() < self.limits.blocked_input_bytes_max;
             tokio::select! {
                 biased;
-                () = self.mailbox.arrived(), if unsent < unsent_max => {
+                () = self.mailbox.arrived(unsent < unsent_max) => {
                     let woken = self.take_mail()?;
                     self.send_some()?;
                     if woken {
@@ -299,6 +300,8 @@ impl<P: Protocol> StreamLoop<'_, P> {
             Phase::Reply
         } else if self.conversation()?.input_len() > 0 {
             Phase::Request
+        } else if self.conversation()?.is_listening() {
+            Phase::Working
         } else {
             Phase::Idle
         })

@@ -97,11 +97,13 @@ struct Batch<P: Protocol> {
 
 impl<P: Protocol> Job for Batch<P> {
     fn run(&mut self, context: &mut WriterContext) {
-        let target = Target::Writer(&mut context.writer);
-        let (shared, procedures) = (&self.shared, context.program.procedures());
+        let WriterContext { writer, program, when_durable } = context;
+        let target = Target::Writer(writer);
+        let (shared, procedures) = (&self.shared, program.procedures());
         let context =
             Context { shared, procedures, target, may_take_long: false, timed_out: false };
         self.run = Some(self.conversation.run_in_group(context, self.slice));
+        when_durable.extend(self.conversation.when_durable());
     }
 
     fn finish(mut self: Box<Self>, outcome: Result<(), CommitError>) {
@@ -140,7 +142,7 @@ mod tests {
         let conversation = Box::new(Conversation::new(redis, input.into()));
         let (answer, mut answered) = oneshot::channel();
         let mut batch = Box::new(Batch { conversation, shared, slice: MANY, run: None, answer });
-        batch.run(&mut WriterContext { writer, program });
+        batch.run(&mut WriterContext::new(writer, program));
         batch.finish(outcome);
         let (mut conversation, run) = answered.try_recv().expect("it was answered");
         let replies = std::mem::take(conversation.output());

@@ -35,6 +35,14 @@ pub(crate) struct WriterContext {
     pub(crate) writer: GroupWriter,
     /// The procedures.
     pub(crate) program: LocalProgram,
+    /// What the jobs of the group want done once it is durable. If it fails, nothing of it is.
+    pub(crate) when_durable: Vec<Box<dyn FnOnce()>>,
+}
+
+impl WriterContext {
+    pub(crate) fn new(writer: GroupWriter, program: LocalProgram) -> Self {
+        Self { writer, program, when_durable: Vec::new() }
+    }
 }
 
 impl AsMut<GroupWriter> for WriterContext {
@@ -216,6 +224,11 @@ impl WriterLoop<'_> {
             }
         }
         self.metrics.group_done(jobs, started.elapsed(), outcome.is_ok());
+        for action in self.context.when_durable.drain(..).filter(|_| outcome.is_ok()) {
+            if catch_unwind(AssertUnwindSafe(action)).is_err() {
+                tracing::error!("a panic after a write; what it had to tell is lost");
+            }
+        }
         self.group.answer(&outcome, |job, outcome| job.finish(outcome));
     }
 }

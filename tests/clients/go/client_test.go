@@ -142,6 +142,24 @@ func TestCountsFromManyConnectionsAtOnce(t *testing.T) {
 	mustBe(t, "the sum", total, err, workers*each)
 }
 
+func TestHearsWhatOthersPublish(t *testing.T) {
+	everyProtocol(t, func(t *testing.T, client *redis.Client) {
+		ctx := t.Context()
+		listener := client.Subscribe(ctx, "news")
+		defer listener.Close()
+		if _, err := listener.Receive(ctx); err != nil {
+			t.Fatal(err)
+		}
+		receivers, err := client.Publish(ctx, "news", "日本橋").Result()
+		mustBe(t, "PUBLISH", receivers, err, 1)
+		message, err := listener.ReceiveMessage(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustBe(t, "the message", message.Payload, nil, "日本橋")
+	})
+}
+
 func TestCallsProcedures(t *testing.T) {
 	everyProtocol(t, func(t *testing.T, client *redis.Client) {
 		ctx := t.Context()

@@ -57,6 +57,22 @@ describe("ioredis", () => {
     assert.deepEqual(await client.mget("a", "nothing", "b"), ["1", null, "2"]);
   });
 
+  test("hears what others publish", async () => {
+    const listener = connect();
+    await listener.subscribe("news");
+    await listener.psubscribe("n*");
+    const heard = [];
+    const all = new Promise((resolve) => {
+      const hear = (...message) => { if (heard.push(message) === 2) resolve(); };
+      listener.on("message", hear);
+      listener.on("pmessage", hear);
+    });
+    assert.equal(await client.publish("news", "日本橋"), 2);
+    await all;
+    assert.deepEqual(heard, [["news", "日本橋"], ["n*", "news", "日本橋"]]);
+    await listener.quit();
+  });
+
   test("streams a scan", async () => {
     await client.mset(Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`k${i}`, "x"])));
     const seen = new Set();

@@ -29,6 +29,27 @@ def test_the_connection_greets_and_echoes(client):
     assert client.echo("日本橋") == "日本橋".encode()
 
 
+def test_messages_come_to_whoever_subscribed(client, server):
+    with client.pubsub() as listener:
+        listener.subscribe("news")
+        listener.psubscribe("n*")
+        assert [next_message(listener)["type"] for _ in range(2)] == ["subscribe", "psubscribe"]
+        assert server.redis().publish("news", b"\x00\r\n") == 2
+        heard = [next_message(listener) for _ in range(2)]
+        assert [(message["type"], message["data"]) for message in heard] == [
+            ("message", b"\x00\r\n"), ("pmessage", b"\x00\r\n"),
+        ]
+        listener.ping()
+        assert next_message(listener)["type"] == "pong"
+        listener.unsubscribe()
+        assert next_message(listener)["type"] == "unsubscribe"
+        assert server.redis().publish("news", "x") == 1
+
+
+def next_message(listener):
+    return listener.get_message(timeout=30)
+
+
 def test_any_bytes_are_keys_and_values(client):
     key, value = b"\x00\r\n\xff key", bytes(range(256)) * 100
     assert client.set(key, value)

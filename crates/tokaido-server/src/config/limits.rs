@@ -157,6 +157,10 @@ limits! {
         queued_bytes_max: usize = 256 << 20, 1..=BYTES_MAX;
         /// Maximum number of keys a session watches
         watched_keys_max: usize = 10_000, 1..=COUNT_MAX;
+        /// Maximum number of channels and patterns a client subscribes to
+        subscriptions_max: usize = 100_000, 1..=COUNT_MAX;
+        /// Maximum length of their names together
+        subscription_bytes_max: usize = 16 << 20, 1..=BYTES_MAX;
         /// Maximum number of SCAN cursors kept; each scan takes two
         scan_cursors_max: usize = 4096, 2..=COUNT_MAX;
         /// Maximum number of keys one SCAN visits

@@ -17,7 +17,7 @@ use super::{body::Reply, error::HttpError};
 use crate::{
     Shared,
     access::Principal,
-    placement::{Place, Placement},
+    placement::{Called, Place, Placement},
     procedures::Procedures,
     program::Program,
     redis::ScriptCommands,
@@ -41,7 +41,7 @@ pub(super) async fn answer(
     // cannot be given.
     let call = move |procedures: &mut Procedures<'_>,
                      transaction: Transaction<'_>|
-          -> Result<Option<Vec<u8>>, HttpError> {
+          -> Result<Called<Vec<u8>>, HttpError> {
         let id = find(&shared, procedures.program(), &name)?;
         if !procedures.fits(id, &transaction) {
             return Ok(None);
@@ -54,7 +54,7 @@ pub(super) async fn answer(
             procedures.failed(id, CallError::Value { message })
         })?;
         body.extend_from_slice(b"}\n");
-        Ok(Some(body))
+        Ok(Some((body, commands.into_messages())))
     };
     let body = Placement::http(worker).procedure(place, call).await;
     let body = body.map_err(|error| error.of_call(&program, id))?;

@@ -21,7 +21,7 @@ use crate::{
     placement::{Place, Placement},
     procedures::Procedures,
     program::Program,
-    redis::ScriptCommands,
+    redis::{Message, ScriptCommands},
     worker::Worker,
 };
 
@@ -78,7 +78,10 @@ pub(super) async fn answer(
             let transaction = Transaction::Read(&mut *context.snapshot);
             let procedures = &mut context.program.procedures();
             let commands = ScriptCommands::new(shared, principal, shared.main_selected());
-            call(commands, procedures, (id, parameters), transaction, parts, &body)
+            let (response, messages) =
+                call(commands, procedures, (id, parameters), transaction, parts, &body)?;
+            shared.channels.publish_all(&messages);
+            Ok(response)
         })?
     } else {
         let (shared, parts) = (Arc::clone(shared), parts.clone());
@@ -104,7 +107,7 @@ fn call(
     transaction: Transaction<'_>,
     parts: &Parts,
     body: &[u8],
-) -> Result<Response<Reply>, HttpError> {
+) -> Result<(Response<Reply>, Vec<Message>), HttpError> {
     let parameters: Vec<_> =
         parameters.iter().map(|(name, value)| (*name, value.as_ref())).collect();
     let headers: Vec<_> =
@@ -119,7 +122,8 @@ fn call(
     };
     let given = procedures.call_http(id, commands.in_transaction(transaction), &request)?;
     let response = to_response(given);
-    Ok(response.map_err(|message| procedures.failed(id, CallError::Value { message }))?)
+    let failed = |message| procedures.failed(id, CallError::Value { message });
+    Ok((response.map_err(failed)?, commands.into_messages()))
 }
 
 /// What the procedure gave, as hyper sends it; or why that cannot be sent. Lengths and framing are

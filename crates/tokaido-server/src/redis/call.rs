@@ -11,7 +11,8 @@ use tokaido_store::{
 use tokaido_wire::resp::Request;
 
 use super::{
-    command::Group, execute::find_command, failure::Failure, number::parse_integer, reply::Reply,
+    Message, command::Group, execute::find_command, failure::Failure, number::parse_integer,
+    reply::Reply,
 };
 use crate::{
     Shared,
@@ -28,6 +29,8 @@ pub(crate) struct Call<'c> {
     pub(crate) reply: &'c mut dyn Reply,
     /// Whether nobody else waits for the thread.
     pub(crate) may_take_long: bool,
+    /// What it publishes. It goes with the reply: if that is taken back, nothing is sent.
+    pub(crate) messages: Vec<Message>,
 }
 
 impl<'c> Call<'c> {

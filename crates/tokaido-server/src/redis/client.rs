@@ -160,13 +160,14 @@ fn info(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
 fn list(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     let mut clients = call.shared.clients.list();
     if call.len() == 4 && call.is_word(2, "TYPE") {
-        if !["master", "replica", "slave", "pubsub"].iter().any(|kind| call.is_word(3, kind)) {
-            if !call.is_word(3, "normal") {
-                let kind = String::from_utf8_lossy(call.arg(3));
-                return Err(Failure::other(format!("Unknown client type '{kind}'")));
-            }
-        } else {
+        let (is_normal, is_pubsub) = (call.is_word(3, "normal"), call.is_word(3, "pubsub"));
+        if is_normal || is_pubsub {
+            clients.retain(|client| client.is_subscribed() == is_pubsub);
+        } else if ["master", "replica", "slave"].iter().any(|kind| call.is_word(3, kind)) {
             clients.clear();
+        } else {
+            let kind = String::from_utf8_lossy(call.arg(3));
+            return Err(Failure::other(format!("Unknown client type '{kind}'")));
         }
     } else if call.len() > 3 && call.is_word(2, "ID") {
         let mut ids = Vec::with_capacity(call.len() - 3);
@@ -183,6 +184,15 @@ fn list(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     Ok(Step::Done)
 }
 
+/// What a client is in the middle of, a letter each.
+fn flags(client: &Client) -> String {
+    let is_in_multi = client.queued.load(Ordering::Relaxed) >= 0;
+    let flags = [(client.is_subscribed(), 'P'), (is_in_multi, 'x')];
+    let flags: String =
+        flags.into_iter().filter_map(|(is_so, flag)| is_so.then_some(flag)).collect();
+    if flags.is_empty() { "N".to_owned() } else { flags }
+}
+
 /// One line of CLIENT LIST, in the fields that clients read.
 fn describe(client: &Client) -> String {
     let now_ms = wall_clock_us() / 1000;
@@ -190,19 +200,20 @@ fn describe(client: &Client) -> String {
     let Names { database, connection, library, library_version } = client.names();
     let database = if *database == *MAIN { "0" } else { &*database };
     let queued = client.queued.load(Ordering::Relaxed);
+    let [sub, psub, ssub] = client.subscriptions();
     let mut line = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(
         line,
         "id={} addr={} laddr={} fd=-1 name={connection} age={} idle={} flags={} db={database} \
-         sub=0 psub=0 ssub=0 multi={queued} cmd={} user={USER} lib-name={library} \
+         sub={sub} psub={psub} ssub={ssub} multi={queued} cmd={} user={USER} lib-name={library} \
          lib-ver={library_version} redir=-1 resp={}",
         client.id,
         client.peer,
         client.local,
         seconds_since(client.opened_at_ms),
         seconds_since(client.active_at_ms.load(Ordering::Relaxed)),
-        if queued < 0 { 'N' } else { 'x' },
+        flags(client),
         client.last_command(),
         if client.is_resp3.load(Ordering::Relaxed) { 3 } else { 2 },
     );

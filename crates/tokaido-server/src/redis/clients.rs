@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -24,6 +24,8 @@ pub(crate) struct Client {
     pub(crate) is_resp3: AtomicBool,
     /// How many commands MULTI has queued; -1 outside of one.
     pub(crate) queued: AtomicI64,
+    /// How many channels, patterns and shard channels it has subscribed to.
+    pub(crate) subscriptions: [AtomicUsize; 3],
     last_command: AtomicU16,
     pub(crate) names: Mutex<Names>,
     pub(crate) done: Done,
@@ -69,6 +71,16 @@ impl Client {
     pub(crate) fn note(&self, command: &'static Command, now_ms: u64) {
         self.last_command.store(table::number_of(command), Ordering::Relaxed);
         self.active_at_ms.store(now_ms, Ordering::Relaxed);
+    }
+
+    /// How many channels, patterns and shard channels it has subscribed to.
+    pub(crate) fn subscriptions(&self) -> [usize; 3] {
+        self.subscriptions.each_ref().map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// Whether it listens to anything.
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.subscriptions() != [0; 3]
     }
 
     pub(crate) fn last_command(&self) -> &'static str {
@@ -129,6 +141,7 @@ impl Clients {
             active_at_ms: AtomicU64::new(now_ms),
             is_resp3: AtomicBool::new(false),
             queued: AtomicI64::new(-1),
+            subscriptions: Default::default(),
             last_command: AtomicU16::new(u16::MAX),
             names: Mutex::default(),
             done: Done::default(),

@@ -105,6 +105,8 @@ pub enum Group {
     Set,
     /// Members in the order of their scores.
     SortedSet,
+    /// Messages.
+    PubSub,
     /// Several commands as one.
     Transactions,
     /// Procedures.
@@ -124,6 +126,7 @@ impl Group {
             Self::List => "list",
             Self::Set => "set",
             Self::SortedSet => "sorted-set",
+            Self::PubSub => "pubsub",
             Self::Transactions => "transactions",
             Self::Scripting => "scripting",
         }
@@ -140,6 +143,7 @@ impl Group {
             Self::List => Some("@list"),
             Self::Set => Some("@set"),
             Self::SortedSet => Some("@sortedset"),
+            Self::PubSub => Some("@pubsub"),
             Self::Transactions => Some("@transaction"),
             Self::Scripting => Some("@scripting"),
         }
@@ -174,6 +178,9 @@ impl Flags {
 
     /// Takes time in proportion to the data, so it must not run where others wait.
     pub(crate) const LONG: Self = Self(1 << 8);
+
+    /// Can be called in version 2 of the protocol while there are subscriptions.
+    pub(crate) const WHILE_SUBSCRIBED: Self = Self(1 << 10);
 
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -302,6 +309,7 @@ impl Command {
             Handler::Write(_) => Some("write"),
             _ => None,
         };
+        let group = (self.group == Group::PubSub).then_some("pubsub");
         let named = [
             (Flags::FAST, "fast"),
             (Flags::DENYOOM, "denyoom"),
@@ -311,7 +319,7 @@ impl Command {
             (Flags::MOVABLE_KEYS, "movablekeys"),
         ];
         let flags = self.flags;
-        access.into_iter().chain(
+        access.into_iter().chain(group).chain(
             named.into_iter().filter(move |&(flag, _)| flags.has(flag)).map(|(_, name)| name),
         )
     }

@@ -30,10 +30,10 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "ping" -1 Server(ping), NO_KEY [FAST] Connection "1.0.0"
     "[message]"
     "Answers PONG, or the message.";
-"quit" -1 Connection(quit), NO_KEY [FAST NO_AUTH UNQUEUED] Connection "1.0.0"
+"quit" -1 Connection(quit), NO_KEY [FAST NO_AUTH UNQUEUED WHILE_SUBSCRIBED] Connection "1.0.0"
     ""
     "Closes the connection.";
-"reset" 1 Connection(reset), NO_KEY [FAST NO_AUTH UNQUEUED] Connection "6.2.0"
+"reset" 1 Connection(reset), NO_KEY [FAST NO_AUTH UNQUEUED WHILE_SUBSCRIBED] Connection "6.2.0"
     ""
     "Makes the connection as it was when it was opened.";
 "select" 2 Connection(select), NO_KEY [FAST] Connection "1.0.0"

@@ -8,13 +8,14 @@ use super::{
 };
 
 /// The groups in the order of the page.
-const GROUPS: [(Group, &str); 10] = [
+const GROUPS: [(Group, &str); 11] = [
     (Group::String, "Values"),
     (Group::Hash, "Hashes"),
     (Group::List, "Lists"),
     (Group::Set, "Sets"),
     (Group::SortedSet, "Sorted sets"),
     (Group::Generic, "Keys"),
+    (Group::PubSub, "Publish and subscribe"),
     (Group::Scripting, "Procedures"),
     (Group::Transactions, "Transactions"),
     (Group::Connection, "Connections"),
@@ -79,6 +80,9 @@ the call remains in the data.
   command writes at most `transaction_writes_max` items.
 - The score -0 is kept as 0. A range by members of a sorted set with several scores takes all of them for the
   first one's; Redis says of it that it is unspecified.
+- `SUBSCRIBE` and its like are refused between `MULTI` and `EXEC`. What a transaction publishes, be it of `MULTI` or a
+  procedure's, is sent once it is committed, and never if it is rolled back. What is published behind a write in the same
+  pipeline is sent once that write is on disk. The number that `PUBLISH` gives is that of the moment when it ran.
 - There are no commands that block, and no streams.
 ";
 

@@ -18,6 +18,7 @@ use super::{
     command::{Command, Flags, Handler, WriteFn},
     failure::Failure,
     procedures::{self, Invocation},
+    pubsub,
     reply::Reply,
     session::{ReplyMode, Session},
     table, transactions,
@@ -145,11 +146,25 @@ fn run(
         return Ok(Step::Done);
     }
     let (shared, may_take_long) = (context.shared, context.may_take_long);
-    let mut call = Call { shared, database: session.database(), request, reply, may_take_long };
+    let (database, messages) = (session.database(), Vec::new());
+    let mut call = Call { shared, database, request, reply, may_take_long, messages };
+    if session.is_confined() && !wanted.has(Flags::WHILE_SUBSCRIBED) {
+        return if wanted.name() == "ping" {
+            pubsub::pong(&mut call)
+        } else {
+            let command = wanted.name();
+            Err(Failure::Confined { command })
+        };
+    }
     let result = dispatch(wanted, &mut call, session, context);
     match result.and_then(|step| call.check_reply().map(|()| step)) {
         Err(Failure::TakesLong) => Ok(Step::NeedsPool),
-        result => result,
+        result => {
+            if result.is_ok() {
+                session.messages.append(&mut call.messages);
+            }
+            result
+        }
     }
 }
 
@@ -386,6 +401,7 @@ pub(super) fn write<'c, T>(
     let start = call.reply.mark();
     let ran = transact_unflushed(writer, |tx| {
         call.reply.truncate(start);
+        call.messages.clear();
         let result = body(call, tx)?;
         call.check_reply()?;
         Ok(result)

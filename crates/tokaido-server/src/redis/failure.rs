@@ -38,6 +38,12 @@ pub(crate) enum Failure {
     SameObject,
     #[error("ERR wrong number of arguments for '{command}' command")]
     Arity { command: String },
+    /// Version 2 of the protocol cannot tell replies from messages, but for these commands'.
+    #[error(
+        "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET \
+         are allowed in this context"
+    )]
+    Confined { command: &'static str },
     #[error("NOAUTH Authentication required.")]
     NotAuthenticated,
     #[error(

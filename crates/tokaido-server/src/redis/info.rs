@@ -11,7 +11,7 @@ use tokaido_store::{
     Capabilities, DatabaseId, DatabaseStatistics, ReadTransaction, Usage, composite,
 };
 
-use super::{clients::Totals, failure::Failure};
+use super::{clients::Totals, failure::Failure, pubsub::Names};
 use crate::{
     Shared, SocketAddress, log,
     shared::{REDIS_VERSION, TOKAIDO_VERSION, wall_clock_us},
@@ -149,6 +149,9 @@ fn stats(shared: &Shared) -> Lines {
         ("total_commands_processed", count(&done.commands)),
         ("total_error_replies", count(&done.errors)),
         ("total_procedure_calls", count(&done.procedure_calls)),
+        ("pubsub_channels", shared.channels.len(Names::Channels).to_string()),
+        ("pubsub_patterns", shared.channels.len(Names::Patterns).to_string()),
+        ("pubsubshard_channels", shared.channels.len(Names::Shards).to_string()),
         ("log_lines_dropped", log::lines_dropped().to_string()),
     ]
 }

@@ -142,6 +142,7 @@ pub(super) fn call_in(
     let mut commands = ScriptCommands::new(call.shared, session.principal, session.selected());
     let scope = commands.in_transaction(transaction);
     let value = procedures.call(invocation.id, scope, &invocation.arguments)?;
+    call.messages.append(&mut commands.into_messages());
     write_value(call.reply, session.version(), &value);
     Ok(())
 }

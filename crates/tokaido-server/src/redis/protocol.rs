@@ -9,7 +9,7 @@ use super::{Session, Step, execute};
 use crate::{
     Limits,
     access::Principal,
-    protocol::{Context, Progress, Protocol},
+    protocol::{Context, Progress, Protocol, Target},
     shared::wall_clock_us,
 };
 
@@ -85,6 +85,9 @@ impl Protocol for Redis {
         let start = output.len();
         let mut reply = ReplyWriter::new(output, self.session.version());
         let step = execute(&mut self.session, request, context, &mut reply);
+        if !matches!(context.target, Target::Writer(_)) {
+            self.session.publish();
+        }
         // CLIENT REPLY withholds replies.
         let token = (output.len() > start).then_some(());
         match step {
@@ -97,6 +100,15 @@ impl Protocol for Redis {
 
     fn is_anonymous(&self) -> bool {
         self.session.principal == Principal::Anonymous
+    }
+
+    fn is_listening(&self) -> bool {
+        self.session.subscriptions.has_any()
+    }
+
+    /// Whoever hears of a message finds what was written before it.
+    fn when_durable(&mut self) -> Option<Box<dyn FnOnce()>> {
+        self.session.publish_later()
     }
 
     fn refuse(&mut self, (): (), error: &CommitError, output: &mut Vec<u8>) {

@@ -40,6 +40,11 @@ pub trait Reply {
     /// The head of an array.
     fn array(&mut self, len: usize);
 
+    /// The head of a push, which version 2 of the protocol has as an array.
+    fn push(&mut self, len: usize) {
+        self.array(len);
+    }
+
     /// The head of a map; `len` pairs follow, key and value.
     fn map(&mut self, len: usize);
 
@@ -105,6 +110,7 @@ impl Reply for ReplyWriter<'_> {
         null();
         null_array();
         array(len: usize);
+        push(len: usize);
         map(len: usize);
         pairs(len: usize);
         pair();

@@ -5,6 +5,7 @@ use tokaido_store::DatabaseId;
 use tokaido_wire::resp::{Request, format_double};
 
 use super::{
+    Message,
     call::Call,
     command::{Command, Handler},
     execute,
@@ -25,11 +26,19 @@ pub(crate) struct ScriptCommands<'s> {
     /// The database that the caller has selected.
     selected: &'s Selected,
     reply: ScriptReply,
+    /// What it has published so far.
+    messages: Vec<Message>,
 }
 
 impl<'s> ScriptCommands<'s> {
     pub(crate) fn new(shared: &'s Shared, principal: Principal, selected: &'s Selected) -> Self {
-        Self { shared, principal, selected, reply: ScriptReply::default() }
+        let (reply, messages) = (ScriptReply::default(), Vec::new());
+        Self { shared, principal, selected, reply, messages }
+    }
+
+    /// What was published, to be sent once the transaction is committed.
+    pub(crate) fn into_messages(self) -> Vec<Message> {
+        self.messages
     }
 
     /// What the procedure runs in.
@@ -83,11 +92,14 @@ impl Host for ScriptCommands<'_> {
         let refused = |failure: Failure| CommandError::Refused(failure.to_string());
         let command = self.admit(request).map_err(refused)?;
         let database = self.database(command, &mut transaction).map_err(refused)?;
-        let Self { shared, ref mut reply, .. } = *self;
+        let Self { shared, ref mut reply, ref mut messages, .. } = *self;
         *reply = ScriptReply::default();
         reply.limit(shared.limits().reply_bytes_max);
-        let mut call = Call { shared, database, request, reply, may_take_long: true };
-        match execute::run_within(command, &mut call, transaction) {
+        let mut call =
+            Call { shared, database, request, reply, may_take_long: true, messages: Vec::new() };
+        let ran = execute::run_within(command, &mut call, transaction);
+        messages.append(&mut call.messages);
+        match ran {
             Ok(()) => Ok(self.reply.take()),
             // Commands find out what is wrong with their arguments before they write.
             Err(failure)

@@ -53,6 +53,10 @@ fn settings(call: &Call<'_>) -> Vec<(&'static str, String)> {
     let unix_socket = call.shared.addresses().iter().find_map(SocketAddress::unix);
     vec![
         ("appendonly", "yes".to_owned()),
+        (
+            "client-output-buffer-limit",
+            format!("normal 0 0 0 slave 0 0 0 pubsub {} 0 0", limits.pushed_bytes_max),
+        ),
         ("databases", limits.numbered_databases_max.to_string()),
         ("maxclients", limits.connections_max.to_string()),
         ("maxmemory", "0".to_owned()),

@@ -6,10 +6,12 @@ use tokaido_store::DatabaseId;
 use tokaido_wire::resp::Version;
 
 use super::{
+    Message,
     clients::{Client, Entry},
+    pubsub::Subscriptions,
     transactions::{Queue, Watched},
 };
-use crate::{Shared, access::Principal, selected::Selected};
+use crate::{Mailbox, Shared, access::Principal, selected::Selected};
 
 /// Which replies are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,10 @@ pub struct Session {
     /// What MULTI has queued; `None` outside of one.
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Vec<Watched>,
+    /// Ends before the entry does, which others see.
+    pub(super) subscriptions: Subscriptions,
+    /// What its requests have published, and nobody was sent yet.
+    pub(super) messages: Vec<Message>,
     entry: Entry,
     shared: Arc<Shared>,
 }
@@ -40,6 +46,8 @@ impl Session {
     /// The session of a new connection from `peer` to `local`, both as `address:port`.
     #[must_use]
     pub fn new(shared: &Arc<Shared>, peer: &str, local: &str) -> Self {
+        let entry = shared.clients.enter(peer, local);
+        let (channels, client) = (Arc::clone(&shared.channels), Arc::clone(&entry.client));
         let mut session = Self {
             selected: shared.main_selected().clone(),
             version: Version::Resp2,
@@ -47,11 +55,41 @@ impl Session {
             reply_mode: ReplyMode::On,
             queue: None,
             watched: Vec::new(),
-            entry: shared.clients.enter(peer, local),
+            subscriptions: Subscriptions::new(channels, client),
+            messages: Vec::new(),
+            entry,
             shared: Arc::clone(shared),
         };
         session.select(shared.main_selected().clone());
         session
+    }
+
+    /// What is pushed to the session goes to this mailbox. Without one it cannot subscribe.
+    #[must_use]
+    pub(crate) fn reached_by(mut self, mailbox: Mailbox) -> Self {
+        self.subscriptions.go_to(mailbox);
+        self
+    }
+
+    /// Whether only a few commands can be called, since replies and messages look alike.
+    pub(super) fn is_confined(&self) -> bool {
+        self.version == Version::Resp2 && self.subscriptions.has_any()
+    }
+
+    /// Sends what was published.
+    pub(super) fn publish(&mut self) {
+        self.shared.channels.publish_all(&self.messages);
+        self.messages.clear();
+    }
+
+    /// Takes what was published, to send it when that is called.
+    pub(super) fn publish_later(&mut self) -> Option<Box<dyn FnOnce()>> {
+        if self.messages.is_empty() {
+            return None;
+        }
+        let messages = std::mem::take(&mut self.messages);
+        let channels = Arc::clone(&self.shared.channels);
+        Some(Box::new(move || channels.publish_all(&messages)))
     }
 
     /// The number that CLIENT ID tells.
@@ -110,6 +148,7 @@ impl Session {
         self.reply_mode = ReplyMode::On;
         self.take_queue();
         self.watched.clear();
+        self.subscriptions.clear();
         self.client().change_names(|names| names.connection.clear());
     }
 }

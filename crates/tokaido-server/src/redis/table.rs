@@ -5,7 +5,7 @@ use tokaido_wire::resp::Request;
 
 use super::{
     client, command::Command, connection, counters, expiry, failure::Failure, hashes,
-    introspection, keys, keyspace, lists, procedures, scan, server, set, sets, sorted_sets,
+    introspection, keys, keyspace, lists, procedures, pubsub, scan, server, set, sets, sorted_sets,
     strings, transactions,
 };
 
@@ -21,6 +21,7 @@ const FAMILIES: &[&[Command]] = &[
     keyspace::COMMANDS,
     lists::COMMANDS,
     procedures::COMMANDS,
+    pubsub::COMMANDS,
     scan::COMMANDS,
     server::COMMANDS,
     set::COMMANDS,

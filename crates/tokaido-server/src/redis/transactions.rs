@@ -164,16 +164,18 @@ pub(super) fn exec(
                 }
                 Wanted::Procedure => session.selected().find_in(tx),
             };
-            let call = &mut Call {
+            let queued = &mut Call {
                 shared: call.shared,
                 database,
                 request: request.as_request(),
                 reply: &mut *call.reply,
                 may_take_long: true,
+                messages: std::mem::take(&mut call.messages),
             };
-            run_queued(call, session, procedures, tx, *wanted).map_err(|source| {
+            run_queued(queued, session, procedures, tx, *wanted).map_err(|source| {
                 Failure::Aborted { command: wanted.name(), source: Box::new(source) }
             })?;
+            call.messages = std::mem::take(&mut queued.messages);
         }
         Ok(())
     });

@@ -146,7 +146,7 @@ impl Bed {
         let store = self.store.clone();
         let program = LocalProgram::of(&store, Sources::default());
         let inner = FailingWriter { store, inner: None, failures: self.failures.clone() };
-        let context = WriterContext { writer: GroupWriter::new(Box::new(inner)), program };
+        let context = WriterContext::new(GroupWriter::new(Box::new(inner)), program);
         drop(self.handle);
         run(&self.queue, context, &self.metrics, &self.limits, true);
         let answers = self.answers.1.try_iter().collect();
@@ -192,7 +192,7 @@ fn a_job_that_takes_long_holds_up_its_own_writer_only() {
             scope.spawn(move || {
                 let program = LocalProgram::of(&store, Sources::default());
                 let inner = FailingWriter { store, inner: None, failures };
-                let context = WriterContext { writer: GroupWriter::new(Box::new(inner)), program };
+                let context = WriterContext::new(GroupWriter::new(Box::new(inner)), program);
                 run(&queue, context, metrics, limits, removes_expired);
             });
         }

@@ -88,7 +88,7 @@ impl Bed {
         self.threads.push(std::thread::spawn(move || {
             let inner = service.shared.store().writer().expect("a writer");
             let writer = GroupWriter::new(Box::new(FailingWriter { inner, backstage }));
-            let context = WriterContext { writer, program: program(&service) };
+            let context = WriterContext::new(writer, program(&service));
             writer::run(&queue, context, &service.metrics, &service.config.limits, true);
         }));
         handle

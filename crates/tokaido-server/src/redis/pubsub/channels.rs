@@ -1,0 +1,163 @@
+//! Who listens to which channel, and how a message gets there.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use tokaido_wire::resp::{ReplyWriter, Version};
+
+use crate::{
+    Mailbox,
+    redis::{clients::Client, glob},
+};
+
+/// The three kinds of names that a client subscribes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// Channels.
+    Channels,
+    /// Patterns of channels.
+    Patterns,
+    /// Channels of SSUBSCRIBE, which have names of their own. In a cluster they would belong to one
+    /// server.
+    Shards,
+}
+
+/// Something that is published.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    /// It goes to those who have called SSUBSCRIBE, and to no others.
+    pub(crate) is_sharded: bool,
+    pub(crate) channel: Vec<u8>,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// A session that has subscribed to something.
+pub(crate) struct Subscriber {
+    pub(crate) client: Arc<Client>,
+    pub(crate) mailbox: Mailbox,
+}
+
+/// All subscriptions of a server.
+///
+/// Messages are handed out one after another, so all subscribers get them in the same order.
+#[derive(Default)]
+pub(crate) struct Channels {
+    /// The number of subscriptions, so that to publish what nobody listens to takes no lock.
+    count: AtomicUsize,
+    listeners: Mutex<[Listeners; 3]>,
+}
+
+/// The subscribers of each name, by the number of their session.
+type Listeners = BTreeMap<Arc<[u8]>, BTreeMap<u64, Arc<Subscriber>>>;
+
+impl Channels {
+    /// Sends messages, in order.
+    pub(crate) fn publish_all(&self, messages: &[Message]) {
+        messages.iter().for_each(|message| self.publish(message));
+    }
+
+    /// Sends a message to all who listen to its channel. One who takes less than is sent to him is
+    /// disconnected for it.
+    pub(crate) fn publish(&self, message: &Message) {
+        if !self.has_any() {
+            return;
+        }
+        let [channels, patterns, shards] = &*self.lock();
+        let Message { is_sharded, channel, payload } = message;
+        let (listeners, kind): (_, &[u8]) =
+            if *is_sharded { (shards, b"smessage") } else { (channels, b"message") };
+        if let Some(subscribers) = listeners.get(&**channel) {
+            push(subscribers, &[kind, channel, payload]);
+        }
+        if !is_sharded {
+            for (pattern, subscribers) in patterns {
+                if glob::matches(pattern, channel) {
+                    push(subscribers, &[b"pmessage", pattern, channel, payload]);
+                }
+            }
+        }
+    }
+
+    /// How many times a message would be sent.
+    pub(crate) fn receivers(&self, message: &Message) -> usize {
+        if !self.has_any() {
+            return 0;
+        }
+        let [channels, patterns, shards] = &*self.lock();
+        let channel = &message.channel;
+        let of_channel = |listeners: &Listeners| listeners.get(&**channel).map_or(0, BTreeMap::len);
+        if message.is_sharded {
+            return of_channel(shards);
+        }
+        let matching = patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel));
+        of_channel(channels) + matching.map(|(_, subscribers)| subscribers.len()).sum::<usize>()
+    }
+
+    /// Whether anybody listens to anything.
+    pub(crate) fn has_any(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// The names that have subscribers, with the numbers of those, in order.
+    pub(crate) fn all(&self, names: Names) -> Vec<(Arc<[u8]>, usize)> {
+        let listeners = &self.lock()[names as usize];
+        listeners.iter().map(|(name, subscribers)| (name.clone(), subscribers.len())).collect()
+    }
+
+    /// How many names have subscribers.
+    pub(crate) fn len(&self, names: Names) -> usize {
+        self.lock()[names as usize].len()
+    }
+
+    /// How many subscribers a name has.
+    pub(crate) fn subscribers_of(&self, names: Names, name: &[u8]) -> usize {
+        self.lock()[names as usize].get(name).map_or(0, BTreeMap::len)
+    }
+
+    pub(super) fn add(&self, names: Names, name: Arc<[u8]>, subscriber: &Arc<Subscriber>) {
+        let mut listeners = self.lock();
+        let subscribers = listeners[names as usize].entry(name).or_default();
+        if subscribers.insert(subscriber.client.id, Arc::clone(subscriber)).is_none() {
+            self.count.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    pub(super) fn remove(&self, names: Names, name: &[u8], session: u64) {
+        let mut listeners = self.lock();
+        let listeners = &mut listeners[names as usize];
+        let Some(subscribers) = listeners.get_mut(name) else { return };
+        if subscribers.remove(&session).is_some() {
+            self.count.fetch_sub(1, Ordering::SeqCst);
+        }
+        if subscribers.is_empty() {
+            listeners.remove(name);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, [Listeners; 3]> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Pushes a message, of which all parts are strings, to each of them in its version of the protocol.
+fn push(subscribers: &BTreeMap<u64, Arc<Subscriber>>, parts: &[&[u8]]) {
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    for subscriber in subscribers.values() {
+        let (bytes, version) = match subscriber.client.is_resp3.load(Ordering::Relaxed) {
+            false => (&mut old, Version::Resp2),
+            true => (&mut new, Version::Resp3),
+        };
+        if bytes.is_empty() {
+            let mut writer = ReplyWriter::new(bytes, version);
+            writer.push(parts.len());
+            parts.iter().for_each(|part| writer.bulk(part));
+        }
+        // One who has gone gets nothing, and one who lags too far behind is about to go.
+        let _ = subscriber.mailbox.push(bytes);
+    }
+}
