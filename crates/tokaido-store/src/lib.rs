@@ -55,7 +55,8 @@
 //!
 //! # Kinds of values
 //!
-//! A record holds bytes, or a hash, a list, a set or a sorted set of any size: see [`collections`].
+//! A record holds bytes, or owns the elements of a collection: `tokaido-collections` makes hashes, lists, sets and sorted
+//! sets of them.
 //!
 //! # Engines
 //!
@@ -74,7 +75,6 @@
 pub mod cache;
 mod capabilities;
 mod clock;
-pub mod collections;
 pub mod composite;
 pub mod counter;
 mod database;

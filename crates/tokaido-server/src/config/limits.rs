@@ -4,7 +4,8 @@
 use std::{ops::RangeInclusive, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use tokaido_store::{collections::Packing, composite, limits as fixed, tree};
+use tokaido_collections::Packing;
+use tokaido_store::{composite, limits as fixed, tree};
 use tokaido_wire::{memcached, resp};
 
 use super::ConfigError;

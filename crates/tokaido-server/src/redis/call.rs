@@ -5,9 +5,8 @@ use std::{
     ops::{ControlFlow, Range},
 };
 
-use tokaido_store::{
-    Capabilities, DatabaseId, Kind, ReadTransaction, Record, WriteTransaction, collections::Packing,
-};
+use tokaido_collections::Packing;
+use tokaido_store::{Capabilities, DatabaseId, Kind, ReadTransaction, Record, WriteTransaction};
 use tokaido_wire::resp::Request;
 
 use super::{

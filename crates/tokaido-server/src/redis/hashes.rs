@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use tokaido_collections::Hash;
 use tokaido_store::{
     ReadTransaction, WriteTransaction,
-    collections::Hash,
     counter::{self, format_float},
 };
 

@@ -2,10 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use tokaido_store::{
-    Direction, ReadTransaction, WriteTransaction,
-    collections::{End, List},
-};
+use tokaido_collections::{End, List};
+use tokaido_store::{Direction, ReadTransaction, WriteTransaction};
 
 use super::{
     call::Call,

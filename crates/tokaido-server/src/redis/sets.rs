@@ -2,10 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use tokaido_store::{
-    ReadError, ReadTransaction, WriteTransaction,
-    collections::{Set, intersect, subtract, unite},
-};
+use tokaido_collections::{Set, intersect, subtract, unite};
+use tokaido_store::{ReadError, ReadTransaction, WriteTransaction};
 
 use super::{
     call::Call,

@@ -3,7 +3,6 @@
 mod collections;
 mod concurrency;
 mod dropping;
-mod kinds;
 mod limits;
 mod model;
 mod observers;

@@ -2,10 +2,8 @@
 
 use std::{collections::HashMap, ops::ControlFlow};
 
-use tokaido_store::{
-    Direction, Kind, ReadError, ReadTransaction, WriteTransaction,
-    collections::{Set, SortedSet, Span},
-};
+use tokaido_collections::{Set, SortedSet, Span};
+use tokaido_store::{Direction, Kind, ReadError, ReadTransaction, WriteTransaction};
 
 use super::members::{sorted_set, write_members};
 use crate::redis::{

@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use tokaido_store::{ReadTransaction, WriteTransaction, collections::SortedSet};
+use tokaido_collections::SortedSet;
+use tokaido_store::{ReadTransaction, WriteTransaction};
 use tokaido_wire::resp::format_double;
 
 use crate::redis::{

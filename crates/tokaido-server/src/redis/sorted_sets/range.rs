@@ -2,10 +2,8 @@
 
 use std::ops::{Bound, ControlFlow, Range};
 
-use tokaido_store::{
-    Direction, ReadTransaction,
-    collections::{SortedSet, Span},
-};
+use tokaido_collections::{SortedSet, Span};
+use tokaido_store::{Direction, ReadTransaction};
 
 use crate::redis::{
     call::Call,

@@ -2,7 +2,8 @@
 
 use std::ops::{ControlFlow, Range};
 
-use tokaido_store::{Direction, ReadTransaction, WriteTransaction, collections::SortedSet};
+use tokaido_collections::SortedSet;
+use tokaido_store::{Direction, ReadTransaction, WriteTransaction};
 
 use super::{
     members::{sorted_set, write_members},

@@ -9,7 +9,7 @@ use std::{
     ops::{Bound, ControlFlow, Range},
 };
 
-use crate::{
+use tokaido_store::{
     CollectionId, Direction, Kind, ReadError, ReadTransaction, WriteError, WriteTransaction,
 };
 
@@ -357,7 +357,7 @@ impl Table<'_> {
         let (elements, key) = (self.place.elements(), element_key(collection, name));
         let is_new = tx.get(elements, &key)?.is_none();
         if is_new || self.has_values() {
-            tx.put(elements, &key, crate::NewRecord::of(value))?;
+            tx.put(elements, &key, tokaido_store::NewRecord::of(value))?;
         }
         Ok(is_new)
     }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::ReadError;
+use tokaido_store::ReadError;
 
 /// Up to what size a collection is packed into its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use crate::{
+use tokaido_store::{
     CollectionId, DatabaseId, Direction, Entry, Kind, Marks, NewRecord, ReadError, ReadTransaction,
     Record, WriteError, WriteTransaction, limits,
 };

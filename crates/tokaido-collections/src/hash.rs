@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::{DatabaseId, Kind, ReadError, ReadTransaction, WriteError, WriteTransaction};
+use tokaido_store::{DatabaseId, Kind, ReadError, ReadTransaction, WriteError, WriteTransaction};
 
 use super::{
     packed::Packing,

@@ -5,7 +5,7 @@
 
 use std::ops::{Bound, ControlFlow, Range};
 
-use crate::{
+use tokaido_store::{
     CollectionId, DatabaseId, Direction, Kind, NewRecord, ReadError, ReadTransaction, WriteError,
     WriteTransaction,
 };

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow, Range};
 
-use crate::{CollectionId, DatabaseId, Direction, Kind, ReadError, ReadTransaction};
+use tokaido_store::{CollectionId, DatabaseId, Direction, Kind, ReadError, ReadTransaction};
 
 use super::{
     super::{

@@ -4,10 +4,8 @@ use std::{collections::VecDeque, ops::ControlFlow};
 
 use super::{Modelled, PACKING};
 use proptest::prelude::*;
-use tokaido_store::{
-    DatabaseId, Direction, ReadTransaction, WriteTransaction,
-    collections::{End, List},
-};
+use tokaido_collections::{End, List};
+use tokaido_store::{DatabaseId, Direction, ReadTransaction, WriteTransaction};
 
 struct Lists;
 

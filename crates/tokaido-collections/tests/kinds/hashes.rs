@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, ops::ControlFlow};
 
 use super::{Modelled, PACKING};
 use proptest::prelude::*;
-use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction, collections::Hash};
+use tokaido_collections::Hash;
+use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
 
 struct Hashes;
 

@@ -9,7 +9,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use crate::{
+use tokaido_store::{
     CollectionId, Direction, NewRecord, ReadError, ReadTransaction, WriteError, WriteTransaction,
 };
 

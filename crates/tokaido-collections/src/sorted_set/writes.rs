@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::{Direction, NewRecord, ReadError, WriteError, WriteTransaction};
+use tokaido_store::{Direction, NewRecord, ReadError, WriteError, WriteTransaction};
 
 use super::{
     super::{

@@ -2,6 +2,7 @@
 //! or taken back, with packed and with large forms, over checkpoints and reopenings.
 
 mod corners;
+mod engine;
 mod hashes;
 mod lists;
 mod sets;
@@ -9,18 +10,19 @@ mod sorted_sets;
 
 use std::{collections::BTreeMap, fmt::Debug};
 
-use crate::support::{Engine, TestClock, TreeEngine};
+use engine::Engine;
 use proptest::prelude::*;
-use tokaido_store::{DatabaseId, ReadTransaction, Store, WriteTransaction, collections::Packing};
+use tokaido_collections::Packing;
+use tokaido_store::{DatabaseId, ReadTransaction, Store, WriteTransaction};
 
 /// Few elements make a large collection.
-pub(super) const PACKING: Packing = Packing { elements_max: 4, text_len_max: 6 };
+pub(crate) const PACKING: Packing = Packing { elements_max: 4, text_len_max: 6 };
 
 /// Keys are few, so that collections are met again.
 const KEYS: u8 = 3;
 
 /// A kind of value: what can be done with it, in the store and in a model of it.
-pub(super) trait Modelled {
+pub(crate) trait Modelled {
     type Value: Clone + Debug + Default;
     type Operation: Clone + Debug;
 
@@ -170,7 +172,7 @@ fn end(store: &dyn Store) {
     writer.flush().unwrap();
 }
 
-fn run<M: Modelled>(mut engine: impl Engine, actions: &[Action<M::Operation>]) {
+fn run<M: Modelled>(mut engine: Engine, actions: &[Action<M::Operation>]) {
     let mut durable = Model::<M>::new();
     for life in actions.split(|action| matches!(action, Action::Reopen)) {
         live::<M>(&*engine.store(), &mut durable, life);
@@ -198,12 +200,12 @@ macro_rules! model_tests {
         }
     };
 }
-pub(super) use model_tests;
+pub(crate) use model_tests;
 
 fn in_the_memtable<M: Modelled>(actions: &[Action<M::Operation>]) {
-    run::<M>(TreeEngine::new(TestClock::new()), actions);
+    run::<M>(Engine::new(), actions);
 }
 
 fn over_checkpoints<M: Modelled>(actions: &[Action<M::Operation>]) {
-    run::<M>(TreeEngine::checkpointing(TestClock::new()), actions);
+    run::<M>(Engine::checkpointing(), actions);
 }

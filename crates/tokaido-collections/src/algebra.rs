@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, ops::ControlFlow};
 
-use crate::{ReadError, ReadTransaction};
+use tokaido_store::{ReadError, ReadTransaction};
 
 use super::set::Set;
 

@@ -6,7 +6,7 @@ use std::{
     ops::{Bound, ControlFlow},
 };
 
-use crate::{CollectionId, ReadError, ReadTransaction};
+use tokaido_store::{CollectionId, ReadError, ReadTransaction};
 
 use super::{
     packed::Texts,

@@ -6,16 +6,13 @@ use std::{
     ops::{Bound, ControlFlow},
 };
 
-use super::PACKING;
-use crate::support::{Engine, TestClock, TreeEngine};
-use tokaido_store::{
-    DatabaseId, Direction, ReadError, WriteTransaction,
-    collections::{Packing, Set, SortedSet, Span},
-};
+use super::{PACKING, engine::Engine};
+use tokaido_collections::{Packing, Set, SortedSet, Span};
+use tokaido_store::{DatabaseId, Direction, ReadError, WriteTransaction};
 
 /// Runs `body` in a transaction that is then taken back.
 fn with_transaction(body: impl FnOnce(&mut dyn WriteTransaction, DatabaseId)) {
-    let store = TreeEngine::new(TestClock::new()).store();
+    let store = Engine::new().store();
     let database = store.database("main").unwrap();
     let mut writer = store.writer().unwrap();
     body(writer.begin().unwrap(), database);

@@ -4,10 +4,8 @@ use std::ops::{Bound, ControlFlow};
 
 use super::{Modelled, PACKING};
 use proptest::prelude::*;
-use tokaido_store::{
-    DatabaseId, Direction, ReadTransaction, WriteTransaction,
-    collections::{SortedSet, Span},
-};
+use tokaido_collections::{SortedSet, Span};
+use tokaido_store::{DatabaseId, Direction, ReadTransaction, WriteTransaction};
 
 struct SortedSets;
 

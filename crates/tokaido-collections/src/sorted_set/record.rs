@@ -1,6 +1,6 @@
 //! What the record of a large sorted set says.
 
-use crate::{CollectionId, ReadError};
+use tokaido_store::{CollectionId, ReadError};
 
 use super::{
     super::place::{COUNT_LEN, Place, damaged, head, stored_count},

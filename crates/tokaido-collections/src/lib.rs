@@ -9,6 +9,8 @@
 //! What is empty is not there: the record goes with the last element. Every change writes the
 //! record, so that its version tells of it.
 
+#![deny(missing_docs)]
+
 mod algebra;
 mod hash;
 mod list;

@@ -2,12 +2,12 @@
 
 use std::ops::Bound;
 
-use crate::ReadError;
+use tokaido_store::ReadError;
 
-use super::super::place::damaged;
+use crate::place::damaged;
 
 /// Length of a score where it stands before a member.
-pub(in crate::collections) const SCORE_LEN: usize = 8;
+pub(crate) const SCORE_LEN: usize = 8;
 
 const SIGN: u64 = 1 << 63;
 

@@ -4,10 +4,8 @@ use std::{collections::BTreeSet, ops::ControlFlow};
 
 use super::{Modelled, PACKING};
 use proptest::prelude::*;
-use tokaido_store::{
-    DatabaseId, ReadTransaction, WriteTransaction,
-    collections::{Set, intersect, subtract, unite},
-};
+use tokaido_collections::{Set, intersect, subtract, unite};
+use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
 
 struct Sets;
 
