@@ -10,9 +10,23 @@ local os = core.libraries.os
 -- Maximum length of a string that string.rep makes, in bytes.
 local REP_LEN_MAX = 64 * 2 ^ 20
 
--- Maximum length of the source that load takes, in bytes, and maximum number of labels and of
--- `goto` in it: LuaJIT compares each with all of them.
-local LOAD_LEN_MAX, LOAD_LABELS_MAX = 2 ^ 20, 5000
+-- Maximum length of the source that load takes, in bytes, and maximum number of jumps and labels in
+-- it: LuaJIT goes through those before each of them.
+local LOAD_LEN_MAX, LOAD_JUMPS_MAX = 2 ^ 20, 5000
+
+-- What jumps, and what is jumped to.
+local JUMPS = {
+  "::", "%f[%w_]goto%f[^%w_]", "%f[%w_]and%f[^%w_]", "%f[%w_]or%f[^%w_]", "%f[%w_]elseif%f[^%w_]",
+}
+
+local function count_jumps(source)
+  local count = 0
+  for i = 1, #JUMPS do
+    local _, found = gsub(source, JUMPS[i], "")
+    count = count + found
+  end
+  return count
+end
 
 -- Without a seed of its own, every VM would have the same numbers after every start.
 local randomseed = math.randomseed
@@ -92,10 +106,8 @@ local function make_load(environment)
     if #chunk > LOAD_LEN_MAX then
       return nil, "load takes at most " .. LOAD_LEN_MAX .. " bytes of source"
     end
-    local _, jumps = gsub(chunk, "goto", "")
-    local _, labels = gsub(chunk, "::", "")
-    if jumps + labels > LOAD_LABELS_MAX then
-      return nil, "load takes at most " .. LOAD_LABELS_MAX .. " labels and goto"
+    if count_jumps(chunk) > LOAD_JUMPS_MAX then
+      return nil, "load takes at most " .. LOAD_JUMPS_MAX .. " of goto, labels, and, or, elseif"
     end
     return load(chunk, name or "=(load)", "t", chunk_environment or environment)
   end

@@ -214,6 +214,7 @@ pub(crate) const SHAPES: &[(&str, End, &str)] = &[
     ("sets that are negated and not closed", Refused, "string.find('a', ('[^'):rep(1e6))"),
     ("a long set", Refused,
         "string.find(('a'):rep(1e6), '[' .. ('b'):rep(1e6) .. ']*c') while true do end"),
+    ("a long choice", Refused, "assert(load('if x then ' .. ('elseif x then '):rep(7e4) .. 'end'))"),
     ("labels", Refused,
         "local s = {} for i = 1, 5e4 do s[i] = 'goto l' .. i end
          assert(load(table.concat(s, ' ')))"),
