@@ -69,6 +69,8 @@ impl KeyPositions {
     pub(crate) const TWO_KEYS: Self = Self { first: 1, last: 2, step: 1 };
     /// Keys with their values.
     pub(crate) const PAIRS: Self = Self { first: 1, last: -1, step: 2 };
+    /// Keys behind a word.
+    pub(crate) const KEYS_BEHIND_A_WORD: Self = Self { first: 2, last: -1, step: 1 };
     /// The key of a subcommand.
     pub(crate) const SUBKEY: Self = Self { first: 2, last: 2, step: 1 };
 
@@ -97,6 +99,10 @@ pub enum Group {
     Generic,
     /// Values.
     String,
+    /// Values as rows of bits.
+    Bitmap,
+    /// Values that estimate how many elements they were made of.
+    HyperLogLog,
     /// Fields with values.
     Hash,
     /// Items in an order of their own.
@@ -122,6 +128,8 @@ impl Group {
             Self::Server => "server",
             Self::Generic => "generic",
             Self::String => "string",
+            Self::Bitmap => "bitmap",
+            Self::HyperLogLog => "hyperloglog",
             Self::Hash => "hash",
             Self::List => "list",
             Self::Set => "set",
@@ -139,6 +147,8 @@ impl Group {
             Self::Server => None,
             Self::Generic => Some("@keyspace"),
             Self::String => Some("@string"),
+            Self::Bitmap => Some("@bitmap"),
+            Self::HyperLogLog => Some("@hyperloglog"),
             Self::Hash => Some("@hash"),
             Self::List => Some("@list"),
             Self::Set => Some("@set"),

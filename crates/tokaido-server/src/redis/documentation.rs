@@ -8,8 +8,10 @@ use super::{
 };
 
 /// The groups in the order of the page.
-const GROUPS: [(Group, &str); 11] = [
+const GROUPS: [(Group, &str); 13] = [
     (Group::String, "Values"),
+    (Group::Bitmap, "Bitmaps"),
+    (Group::HyperLogLog, "HyperLogLogs"),
     (Group::Hash, "Hashes"),
     (Group::List, "Lists"),
     (Group::Set, "Sets"),
@@ -83,6 +85,11 @@ the call remains in the data.
 - `SUBSCRIBE` and its like are refused between `MULTI` and `EXEC`. What a transaction publishes, be it of `MULTI` or a
   procedure's, is sent once it is committed, and never if it is rolled back. What is published behind a write in the same
   pipeline is sent once that write is on disk. The number that `PUBLISH` gives is that of the moment when it ran.
+- A command on bits reads and writes the value as a whole. Bits and numbers of `BITFIELD` stand within the longest
+  value. `SET` in `BITFIELD` saturates numbers far below the smallest one, too; Redis takes some for too large.
+- `LCS` takes values whose lengths, multiplied, are at most 2^24, about; in Redis the product is 2^27.
+- The value of a HyperLogLog is that of Redis byte for byte, as long as nobody counts: Redis notes the result of
+  `PFCOUNT` in the value, here it only reads. A result that was noted is given. There are no `PFDEBUG` and `PFSELFTEST`.
 - There are no commands that block, and no streams.
 ";
 

@@ -30,6 +30,10 @@ pub(crate) enum Failure {
     TooLong,
     #[error("WRONGTYPE Operation against a key holding the wrong kind of value")]
     WrongKind,
+    #[error("WRONGTYPE Key is not a valid HyperLogLog string value.")]
+    NotASketch,
+    #[error("INVALIDOBJ Corrupted HLL object detected")]
+    DamagedSketch,
     #[error("ERR no such key")]
     NoSuchKey,
     #[error("ERR DB index is out of range")]

@@ -3,6 +3,8 @@
 //! [`execute`] runs one request for one [`Session`]. It knows no sockets: the caller decodes
 //! requests, sends the replies, and owns the snapshot or the writer that commands run on.
 
+mod bitfields;
+mod bitmaps;
 mod call;
 mod client;
 mod clients;
@@ -16,10 +18,12 @@ mod expiry;
 mod failure;
 mod glob;
 mod hashes;
+mod hyperloglog;
 mod info;
 mod introspection;
 mod keys;
 mod keyspace;
+mod lcs;
 mod lists;
 mod number;
 mod options;

@@ -40,9 +40,10 @@ impl Kind {
     /// The names in the table say what they stand for.
     fn of(name: &str) -> Self {
         match name {
-            "key" | "newkey" | "source" | "destination" => Self::Key,
+            "key" | "newkey" | "source" | "destination" | "key1" | "key2" | "destkey"
+            | "sourcekey" => Self::Key,
             "pattern" | "library-name-pattern" => Self::Pattern,
-            "count" | "cursor" | "decrement" | "end" | "milliseconds" | "numkeys"
+            "bit" | "count" | "cursor" | "decrement" | "end" | "milliseconds" | "numkeys"
             | "numreplicas" | "offset" | "protover" | "seconds" | "start" | "timeout" => {
                 Self::Integer
             }

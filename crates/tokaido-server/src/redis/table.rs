@@ -4,21 +4,25 @@
 use tokaido_wire::resp::Request;
 
 use super::{
-    client, command::Command, connection, counters, expiry, failure::Failure, hashes,
-    introspection, keys, keyspace, lists, procedures, pubsub, scan, server, set, sets, sorted_sets,
-    strings, transactions,
+    bitfields, bitmaps, client, command::Command, connection, counters, expiry, failure::Failure,
+    hashes, hyperloglog, introspection, keys, keyspace, lcs, lists, procedures, pubsub, scan,
+    server, set, sets, sorted_sets, strings, transactions,
 };
 
 /// The rows of each family, sorted by name.
 const FAMILIES: &[&[Command]] = &[
+    bitfields::COMMANDS,
+    bitmaps::COMMANDS,
     client::COMMANDS,
     connection::COMMANDS,
     counters::COMMANDS,
     expiry::COMMANDS,
     hashes::COMMANDS,
+    hyperloglog::COMMANDS,
     introspection::COMMANDS,
     keys::COMMANDS,
     keyspace::COMMANDS,
+    lcs::COMMANDS,
     lists::COMMANDS,
     procedures::COMMANDS,
     pubsub::COMMANDS,

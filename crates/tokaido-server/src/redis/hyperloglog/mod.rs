@@ -1,0 +1,6 @@
+//! How many different elements were added, about: PFADD, PFCOUNT, PFMERGE.
+
+mod commands;
+mod sketch;
+
+pub(super) use commands::COMMANDS;
