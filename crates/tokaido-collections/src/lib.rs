@@ -22,6 +22,8 @@ mod set;
 mod sorted_set;
 mod table;
 
+use tokaido_store::{ReadError, Record};
+
 pub use algebra::{intersect, subtract, unite};
 pub use hash::Hash;
 pub use list::{End, List};
@@ -29,3 +31,15 @@ pub use packed::Packing;
 pub use place::Random;
 pub use set::Set;
 pub use sorted_set::{SortedSet, Span};
+
+/// The number of elements of a collection, as its record tells; of a hash or a sorted set that is packed, it
+/// is that of its texts.
+///
+/// # Errors
+/// If the record is damaged.
+pub fn len(record: &Record<'_>) -> Result<u64, ReadError> {
+    match record.collection {
+        None => Ok(packed::count(record.value)? as u64),
+        Some(_) => place::stored_count(record.value),
+    }
+}

@@ -18,7 +18,7 @@ use crate::{
     loading::Loading,
     memcached,
     program::{CurrentProgram, Program},
-    redis::{Channels, Clients, Cursors},
+    redis::{Channels, Clients, Cursors, Waiters},
     selected::Selected,
     transport::SocketAddress,
 };
@@ -63,6 +63,7 @@ pub struct Shared {
     pub(crate) program: CurrentProgram,
     pub(crate) clients: Arc<Clients>,
     pub(crate) channels: Arc<Channels>,
+    pub(crate) waiters: Arc<Waiters>,
     pub(crate) cursors: Cursors,
     pub(crate) memcached: memcached::State,
 }
@@ -79,6 +80,7 @@ impl Shared {
         let program = CurrentProgram::new(options.program.clone());
         let cursors = Cursors::new(started_at_ms, limits.scan_cursors_max);
         let main = store.database(MAIN)?;
+        let waiters = Waiters::new(&store);
         Ok(Self {
             memcached: memcached::State::new(&options.memcached),
             main: Selected::new(&*store, MAIN)?,
@@ -92,6 +94,7 @@ impl Shared {
             program,
             clients: Arc::default(),
             channels: Arc::default(),
+            waiters,
             cursors,
         })
     }

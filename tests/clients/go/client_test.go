@@ -160,6 +160,26 @@ func TestHearsWhatOthersPublish(t *testing.T) {
 	})
 }
 
+func TestWaitsForAnElement(t *testing.T) {
+	everyProtocol(t, func(t *testing.T, client *redis.Client) {
+		ctx := t.Context()
+		came := make(chan []string)
+		go func() {
+			popped, _ := client.BLPop(ctx, 30*time.Second, "queue").Result()
+			came <- popped
+		}()
+		if err := client.RPush(ctx, "queue", "a").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if popped := <-came; len(popped) != 2 || popped[1] != "a" {
+			t.Errorf("BLPOP gives %v", popped)
+		}
+		if err := client.BLPop(ctx, time.Second, "queue").Err(); !errors.Is(err, redis.Nil) {
+			t.Errorf("an empty queue gives %v", err)
+		}
+	})
+}
+
 func TestCallsProcedures(t *testing.T) {
 	everyProtocol(t, func(t *testing.T, client *redis.Client) {
 		ctx := t.Context()

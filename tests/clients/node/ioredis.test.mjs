@@ -73,6 +73,15 @@ describe("ioredis", () => {
     await listener.quit();
   });
 
+  test("waits for an element", async () => {
+    const waiting = connect();
+    const came = waiting.blpop("queue", 30);
+    await client.rpush("queue", "a");
+    assert.deepEqual(await came, ["queue", "a"]);
+    assert.equal(await waiting.blpop("queue", 0.01), null);
+    await waiting.quit();
+  });
+
   test("streams a scan", async () => {
     await client.mset(Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`k${i}`, "x"])));
     const seen = new Set();

@@ -1,10 +1,12 @@
 """redis-py, with its own parser and with hiredis, speaking both versions of the protocol."""
 
+import threading
 import time
 
 import pytest
 import redis
 from redis._parsers import _HiredisParser, _RESP2Parser, _RESP3Parser
+from support import wait_until
 
 PARSERS = {
     "resp2": (2, _RESP2Parser),
@@ -44,6 +46,19 @@ def test_messages_come_to_whoever_subscribed(client, server):
         listener.unsubscribe()
         assert next_message(listener)["type"] == "unsubscribe"
         assert server.redis().publish("news", "x") == 1
+
+
+def test_whoever_waits_is_served(client, server):
+    came = []
+    waiting = threading.Thread(target=lambda: came.append(client.blpop(["none", "queue"], timeout=30)))
+    waiting.start()
+    pusher = server.redis()
+    wait_until(lambda: pusher.info("clients")["blocked_clients"] == 1, "the client to wait")
+    pusher.rpush("queue", "a", "b")
+    waiting.join()
+    assert came == [[b"queue", b"a"]] or came == [(b"queue", b"a")]
+    assert client.blmove("queue", "done", timeout=1) == b"b"
+    assert client.brpop("queue", timeout=0.01) is None
 
 
 def next_message(listener):

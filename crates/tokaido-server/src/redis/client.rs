@@ -3,6 +3,7 @@
 use std::{fmt::Write, sync::atomic::Ordering};
 
 use super::{
+    blocking::Unblocked,
     call::Call,
     clients::{Client, Names},
     command::{Command, rows},
@@ -52,6 +53,9 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "client|tracking" -3 Connection(tracking), NO_KEY [] Connection "6.0.0"
     "<ON | OFF>"
     "Turns tracking of keys off. It cannot be turned on.";
+"client|unblock" -3 Server(unblock), NO_KEY [ADMIN DANGEROUS] Connection "5.0.0"
+    "client-id [TIMEOUT | ERROR]"
+    "Ends the waiting of a client, as if its time were over, or with an error.";
 };
 
 /// Maximum length of the name of a client or of its library, in bytes.
@@ -184,10 +188,24 @@ fn list(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     Ok(Step::Done)
 }
 
+fn unblock(call: &mut Call<'_>) -> Result<(), Failure> {
+    let how = match call.len() {
+        3 => Unblocked::Timeout,
+        4 if call.is_word(3, "TIMEOUT") => Unblocked::Timeout,
+        4 if call.is_word(3, "ERROR") => Unblocked::Error,
+        _ => return Err(Failure::other("CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
+    };
+    let was_waiting = u64::try_from(call.integer(2)?)
+        .is_ok_and(|session| call.shared.waiters.unblock(session, how));
+    call.reply.integer(i64::from(was_waiting));
+    Ok(())
+}
+
 /// What a client is in the middle of, a letter each.
 fn flags(client: &Client) -> String {
     let is_in_multi = client.queued.load(Ordering::Relaxed) >= 0;
-    let flags = [(client.is_subscribed(), 'P'), (is_in_multi, 'x')];
+    let is_blocked = client.is_blocked.load(Ordering::Relaxed);
+    let flags = [(client.is_subscribed(), 'P'), (is_in_multi, 'x'), (is_blocked, 'b')];
     let flags: String =
         flags.into_iter().filter_map(|(is_so, flag)| is_so.then_some(flag)).collect();
     if flags.is_empty() { "N".to_owned() } else { flags }

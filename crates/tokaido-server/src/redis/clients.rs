@@ -26,6 +26,8 @@ pub(crate) struct Client {
     pub(crate) queued: AtomicI64,
     /// How many channels, patterns and shard channels it has subscribed to.
     pub(crate) subscriptions: [AtomicUsize; 3],
+    /// Its request waits.
+    pub(crate) is_blocked: AtomicBool,
     last_command: AtomicU16,
     pub(crate) names: Mutex<Names>,
     pub(crate) done: Done,
@@ -142,6 +144,7 @@ impl Clients {
             is_resp3: AtomicBool::new(false),
             queued: AtomicI64::new(-1),
             subscriptions: Default::default(),
+            is_blocked: AtomicBool::new(false),
             last_command: AtomicU16::new(u16::MAX),
             names: Mutex::default(),
             done: Done::default(),

@@ -5,7 +5,8 @@ use std::fmt;
 use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
 
 use super::{
-    call::Call, execute::Step, failure::Failure, procedures::Invocation, session::Session,
+    blocking::Plan, call::Call, execute::Step, failure::Failure, procedures::Invocation,
+    session::Session,
 };
 use crate::{
     Procedures,
@@ -42,6 +43,8 @@ pub(crate) enum Handler {
     Read(fn(&mut Call<'_>, &mut dyn ReadTransaction) -> Result<(), Failure>),
     /// Works in a write transaction, which is committed if it succeeds.
     Write(WriteFn),
+    /// Pops what is there, or waits for it; the function finds out what it wants.
+    Blocking(fn(&Call<'_>) -> Result<Plan, Failure>),
     /// Calls a procedure; the function finds out which one, and with what arguments.
     Procedure(fn(&Call<'_>, &Procedures<'_>) -> Result<Invocation, Failure>),
     /// WATCH: notes the versions of records in the session, for EXEC.
@@ -66,6 +69,7 @@ impl KeyPositions {
     pub(crate) const NO_KEY: Self = Self { first: 0, last: 0, step: 0 };
     pub(crate) const KEY: Self = Self { first: 1, last: 1, step: 1 };
     pub(crate) const KEYS: Self = Self { first: 1, last: -1, step: 1 };
+    pub(crate) const KEYS_BUT_LAST: Self = Self { first: 1, last: -2, step: 1 };
     pub(crate) const TWO_KEYS: Self = Self { first: 1, last: 2, step: 1 };
     /// Keys with their values.
     pub(crate) const PAIRS: Self = Self { first: 1, last: -1, step: 2 };
@@ -259,7 +263,7 @@ impl Command {
                 Access::Connection
             }
             Handler::Read(_) | Handler::Watch => Access::Read,
-            Handler::Write(_) | Handler::Exec => Access::Write,
+            Handler::Write(_) | Handler::Blocking(_) | Handler::Exec => Access::Write,
             Handler::Procedure(_) => Access::Procedure,
         }
     }
@@ -276,7 +280,7 @@ impl Command {
                 Permission::Session
             }
             Handler::Read(_) | Handler::Watch => Permission::Read(scope),
-            Handler::Write(_) => Permission::Write(scope),
+            Handler::Write(_) | Handler::Blocking(_) => Permission::Write(scope),
             Handler::Procedure(_) => Permission::Call,
         }
     }
@@ -316,9 +320,10 @@ impl Command {
     pub(crate) fn flag_names(&self) -> impl Iterator<Item = &'static str> {
         let access = match self.handler {
             Handler::Read(_) | Handler::Watch => Some("readonly"),
-            Handler::Write(_) => Some("write"),
+            Handler::Write(_) | Handler::Blocking(_) => Some("write"),
             _ => None,
         };
+        let blocking = matches!(self.handler, Handler::Blocking(_)).then_some("blocking");
         let group = (self.group == Group::PubSub).then_some("pubsub");
         let named = [
             (Flags::FAST, "fast"),
@@ -329,7 +334,7 @@ impl Command {
             (Flags::MOVABLE_KEYS, "movablekeys"),
         ];
         let flags = self.flags;
-        access.into_iter().chain(group).chain(
+        access.into_iter().chain(blocking).chain(group).chain(
             named.into_iter().filter(move |&(flag, _)| flags.has(flag)).map(|(_, name)| name),
         )
     }
@@ -338,12 +343,15 @@ impl Command {
     pub(crate) fn categories(&self) -> impl Iterator<Item = &'static str> {
         let access = match self.handler {
             Handler::Read(_) | Handler::Watch => Some("@read"),
-            Handler::Write(_) => Some("@write"),
+            Handler::Write(_) | Handler::Blocking(_) => Some("@write"),
             _ => None,
         };
         let speed = if self.flags.has(Flags::FAST) { "@fast" } else { "@slow" };
+        let blocking = matches!(self.handler, Handler::Blocking(_)).then_some("@blocking");
         let admin = self.flags.has(Flags::ADMIN).then_some("@admin");
         let dangerous = self.flags.has(Flags::DANGEROUS).then_some("@dangerous");
-        [access, self.group.category(), Some(speed), admin, dangerous].into_iter().flatten()
+        [access, self.group.category(), Some(speed), blocking, admin, dangerous]
+            .into_iter()
+            .flatten()
     }
 }

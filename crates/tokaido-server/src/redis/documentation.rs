@@ -90,7 +90,10 @@ the call remains in the data.
 - `LCS` takes values whose lengths, multiplied, are at most 2^24, about; in Redis the product is 2^27.
 - The value of a HyperLogLog is that of Redis byte for byte, as long as nobody counts: Redis notes the result of
   `PFCOUNT` in the value, here it only reads. A result that was noted is given. There are no `PFDEBUG` and `PFSELFTEST`.
-- There are no commands that block, and no streams.
+- What waits (`BLPOP` and its like) is served in the order in which it began to wait, by every way in which an element can come, and does
+  not wait between `MULTI` and `EXEC` or in procedures. On a cache or a constant database it is refused. `WAIT` and `WAITAOF`
+  answer at once.
+- There are no streams.
 ";
 
 /// The page, in Markdown.

@@ -5,6 +5,7 @@ use std::{
     any::Any,
     borrow::Borrow,
     panic::{AssertUnwindSafe, catch_unwind},
+    time::Instant,
 };
 
 use tokaido_script::Transaction;
@@ -14,6 +15,7 @@ use tokaido_store::{
 use tokaido_wire::resp::Request;
 
 use super::{
+    blocking,
     call::Call,
     command::{Command, Flags, Handler, WriteFn},
     failure::Failure,
@@ -42,6 +44,11 @@ pub enum Step {
     NeedsWriter,
     /// The request may take long, and must run in the pool. Nothing was written and nothing has changed.
     NeedsPool,
+    /// The request waits: it is to run again when it is woken, or then. Nothing was written.
+    Block {
+        /// Its deadline.
+        until: Option<Instant>,
+    },
     /// The reply is written; close the connection once it is sent.
     Close,
 }
@@ -75,7 +82,7 @@ pub fn execute(
     let ran = catch_unwind(AssertUnwindSafe(|| run(session, request, context, reply)));
     let result = ran.unwrap_or_else(|panic| Err(recover(&*panic, context)));
     let step = match result {
-        Ok(step @ (Step::NeedsWriter | Step::NeedsPool)) => {
+        Ok(step @ (Step::NeedsWriter | Step::NeedsPool | Step::Block { .. })) => {
             reply.truncate(start);
             return step;
         }
@@ -298,6 +305,10 @@ fn dispatch(
             session.client().note(command, wall_clock_us() / 1000);
             write_in_place(call, run).map(|()| Step::Done)
         }
+        (Handler::Blocking(plan), _) => {
+            let plan = plan(call)?;
+            blocking::run(call, session, context, command, &plan)
+        }
         (Handler::Write(_) | Handler::Exec, Target::Snapshot(_)) => Ok(Step::NeedsWriter),
         (Handler::Write(run), Target::Writer(writer)) => {
             write(call, *writer, |call, tx| {
@@ -364,7 +375,13 @@ pub(super) fn run_within(
         (Handler::Read(run), Transaction::Write(tx)) => run(call, tx),
         (Handler::Write(run), _) if is_in_place(command, call) => write_in_place(call, run),
         (Handler::Write(run), Transaction::Write(tx)) => run(call, tx),
-        (Handler::Write(_), Transaction::Read(_)) => Err(Failure::ReadOnlyScript),
+        (Handler::Blocking(plan), Transaction::Write(tx)) => {
+            let plan = plan(call)?;
+            blocking::run_within(call, tx, &plan)
+        }
+        (Handler::Write(_) | Handler::Blocking(_), Transaction::Read(_)) => {
+            Err(Failure::ReadOnlyScript)
+        }
         _ => Err(Failure::NotForScripts),
     };
     ran.and_then(|()| call.check_reply())

@@ -48,6 +48,8 @@ pub(crate) enum Failure {
          are allowed in this context"
     )]
     Confined { command: &'static str },
+    #[error("UNBLOCKED client unblocked via CLIENT UNBLOCK")]
+    Unblocked,
     #[error("NOAUTH Authentication required.")]
     NotAuthenticated,
     #[error(

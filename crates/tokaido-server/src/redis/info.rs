@@ -106,7 +106,10 @@ fn listener((number, address): (usize, &SocketAddress)) -> (String, String) {
 
 fn clients(shared: &Shared) -> Lines {
     let open = shared.clients.totals().open;
-    vec![("connected_clients", open.to_string()), ("blocked_clients", "0".to_owned())]
+    vec![
+        ("connected_clients", open.to_string()),
+        ("blocked_clients", shared.waiters.len().to_string()),
+    ]
 }
 
 fn memory(shared: &Shared) -> Lines {

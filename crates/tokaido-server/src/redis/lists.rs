@@ -1,6 +1,6 @@
 //! Lists: items in the order in which they were put.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use tokaido_collections::{End, List};
 use tokaido_store::{Direction, ReadTransaction, WriteTransaction};
@@ -137,18 +137,9 @@ fn pop(
 }
 
 fn lmpop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
-    let keys = call.keys_after(1)?;
-    let end = end_at(call, keys.end)?;
-    let count = call.pop_count(keys.end + 1)?;
+    let (keys, end, count) = keys_to_pop(call, 1)?;
     for index in keys {
-        let (key, list) = (call.arg(index), list(call, index));
-        let mut popped = Written::begin(call.reply);
-        if list.pop(tx, end, count, |item| popped.bulk(item))? > 0 {
-            popped.end(|reply, len| {
-                reply.array(2);
-                reply.bulk(key);
-                reply.array(len);
-            });
+        if pop_from(call, tx, index, end, count)? {
             return Ok(());
         }
     }
@@ -156,8 +147,42 @@ fn lmpop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failu
     Ok(())
 }
 
+/// The keys behind their number, which is the argument at `index`, with the end and the number of
+/// items that follow them.
+pub(super) fn keys_to_pop(
+    call: &Call<'_>,
+    index: usize,
+) -> Result<(Range<usize>, End, u64), Failure> {
+    let keys = call.keys_after(index)?;
+    let end = end_at(call, keys.end)?;
+    let count = call.pop_count(keys.end + 1)?;
+    Ok((keys, end, count))
+}
+
+/// Takes items from the list that the argument at `index` names, and replies with its key and them.
+/// Tells whether there were any.
+pub(super) fn pop_from(
+    call: &mut Call<'_>,
+    tx: &mut dyn WriteTransaction,
+    index: usize,
+    end: End,
+    count: u64,
+) -> Result<bool, Failure> {
+    let (key, list) = (call.arg(index), list(call, index));
+    let mut popped = Written::begin(call.reply);
+    if list.pop(tx, end, count, |item| popped.bulk(item))? == 0 {
+        return Ok(false);
+    }
+    popped.end(|reply, len| {
+        reply.array(2);
+        reply.bulk(key);
+        reply.array(len);
+    });
+    Ok(true)
+}
+
 /// The end that the argument at `index` names.
-fn end_at(call: &Call<'_>, index: usize) -> Result<End, Failure> {
+pub(super) fn end_at(call: &Call<'_>, index: usize) -> Result<End, Failure> {
     if call.is_word(index, "LEFT") {
         Ok(End::Front)
     } else if call.is_word(index, "RIGHT") {
@@ -176,7 +201,7 @@ fn rpoplpush(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), F
     move_item(call, tx, End::Back, End::Front)
 }
 
-fn move_item(
+pub(super) fn move_item(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
     from: End,

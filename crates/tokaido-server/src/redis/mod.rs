@@ -5,6 +5,7 @@
 
 mod bitfields;
 mod bitmaps;
+mod blocking;
 mod call;
 mod client;
 mod clients;
@@ -48,6 +49,7 @@ mod written;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use blocking::Waiters;
 pub(crate) use clients::{Clients, show_address};
 pub use command::{Access, Command, Group, KeyPositions};
 pub use documentation::documentation;

@@ -93,6 +93,7 @@ impl Protocol for Redis {
         match step {
             Step::Done => Progress::Done { consumed, token },
             Step::Close => Progress::Close { consumed, token },
+            Step::Block { until } => Progress::Block { until },
             Step::NeedsWriter => Progress::NeedsWriter,
             Step::NeedsPool => Progress::NeedsPool,
         }
@@ -113,6 +114,8 @@ impl Protocol for Redis {
 
     fn refuse(&mut self, (): (), error: &CommitError, output: &mut Vec<u8>) {
         self.error(&format!("ERR {error}"), output);
+        // What this request may have taken is there again.
+        self.session.wake_waiters();
     }
 
     fn fail(&mut self, reason: &str, output: &mut Vec<u8>) {

@@ -38,6 +38,9 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "wait" 3 Server(wait), NO_KEY [] Generic "3.0.0"
     "numreplicas timeout"
     "Gives 0: there are no replicas to wait for.";
+"waitaof" 4 Server(waitaof), NO_KEY [] Generic "7.2.0"
+    "numlocal numreplicas timeout"
+    "Gives 1 and 0: what was answered is in the log already, and there are no replicas.";
 };
 
 fn info(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
@@ -103,10 +106,28 @@ fn role(call: &mut Call<'_>) -> Result<(), Failure> {
 /// No replica will ever confirm anything, so there is nothing to wait for.
 fn wait(call: &mut Call<'_>) -> Result<(), Failure> {
     call.integer(1)?;
-    if call.integer(2).map_err(|_| Failure::other("timeout is not an integer or out of range"))? < 0
-    {
-        return Err(Failure::other("timeout is negative"));
+    check_timeout(call, 2)?;
+    call.reply.integer(0);
+    Ok(())
+}
+
+fn check_timeout(call: &Call<'_>, index: usize) -> Result<(), Failure> {
+    match call.integer(index) {
+        Ok(0..) => Ok(()),
+        Ok(_) => Err(Failure::other("timeout is negative")),
+        Err(_) => Err(Failure::other("timeout is not an integer or out of range")),
     }
+}
+
+/// Every write is in the log before its reply is sent, as durable as the server was told to make it.
+fn waitaof(call: &mut Call<'_>) -> Result<(), Failure> {
+    if !matches!(call.integer(1), Ok(0 | 1)) {
+        return Err(Failure::other("value is out of range, must be between 0 and 1"));
+    }
+    call.positive(2)?;
+    check_timeout(call, 3)?;
+    call.reply.array(2);
+    call.reply.integer(1);
     call.reply.integer(0);
     Ok(())
 }

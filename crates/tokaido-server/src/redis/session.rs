@@ -7,6 +7,7 @@ use tokaido_wire::resp::Version;
 
 use super::{
     Message,
+    blocking::Waiting,
     clients::{Client, Entry},
     pubsub::Subscriptions,
     transactions::{Queue, Watched},
@@ -34,6 +35,9 @@ pub struct Session {
     /// What MULTI has queued; `None` outside of one.
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Vec<Watched>,
+    mailbox: Option<Mailbox>,
+    /// A request waits for elements.
+    pub(super) waiting: Option<Waiting>,
     /// Ends before the entry does, which others see.
     pub(super) subscriptions: Subscriptions,
     /// What its requests have published, and nobody was sent yet.
@@ -55,6 +59,8 @@ impl Session {
             reply_mode: ReplyMode::On,
             queue: None,
             watched: Vec::new(),
+            mailbox: None,
+            waiting: None,
             subscriptions: Subscriptions::new(channels, client),
             messages: Vec::new(),
             entry,
@@ -64,11 +70,22 @@ impl Session {
         session
     }
 
-    /// What is pushed to the session goes to this mailbox. Without one it cannot subscribe.
+    /// What is pushed to the session goes to this mailbox, and it wakes a request that waits. Without one
+    /// the session cannot subscribe, and nothing waits.
     #[must_use]
     pub(crate) fn reached_by(mut self, mailbox: Mailbox) -> Self {
-        self.subscriptions.go_to(mailbox);
+        self.subscriptions.go_to(mailbox.clone());
+        self.mailbox = Some(mailbox);
         self
+    }
+
+    pub(super) fn mailbox(&self) -> Option<&Mailbox> {
+        self.mailbox.as_ref()
+    }
+
+    /// Lets all requests that wait look again.
+    pub(super) fn wake_waiters(&self) {
+        self.shared.waiters.wake_all();
     }
 
     /// Whether only a few commands can be called, since replies and messages look alike.
@@ -121,6 +138,10 @@ impl Session {
 
     pub(crate) fn client(&self) -> &Client {
         &self.entry.client
+    }
+
+    pub(super) fn client_handle(&self) -> Arc<Client> {
+        Arc::clone(&self.entry.client)
     }
 
     pub(crate) fn select(&mut self, selected: Selected) {

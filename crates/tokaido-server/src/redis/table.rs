@@ -4,15 +4,16 @@
 use tokaido_wire::resp::Request;
 
 use super::{
-    bitfields, bitmaps, client, command::Command, connection, counters, expiry, failure::Failure,
-    hashes, hyperloglog, introspection, keys, keyspace, lcs, lists, procedures, pubsub, scan,
-    server, set, sets, sorted_sets, strings, transactions,
+    bitfields, bitmaps, blocking, client, command::Command, connection, counters, expiry,
+    failure::Failure, hashes, hyperloglog, introspection, keys, keyspace, lcs, lists, procedures,
+    pubsub, scan, server, set, sets, sorted_sets, strings, transactions,
 };
 
 /// The rows of each family, sorted by name.
 const FAMILIES: &[&[Command]] = &[
     bitfields::COMMANDS,
     bitmaps::COMMANDS,
+    blocking::COMMANDS,
     client::COMMANDS,
     connection::COMMANDS,
     counters::COMMANDS,

@@ -8,5 +8,5 @@ mod ranges;
 
 pub(super) use combine::COMMANDS as COMBINING;
 pub(super) use members::COMMANDS as MEMBERS;
-pub(super) use pops::COMMANDS as POPS;
+pub(super) use pops::{COMMANDS as POPS, keys_to_pop, pop_from};
 pub(super) use ranges::COMMANDS as RANGES;

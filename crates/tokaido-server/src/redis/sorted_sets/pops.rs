@@ -1,5 +1,7 @@
 //! Members taken from an end: ZPOPMIN, ZPOPMAX, ZMPOP.
 
+use std::ops::Range;
+
 use tokaido_store::{Direction, WriteTransaction};
 
 use super::members::{sorted_set, write_members};
@@ -55,7 +57,23 @@ fn pop(
 }
 
 fn zmpop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
-    let keys = call.keys_after(1)?;
+    let (keys, direction, count) = keys_to_pop(call, 1)?;
+    for index in keys {
+        if pop_from(call, tx, index, direction, count)? {
+            return Ok(());
+        }
+    }
+    call.reply.null_array();
+    Ok(())
+}
+
+/// The keys behind their number, which is the argument at `index`, with the end and the number of
+/// members that follow them.
+pub(in crate::redis) fn keys_to_pop(
+    call: &Call<'_>,
+    index: usize,
+) -> Result<(Range<usize>, Direction, u64), Failure> {
+    let keys = call.keys_after(index)?;
     let direction = if call.is_word(keys.end, "MIN") {
         Direction::Forward
     } else if call.is_word(keys.end, "MAX") {
@@ -64,25 +82,34 @@ fn zmpop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failu
         return Err(Failure::Syntax);
     };
     let count = call.pop_count(keys.end + 1)?;
-    for index in keys {
-        let (key, set) = (call.arg(index), sorted_set(call, index));
-        let mut popped = Written::begin(call.reply);
-        let removed = set.pop(tx, direction, count, |member, score| {
-            popped.element(|reply| {
-                reply.array(2);
-                reply.bulk(member);
-                reply.double(score);
-            })
-        })?;
-        if removed > 0 {
-            popped.end(|reply, len| {
-                reply.array(2);
-                reply.bulk(key);
-                reply.array(len);
-            });
-            return Ok(());
-        }
+    Ok((keys, direction, count))
+}
+
+/// Takes members from the sorted set that the argument at `index` names, and replies with its key and
+/// them. Tells whether there were any.
+pub(in crate::redis) fn pop_from(
+    call: &mut Call<'_>,
+    tx: &mut dyn WriteTransaction,
+    index: usize,
+    direction: Direction,
+    count: u64,
+) -> Result<bool, Failure> {
+    let (key, set) = (call.arg(index), sorted_set(call, index));
+    let mut popped = Written::begin(call.reply);
+    let removed = set.pop(tx, direction, count, |member, score| {
+        popped.element(|reply| {
+            reply.array(2);
+            reply.bulk(member);
+            reply.double(score);
+        })
+    })?;
+    if removed == 0 {
+        return Ok(false);
     }
-    call.reply.null_array();
-    Ok(())
+    popped.end(|reply, len| {
+        reply.array(2);
+        reply.bulk(key);
+        reply.array(len);
+    });
+    Ok(true)
 }

@@ -162,7 +162,7 @@ fn a_script_may_call_what_works_on_data_alone() {
         let writes = reason == "ERR Write commands are not allowed from read-only scripts.";
         match command.handler {
             Handler::Read(_) | Handler::Server(_) => assert!(!of_session && !writes),
-            Handler::Write(_) => assert!(writes, "{}", command.name),
+            Handler::Write(_) | Handler::Blocking(_) => assert!(writes, "{}", command.name),
             _ => assert!(of_session, "{}", command.name),
         }
     }
