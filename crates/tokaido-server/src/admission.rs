@@ -3,13 +3,15 @@
 use std::{io, rc::Rc, time::Duration};
 
 use tokaido_store::DatabaseError;
+use tokaido_wire::kyoto::binary::MAGICS;
 use tokio::io::AsyncReadExt;
 
 use crate::{
     Mailbox,
     connection::{Connection, Phase},
     detect::{FIRST_LINE_BYTES_MAX, ProtocolName, ROWS, Verdict, detect},
-    http,
+    http::{self, Paths},
+    kyoto::{self, Binary},
     memcached::{self, Memcached},
     placement::Placement,
     redis::{Redis, Session, show_address},
@@ -38,7 +40,15 @@ pub(crate) async fn serve(
             .await;
         }
         Ok(Some(Verdict::Serve(ProtocolName::Http))) => {
-            http::serve(worker, connection, input, first).await;
+            http::serve(worker, connection, input, first, Paths::Own).await;
+        }
+        Ok(Some(Verdict::Serve(ProtocolName::Kyoto))) if is_binary(&first) => {
+            let placement = Placement::kyoto(worker);
+            let binary = Binary::new(&worker.service.shared);
+            stream::serve(placement, connection, input, first, |_| binary).await;
+        }
+        Ok(Some(Verdict::Serve(ProtocolName::Kyoto))) => {
+            http::serve(worker, connection, input, first, Paths::KyotoTycoon).await;
         }
         Ok(Some(Verdict::Serve(ProtocolName::Memcached))) => match memcached(worker, connection) {
             Ok(memcached) => {
@@ -66,6 +76,11 @@ pub(crate) async fn serve(
         Ok(None) => {}
         Err(error) => tracing::debug!(%peer, %error, "a connection broke"),
     }
+}
+
+/// Whether a client of Kyoto Tycoon speaks its binary protocol, and not HTTP.
+fn is_binary(first: &[u8]) -> bool {
+    first.first().is_some_and(|byte| MAGICS.contains(byte))
 }
 
 /// A new Redis session.
@@ -117,6 +132,8 @@ fn refusal(protocol: ProtocolName, http_status: &str, reason: &str, first: &[u8]
         ProtocolName::Redis => format!("-ERR {reason}\r\n").into(),
         ProtocolName::Http => http::raw_error(http_status, reason).into(),
         ProtocolName::Memcached => memcached::refusal(reason, first),
+        ProtocolName::Kyoto if is_binary(first) => kyoto::refusal(),
+        ProtocolName::Kyoto => http::raw_error(http_status, reason).into(),
     }
 }
 

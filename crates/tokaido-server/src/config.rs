@@ -15,11 +15,13 @@ use tokaido_store::{
 };
 
 mod databases;
+mod kyoto;
 mod limits;
 mod listen;
 mod memcached;
 
 pub use databases::{Bytes, DatabaseConfig, Databases};
+pub use kyoto::KyotoConfig;
 pub use limits::{LIMITS, Limit, Limits};
 pub use listen::{Address, AddressError, Listen, Mode};
 pub use memcached::MemcachedConfig;
@@ -65,6 +67,8 @@ pub struct Config {
     pub databases: Databases,
     /// What clients of the memcached protocol see.
     pub memcached: MemcachedConfig,
+    /// What clients of Kyoto Tycoon see.
+    pub kyoto: KyotoConfig,
     /// Sizes and times.
     pub limits: Limits,
 }
@@ -86,6 +90,7 @@ impl Default for Config {
             log: "info".to_owned(),
             databases: Databases::new(),
             memcached: MemcachedConfig::default(),
+            kyoto: KyotoConfig::default(),
             limits: Limits::default(),
         }
     }
@@ -167,6 +172,7 @@ impl Config {
             return value("directory", "name a directory for the data".to_owned());
         }
         self.memcached.validate(&self.databases)?;
+        self.kyoto.validate()?;
         self.limits.validate()?;
         let (given, min) = (self.limits.snapshots_max, self.snapshots_min());
         if given < min {
@@ -358,15 +364,16 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `procedures`, `strict`, `watch`, `workers`, `password`, `sync`, `log`, `databases`, `memcached`, `limits`
+        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `procedures`, `strict`, `watch`, `workers`, `password`, `sync`, `log`, `databases`, `memcached`, `kyoto`, `limits`
         ");
         let message = |text: &str| parse(text).expect_err(text).to_string();
         let no_port = message("[[listen]]\naddress = \"localhost\"");
         assert!(no_port.contains("\"localhost\" is no address; write HOST:PORT"), "{no_port}");
         let protocol = message("[[listen]]\naddress = \"a:1\"\nprotocols = [\"resp\"]");
         assert!(
-            protocol
-                .contains("unknown variant `resp`, expected one of `redis`, `http`, `memcached`"),
+            protocol.contains(
+                "unknown variant `resp`, expected one of `redis`, `http`, `memcached`, `kyoto`"
+            ),
             "{protocol}"
         );
         assert!(parse("listen = [\"127.0.0.1:1\"]").is_err());

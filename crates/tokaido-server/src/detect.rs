@@ -16,7 +16,10 @@
 //! the first two rules alone, so a port for one protocol never takes an ambiguous line for another.
 
 use serde::{Deserialize, Serialize};
-use tokaido_wire::memcached::{self, Mode, Verb};
+use tokaido_wire::{
+    kyoto,
+    memcached::{self, Mode, Verb},
+};
 
 /// Maximum number of bytes of a first line that are looked at. As much as a client may send that has
 /// not given the password, unless that limit is set otherwise.
@@ -38,6 +41,8 @@ pub enum ProtocolName {
     Http,
     /// The memcached protocol.
     Memcached,
+    /// Kyoto Tycoon: HTTP for its procedures and records, and its binary protocol.
+    Kyoto,
 }
 
 impl ProtocolName {
@@ -48,6 +53,7 @@ impl ProtocolName {
             Self::Redis => "redis",
             Self::Http => "http",
             Self::Memcached => "memcached",
+            Self::Kyoto => "kyoto",
         }
     }
 }
@@ -81,6 +87,12 @@ pub(crate) const ROWS: &[Row<ProtocolName>] = &[
         protocol: ProtocolName::Memcached,
         first_bytes: &[memcached::binary::REQUEST_MAGIC],
         first_line: memcached_line,
+    },
+    // All protocols on one port have HTTP's own first, which knows Kyoto Tycoon's procedures as well.
+    Row {
+        protocol: ProtocolName::Kyoto,
+        first_bytes: kyoto::binary::MAGICS,
+        first_line: http_request_line,
     },
 ];
 

@@ -15,6 +15,7 @@ mod conversation;
 mod detect;
 mod faults;
 mod http;
+pub mod kyoto;
 mod listeners;
 mod loading;
 mod log;
@@ -45,8 +46,8 @@ mod worker;
 mod writer;
 
 pub use config::{
-    Address, AddressError, Bytes, Config, ConfigError, DatabaseConfig, Databases, LIMITS, Limit,
-    Limits, Listen, MemcachedConfig, Mode, PORT_DEFAULT, Password, WORKERS_MAX,
+    Address, AddressError, Bytes, Config, ConfigError, DatabaseConfig, Databases, KyotoConfig,
+    LIMITS, Limit, Limits, Listen, MemcachedConfig, Mode, PORT_DEFAULT, Password, WORKERS_MAX,
 };
 pub use detect::ProtocolName;
 pub use listeners::ListenError;

@@ -40,6 +40,7 @@ pub(crate) struct WorkerCounters {
     pub(crate) resp: RequestCounters,
     pub(crate) http: RequestCounters,
     pub(crate) memcached: RequestCounters,
+    pub(crate) kyoto: RequestCounters,
 }
 
 /// Requests of one protocol.
@@ -96,7 +97,7 @@ impl Metrics {
         }
     }
 
-    fn sum(&self, counter: impl Fn(&WorkerCounters) -> &AtomicU64) -> u64 {
+    pub(crate) fn sum(&self, counter: impl Fn(&WorkerCounters) -> &AtomicU64) -> u64 {
         self.workers.iter().map(|w| counter(w).load(Relaxed)).sum()
     }
 
@@ -210,8 +211,12 @@ impl Collector for Numbers {
 
 impl Numbers {
     fn encode_requests(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let protocols: [(&str, Part<WorkerCounters, RequestCounters>); 3] =
-            [("resp", |w| &w.resp), ("http", |w| &w.http), ("memcached", |w| &w.memcached)];
+        let protocols: [(&str, Part<WorkerCounters, RequestCounters>); 4] = [
+            ("resp", |w| &w.resp),
+            ("http", |w| &w.http),
+            ("memcached", |w| &w.memcached),
+            ("kyoto", |w| &w.kyoto),
+        ];
         let places: [(&str, Part<RequestCounters, AtomicU64>); 3] =
             [("worker", |r| &r.local), ("writer", |r| &r.writer), ("pool", |r| &r.pool)];
         let requests = protocols.iter().flat_map(|&(protocol, of)| {

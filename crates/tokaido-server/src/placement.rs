@@ -100,6 +100,11 @@ impl<'w> Placement<'w> {
         Self { worker, counters: &worker.counters.memcached }
     }
 
+    /// Requests of Kyoto Tycoon's binary protocol.
+    pub(crate) fn kyoto(worker: &'w Worker) -> Self {
+        Self { worker, counters: &worker.counters.kyoto }
+    }
+
     /// Counts requests that ran.
     pub(crate) fn count(self, place: Place, requests: usize) {
         let counter = match place {

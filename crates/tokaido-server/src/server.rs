@@ -152,6 +152,7 @@ impl Server {
             program: Arc::new(program),
             limits: config.limits.clone(),
             memcached: config.memcached.clone(),
+            kyoto: config.kyoto.clone(),
             workers: config.worker_count(),
         };
         let shared = Arc::new(Shared::new(store, options)?);

@@ -14,7 +14,8 @@ use tokaido_store::{Capabilities, DatabaseError, DatabaseId, Store};
 use crate::{
     Limits,
     access::Policy,
-    config::MemcachedConfig,
+    config::{KyotoConfig, MemcachedConfig},
+    kyoto,
     loading::Loading,
     memcached,
     program::{CurrentProgram, Program},
@@ -45,6 +46,8 @@ pub struct SharedOptions {
     pub limits: Limits,
     /// What clients of the memcached protocol see.
     pub memcached: MemcachedConfig,
+    /// What clients of Kyoto Tycoon see.
+    pub kyoto: KyotoConfig,
     /// The number of threads that serve connections.
     pub workers: usize,
 }
@@ -66,6 +69,7 @@ pub struct Shared {
     pub(crate) waiters: Arc<Waiters>,
     pub(crate) cursors: Cursors,
     pub(crate) memcached: memcached::State,
+    pub(crate) kyoto: kyoto::State,
 }
 
 impl Shared {
@@ -83,6 +87,7 @@ impl Shared {
         let waiters = Waiters::new(&store);
         Ok(Self {
             memcached: memcached::State::new(&options.memcached),
+            kyoto: kyoto::State::new(&options.kyoto),
             main: Selected::new(&*store, MAIN)?,
             capabilities: store.capabilities(main),
             store,

@@ -6,5 +6,6 @@
 
 pub mod base64;
 pub mod http;
+pub mod kyoto;
 pub mod memcached;
 pub mod resp;

@@ -180,6 +180,14 @@ limits! {
         /// Maximum size of the values one memcached request is answered with
         memcached_reply_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
     }
+    "Kyoto Tycoon" {
+        /// Maximum size of a request of Kyoto Tycoon's binary protocol
+        kyoto_request_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
+        /// Maximum size of the keys and values one call of Kyoto Tycoon is answered with
+        kyoto_reply_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
+        /// Maximum number of cursors of a connection of Kyoto Tycoon's
+        kyoto_cursors_max: usize = 1000, 1..=1_000_000;
+    }
     "HTTP" {
         /// Maximum size of an HTTP request line with its headers
         http_head_bytes_max: usize = 400 << 10, 8 << 10..=16 << 20;

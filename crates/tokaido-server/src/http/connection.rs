@@ -6,7 +6,11 @@ use hyper::{
     Request, StatusCode, body::Incoming, header, server::conn::http1, service::service_fn,
 };
 
-use super::{dispatch, exchange::Exchange, socket::Socket};
+use super::{
+    dispatch,
+    exchange::{Exchange, Paths},
+    socket::Socket,
+};
 use crate::{
     admission::say_last,
     connection::{Connection, Phase},
@@ -25,9 +29,11 @@ pub(crate) async fn serve(
     connection: &Rc<Connection>,
     input: Input,
     first: Vec<u8>,
+    paths: Paths,
 ) {
     let limits = &worker.service.config.limits;
-    let exchange = &Rc::new(Exchange::new(limits, worker.service.shared.policy().newcomer()));
+    let exchange =
+        &Rc::new(Exchange::new(limits, worker.service.shared.policy().newcomer(), paths));
     let socket = Socket::new(connection.clone(), exchange.clone(), input, first);
     let service = service_fn(|request: Request<Incoming>| async move {
         connection.enter(Phase::Request);

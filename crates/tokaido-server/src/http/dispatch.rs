@@ -9,18 +9,22 @@ use hyper::{
     http::request::Parts,
 };
 
+use tokaido_wire::kyoto::{Effect, Procedure, columns, find as find_procedure};
+
 use super::{
     auth,
     body::{self, Reply},
     call,
     connection::too_late,
     error::{HttpError, allowed},
-    exchange::Exchange,
+    exchange::{Exchange, Paths},
+    kyoto::{self, Caller},
     listing, records, route, site, status,
 };
 use crate::{
     access::{self, Permission, Principal, Scope},
     connection::{Connection, Phase},
+    kyoto::permission as kyoto_permission,
     transport::SocketAddress,
     worker::Worker,
 };
@@ -36,11 +40,12 @@ pub(super) async fn answer(
     let has_body = !incoming.is_end_stream();
     let principal = auth::principal(worker.service.shared.policy(), &parts);
     exchange.came_from(principal, &worker.service.config.limits);
-    let result = match find(worker, connection, principal, &parts, has_body) {
+    let result = match find(worker, connection, exchange, principal, &parts, has_body) {
         Ok(endpoint) => match read_body(worker, connection, exchange, principal, incoming).await {
             Ok(body) => {
                 connection.enter(Phase::Working);
-                endpoint.answer(worker, principal, &parts, body).await
+                let caller = Caller { worker, connection, principal, cursors: exchange.cursors() };
+                endpoint.answer(&caller, &parts, body).await
             }
             Err(error) => Err(error),
         },
@@ -107,6 +112,12 @@ enum Endpoint<'p> {
     Options {
         allowed: String,
     },
+    /// A procedure of Kyoto Tycoon, if there is one of that name.
+    Rpc {
+        procedure: Option<&'static Procedure>,
+    },
+    /// A record, as Kyoto Tycoon has them.
+    KyotoRecord,
     /// Whatever the program makes of it.
     Route,
 }
@@ -115,17 +126,22 @@ enum Endpoint<'p> {
 fn find<'p>(
     worker: &Worker,
     connection: &Connection,
+    exchange: &Exchange,
     principal: Principal,
     parts: &'p Parts,
     has_body: bool,
 ) -> Result<Endpoint<'p>, HttpError> {
     let authority = site::authority(parts)?;
-    if is_own(parts.uri.path()) {
+    let is_kyoto = exchange.paths() == Paths::KyotoTycoon;
+    if is_kyoto || is_own(parts.uri.path()) {
         // No browser reaches a UNIX socket by a name.
         let is_named = matches!(connection.peer, SocketAddress::Tcp(_));
         site::check_own(is_named.then_some(&worker.service.hosts), authority, parts)?;
     }
-    let found = locate(worker, parts, has_body);
+    let found = match is_kyoto {
+        true => locate_kyoto(parts),
+        false => locate(worker, parts, has_body),
+    };
     // An anonymous client must not learn which paths there are, either.
     let permission =
         found.as_ref().map_or(Permission::Session, |found| found.permission(&parts.method));
@@ -136,7 +152,9 @@ fn find<'p>(
 /// Whether the server answers a path itself; all others are the procedures', and so is who may
 /// call them.
 fn is_own(path: &str) -> bool {
-    path.starts_with(API) || matches!(path, "/healthz" | "/metrics" | SERVER)
+    path.starts_with(API)
+        || path.starts_with(kyoto::RPC)
+        || matches!(path, "/healthz" | "/metrics" | SERVER)
 }
 
 fn locate<'p>(
@@ -162,6 +180,9 @@ fn locate<'p>(
     if let Some(path) = path.strip_prefix(API) {
         return locate_api(parts, path);
     }
+    if path.starts_with(kyoto::RPC) {
+        return locate_kyoto(parts);
+    }
     if parts.method == Method::OPTIONS
         && let Some(allowed) = route::methods(&worker.program(), parts)
     {
@@ -171,6 +192,17 @@ fn locate<'p>(
         route::find(&worker.service.shared, &worker.program(), parts)?;
     }
     Ok(Endpoint::Route)
+}
+
+/// What paths stand for where Kyoto Tycoon is spoken alone.
+fn locate_kyoto<'p>(parts: &Parts) -> Result<Endpoint<'p>, HttpError> {
+    match parts.uri.path().strip_prefix(kyoto::RPC) {
+        Some(name) => {
+            let procedure = find_procedure(&columns::unescape(name.as_bytes()));
+            only(parts, Endpoint::Rpc { procedure }, &["GET", "POST"])
+        }
+        None => only(parts, Endpoint::KyotoRecord, &["DELETE", "GET", "HEAD", "PUT"]),
+    }
 }
 
 /// What stands below [`API`].
@@ -238,18 +270,27 @@ impl Endpoint<'_> {
             Self::Record { database, .. } | Self::Database { database } => {
                 Permission::Write(Scope::Named(database))
             }
+            Self::Rpc { procedure } => {
+                kyoto_permission(procedure.map_or(Effect::Session, |procedure| procedure.effect))
+            }
+            Self::KyotoRecord if matches!(*method, Method::GET | Method::HEAD) => {
+                kyoto_permission(Effect::Read)
+            }
+            Self::KyotoRecord => kyoto_permission(Effect::Write),
             Self::Call { .. } | Self::Route => Permission::Call,
         }
     }
 
     async fn answer(
         self,
-        worker: &Rc<Worker>,
-        principal: Principal,
+        caller: &Caller<'_>,
         parts: &Parts,
         body: Bytes,
     ) -> Result<Response<Reply>, HttpError> {
+        let (worker, principal) = (caller.worker, caller.principal);
         match self {
+            Self::Rpc { procedure } => Ok(kyoto::call(caller, procedure, parts, &body).await),
+            Self::KyotoRecord => kyoto::record(caller, parts, body).await,
             Self::Route => route::answer(worker, principal, parts, body).await,
             Self::Record { database, key } => {
                 records::answer(worker, parts, database, key, body).await
@@ -297,7 +338,9 @@ mod tests {
             Some(Endpoint::Database { .. }) => Some(Endpoint::Record { database, key: "k" }),
             Some(Endpoint::Record { .. }) => Some(Endpoint::Call { procedure: "p" }),
             Some(Endpoint::Call { .. }) => Some(Endpoint::Route),
-            Some(Endpoint::Route) => Some(Endpoint::Reload),
+            Some(Endpoint::Route) => Some(Endpoint::Rpc { procedure: find_procedure(b"set") }),
+            Some(Endpoint::Rpc { .. }) => Some(Endpoint::KyotoRecord),
+            Some(Endpoint::KyotoRecord) => Some(Endpoint::Reload),
             Some(Endpoint::Reload) => Some(Endpoint::Options { allowed: String::new() }),
             Some(Endpoint::Options { .. }) => None,
         }

@@ -1,30 +1,55 @@
 //! What the socket of an HTTP connection and the requests on it tell each other.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use tokaido_wire::http::{FramingError, HeadLimits};
 
-use crate::{Limits, access::Principal};
+use crate::{Limits, access::Principal, kyoto::Cursors};
 
 /// One HTTP connection, between what reads its bytes and what answers its requests.
 pub(super) struct Exchange {
     head_limits: Cell<HeadLimits>,
     refused: Cell<Option<FramingError>>,
     timeout_told: Cell<bool>,
+    paths: Paths,
+    cursors: RefCell<Cursors>,
+}
+
+/// What paths stand for on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paths {
+    /// The server's own API, and the routes of procedures.
+    Own,
+    /// Records, as Kyoto Tycoon has them.
+    KyotoTycoon,
 }
 
 impl Exchange {
     /// With a client that is `newcomer` before it has sent anything.
-    pub(super) fn new(limits: &Limits, newcomer: Principal) -> Self {
+    pub(super) fn new(limits: &Limits, newcomer: Principal, paths: Paths) -> Self {
         let len_max = match newcomer {
             Principal::User => limits.http_head_bytes_max,
             Principal::Anonymous => {
                 limits.http_head_bytes_max.min(limits.anonymous_request_bytes_max)
             }
         };
-        let (refused, timeout_told) = (Cell::new(None), Cell::new(false));
-        let head_limits = Cell::new(HeadLimits { len_max, headers_max: limits.http_headers_max });
-        Self { head_limits, refused, timeout_told }
+        let head_limits = HeadLimits { len_max, headers_max: limits.http_headers_max };
+        Self {
+            head_limits: Cell::new(head_limits),
+            refused: Cell::new(None),
+            timeout_told: Cell::new(false),
+            paths,
+            cursors: RefCell::default(),
+        }
+    }
+
+    pub(super) fn paths(&self) -> Paths {
+        self.paths
+    }
+
+    /// The cursors of Kyoto Tycoon's procedures.
+    pub(super) fn cursors(&self) -> &RefCell<Cursors> {
+        &self.cursors
     }
 
     /// How large a head may be that comes next.

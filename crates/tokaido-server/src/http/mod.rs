@@ -1,5 +1,5 @@
 //! HTTP/1.1: records and listings under `/v1/db`, procedures under `/v1/call`, the routes that
-//! procedures declare, and what operators look at. `docs/http.md` is its manual.
+//! procedures declare, what operators look at, and Kyoto Tycoon's procedures and records. `docs/http.md` is its manual.
 
 mod auth;
 mod body;
@@ -8,6 +8,7 @@ mod connection;
 mod dispatch;
 mod error;
 mod exchange;
+mod kyoto;
 mod listing;
 mod preconditions;
 mod query;
@@ -19,5 +20,6 @@ mod socket;
 mod status;
 
 pub(crate) use connection::{raw_error, serve};
+pub(crate) use exchange::Paths;
 pub(crate) use router::{RouteError, Router};
 pub(crate) use site::Hosts;

@@ -12,7 +12,7 @@ use tokaido_script::{ProcedureId, Route, percent};
 const SEGMENTS_MAX: usize = 64;
 
 /// Paths that the server answers itself.
-const RESERVED: [&str; 3] = ["v1", "healthz", "metrics"];
+const RESERVED: [&str; 4] = ["v1", "rpc", "healthz", "metrics"];
 
 /// Where a request goes.
 #[derive(Debug, PartialEq, Eq)]

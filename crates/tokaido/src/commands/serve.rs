@@ -19,7 +19,7 @@ const CONFIG_PATH: &str = "tokaido.toml";
 /// Start a server
 ///
 /// Options come from the configuration file, and flags go over it; each option has a flag of the
-/// same name, which of the section [memcached] begins with that; the example file tokaido.toml tells
+/// same name, which of the sections [memcached] and [kyoto] begins with that; the example file tokaido.toml tells
 /// more of each. Those of its section [limits] are left out of -h.
 ///
 /// The server answers every protocol on the same port. It stops on SIGINT and SIGTERM, once it has
@@ -68,6 +68,9 @@ pub(crate) struct ServeArgs {
     /// Size of that cache, such as 64MiB
     #[arg(long, value_name = "SIZE")]
     memcached_bytes: Option<Bytes>,
+    /// Databases that have numbers for Kyoto Tycoon's clients, from 0 on
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    kyoto_databases: Option<Vec<String>>,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -130,6 +133,7 @@ impl ServeArgs {
         put(&mut config.log, self.log);
         put(&mut config.memcached.database, self.memcached_database);
         put(&mut config.memcached.bytes, self.memcached_bytes);
+        put(&mut config.kyoto.databases, self.kyoto_databases);
         self.limits.put_over(&mut config.limits)
     }
 }

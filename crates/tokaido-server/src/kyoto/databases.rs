@@ -1,0 +1,47 @@
+//! Which database a client means.
+
+use tokaido_wire::kyoto::Effect;
+
+use super::{inputs::Inputs, number, refusal::Refusal};
+use crate::{
+    Shared,
+    access::{Permission, Scope},
+    selected::Selected,
+};
+
+/// The database of that number, in the order of the configuration.
+pub(super) fn numbered(shared: &Shared, number: usize) -> Option<&str> {
+    shared.kyoto.databases().get(number).map(String::as_str)
+}
+
+/// The database that a text names: one that begins with a digit is a number, an empty one the first.
+pub(crate) fn named(shared: &Shared, text: &[u8]) -> Result<Selected, Refusal> {
+    let name = match text.first() {
+        None => numbered(shared, 0),
+        Some(b'0'..=b'9') => {
+            usize::try_from(number::integer(text)).ok().and_then(|number| numbered(shared, number))
+        }
+        Some(_) => std::str::from_utf8(text).ok(),
+    };
+    let selected = name.map(|name| Selected::new(&**shared.store(), name));
+    selected.and_then(Result::ok).ok_or_else(Refusal::no_database)
+}
+
+impl Inputs {
+    /// The database that a call is about.
+    pub(crate) fn database(&self, shared: &Shared) -> Result<Selected, Refusal> {
+        named(shared, self.get("DB").unwrap_or_default())
+    }
+}
+
+/// What a client needs for something with this effect.
+pub(crate) fn permission(effect: Effect) -> Permission<'static> {
+    match effect {
+        Effect::Session => Permission::Session,
+        // A call names its database in its body, which is not read before it is allowed.
+        Effect::Read => Permission::Read(Scope::All),
+        Effect::Write => Permission::Write(Scope::All),
+        Effect::Call => Permission::Call,
+        Effect::Administer => Permission::Administer,
+    }
+}

@@ -1,0 +1,47 @@
+//! How often clients did what, as `report` tells it.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Figure {
+    Set,
+    SetMisses,
+    Remove,
+    RemoveMisses,
+    Get,
+    GetMisses,
+    Script,
+    Misc,
+}
+
+impl Figure {
+    const ALL: [(Self, &'static str); 8] = [
+        (Self::Set, "cnt_set"),
+        (Self::SetMisses, "cnt_set_misses"),
+        (Self::Remove, "cnt_remove"),
+        (Self::RemoveMisses, "cnt_remove_misses"),
+        (Self::Get, "cnt_get"),
+        (Self::GetMisses, "cnt_get_misses"),
+        (Self::Script, "cnt_script"),
+        (Self::Misc, "cnt_misc"),
+    ];
+}
+
+/// Counted once for each request, however many records it is about, so that the threads seldom meet
+/// here.
+#[derive(Default)]
+pub(crate) struct Figures([AtomicU64; Figure::ALL.len()]);
+
+impl Figures {
+    pub(crate) fn add(&self, figure: Figure, n: usize) {
+        if n > 0 {
+            self.0[figure as usize].fetch_add(n as u64, Relaxed);
+        }
+    }
+
+    /// Each with its name.
+    pub(super) fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Figure::ALL.iter().map(|&(figure, name)| (name, self.0[figure as usize].load(Relaxed)))
+    }
+}

@@ -1,0 +1,226 @@
+//! Procedures that look for keys.
+
+use std::{
+    collections::BTreeSet,
+    ops::{Bound, ControlFlow},
+};
+
+use regex::bytes::{Regex, RegexBuilder};
+use tokaido_store::{DatabaseId, Direction, Entry, ReadError, ReadTransaction};
+use tokaido_wire::kyoto::Pairs;
+
+use super::{
+    inputs::{Inputs, output_name},
+    refusal::{DatabaseError, Kind, Refusal},
+};
+
+/// Maximum size of a compiled expression, and of what it remembers while it runs.
+const REGEX_BYTES_MAX: usize = 1 << 20;
+
+/// Maximum length of an origin that keys are compared with, in characters. The time for a key is its
+/// length times this.
+const ORIGIN_LEN_MAX: usize = 1024;
+
+/// Keys of an unordered database that are looked at in one step.
+const PAGE_RECORDS: usize = 256;
+
+/// Whether a search goes on behind a key.
+type Visited = Result<ControlFlow<()>, Refusal>;
+
+/// The keys that were found, in the order that their places tell.
+#[derive(Default)]
+struct Found {
+    keys: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Found {
+    fn add(&mut self, key: &[u8], inputs: &Inputs) -> Result<(), Refusal> {
+        self.bytes += key.len();
+        inputs.check_reply(self.bytes)?;
+        self.keys.push(key.to_vec());
+        Ok(())
+    }
+
+    fn outputs(self) -> Pairs {
+        let count = self.keys.len().to_string().into_bytes();
+        let keys = self.keys.iter().enumerate();
+        let mut outputs: Pairs =
+            keys.map(|(place, key)| (output_name(key), place.to_string().into())).collect();
+        outputs.insert(b"num".to_vec(), count);
+        outputs
+    }
+}
+
+pub(super) fn prefix(
+    inputs: &Inputs,
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+) -> Result<Pairs, Refusal> {
+    let prefix = inputs.need("prefix")?;
+    let (max, mut found) = (inputs.max(), Found::default());
+    visit_keys(tx, database, prefix, &mut |key| {
+        if key.starts_with(prefix) {
+            if found.keys.len() == max {
+                return Ok(ControlFlow::Break(()));
+            }
+            found.add(key, inputs)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(found.outputs())
+}
+
+pub(super) fn regex(
+    inputs: &Inputs,
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+) -> Result<Pairs, Refusal> {
+    let regex = compile(inputs.need("regex")?)
+        .ok_or_else(|| DatabaseError::Logic.because("compilation failed"))?;
+    let (max, mut found) = (inputs.max(), Found::default());
+    visit_keys(tx, database, b"", &mut |key| {
+        if regex.is_match(key) {
+            if found.keys.len() == max {
+                return Ok(ControlFlow::Break(()));
+            }
+            found.add(key, inputs)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(found.outputs())
+}
+
+/// Keys are bytes, which need not be UTF-8; neither need what an expression finds in them.
+fn compile(pattern: &[u8]) -> Option<Regex> {
+    let pattern = std::str::from_utf8(pattern).ok()?;
+    let mut builder = RegexBuilder::new(pattern);
+    builder.unicode(false).size_limit(REGEX_BYTES_MAX).dfa_size_limit(REGEX_BYTES_MAX);
+    // A class of characters above ASCII is one of Unicode.
+    builder.build().or_else(|_| builder.unicode(true).build()).ok()
+}
+
+pub(super) fn similar(
+    inputs: &Inputs,
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+) -> Result<Pairs, Refusal> {
+    let range = inputs.integer("range").and_then(|range| usize::try_from(range).ok()).unwrap_or(1);
+    let characters: fn(&[u8]) -> Vec<u32> = if inputs.has("utf") { utf8 } else { bytes };
+    let origin = characters(inputs.need("origin")?);
+    if origin.len() > ORIGIN_LEN_MAX {
+        let message = format!("origin has at most {ORIGIN_LEN_MAX} characters");
+        return Err(Refusal::new(Kind::Invalid, message));
+    }
+    let max = inputs.max();
+    let (mut nearest, mut reply_bytes) = (BTreeSet::new(), 0);
+    visit_keys(tx, database, b"", &mut |key| {
+        let key_characters = characters(key);
+        if key_characters.len().abs_diff(origin.len()) <= range {
+            let distance = distance(&origin, &key_characters);
+            if distance <= range {
+                reply_bytes += key.len();
+                nearest.insert((distance, key.to_vec()));
+            }
+            if nearest.len() > max {
+                reply_bytes -= nearest.pop_last().map_or(0, |(_, key)| key.len());
+            }
+            inputs.check_reply(reply_bytes)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let keys = nearest.into_iter().map(|(_, key)| key).collect();
+    Ok(Found { keys, bytes: reply_bytes }.outputs())
+}
+
+fn bytes(text: &[u8]) -> Vec<u32> {
+    text.iter().map(|&byte| byte.into()).collect()
+}
+
+fn utf8(text: &[u8]) -> Vec<u32> {
+    String::from_utf8_lossy(text).chars().map(u32::from).collect()
+}
+
+/// How many characters have to be put in, taken away or replaced to get from one to the other
+/// (Levenshtein).
+fn distance(a: &[u32], b: &[u32]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let above = row[j + 1];
+            row[j + 1] = (diagonal + usize::from(x != y)).min(above + 1).min(row[j] + 1);
+            diagonal = above;
+        }
+    }
+    row[b.len()]
+}
+
+/// Visits the keys of a database that begin with `prefix`, in their order if they have one; of a
+/// database without an order, all keys.
+fn visit_keys(
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+    prefix: &[u8],
+    visit: &mut dyn FnMut(&[u8]) -> Visited,
+) -> Result<(), Refusal> {
+    let mut outcome = Ok(ControlFlow::Continue(()));
+    let mut one = |entry: Entry<'_>| {
+        if !entry.key.starts_with(prefix) {
+            outcome = Ok(ControlFlow::Break(()));
+        } else if matches!(outcome, Ok(ControlFlow::Continue(()))) {
+            outcome = visit(entry.key);
+        }
+        match outcome {
+            Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    };
+    match tx.scan(database, Bound::Included(prefix), Direction::Forward, &mut one) {
+        Err(ReadError::Unordered) => {}
+        scanned => {
+            scanned?;
+            return outcome.map(|_| ());
+        }
+    }
+    let mut cursor = Some(0);
+    while let (Some(at), Ok(ControlFlow::Continue(()))) = (cursor, &outcome) {
+        cursor = tx.page(database, at, PAGE_RECORDS, &mut |entry| {
+            if matches!(outcome, Ok(ControlFlow::Continue(()))) {
+                outcome = visit(entry.key);
+            }
+        })?;
+    }
+    outcome.map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_is_the_number_of_edits() {
+        for (a, b, edits) in [
+            ("", "", 0),
+            ("abc", "", 3),
+            ("kitten", "sitting", 3),
+            ("hakone", "hakone", 0),
+            ("hakone", "hakoen", 2),
+        ] {
+            assert_eq!(distance(&bytes(a.as_bytes()), &bytes(b.as_bytes())), edits, "{a} {b}");
+        }
+        assert_eq!(distance(&utf8("日本".as_bytes()), &utf8("日".as_bytes())), 1);
+        assert_eq!(distance(&bytes("日本".as_bytes()), &bytes("日".as_bytes())), 3);
+    }
+
+    #[test]
+    fn expressions_are_over_bytes() {
+        let found =
+            |pattern: &str, key: &[u8]| compile(pattern.as_bytes()).map(|r| r.is_match(key));
+        assert_eq!(found("^a.c$", b"a\xffc"), Some(true));
+        assert_eq!(found("日", "本日".as_bytes()), Some(true));
+        assert_eq!(found("[日月]", "本日".as_bytes()), Some(true));
+        assert_eq!(found("(", b""), None);
+        assert_eq!(found("(a{1000}){1000}", b""), None);
+    }
+}

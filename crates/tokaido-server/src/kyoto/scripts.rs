@@ -1,0 +1,104 @@
+//! `play_script`: a call of a procedure, with a table of pairs in and out.
+
+use tokaido_script::{CallError, ProcedureId, Transaction, Value};
+use tokaido_wire::kyoto::Pairs;
+
+use super::refusal::{Kind, Refusal};
+use crate::{
+    Procedures, Shared, access::Principal, placement::Called, procedures::CallFailure,
+    program::Program, redis::ScriptCommands,
+};
+
+/// A call of a procedure by its name.
+#[derive(Clone)]
+pub(crate) struct Script {
+    principal: Principal,
+    name: Vec<u8>,
+    arguments: Vec<Value>,
+}
+
+impl Script {
+    pub(crate) fn new<'p>(
+        principal: Principal,
+        name: &[u8],
+        pairs: impl Iterator<Item = (&'p [u8], &'p [u8])>,
+    ) -> Self {
+        Self { principal, name: name.to_vec(), arguments: arguments(pairs) }
+    }
+
+    /// The procedure, where it has that name.
+    pub(crate) fn find(&self, shared: &Shared, program: &Program) -> Result<ProcedureId, Refusal> {
+        let id = program.find(&self.name).ok_or_else(|| {
+            let why = shared.program.loading().why_missing(&self.name);
+            let why = why.unwrap_or_else(|| "no such scripting procedure".to_owned());
+            Refusal::new(Kind::NotImplemented, why)
+        })?;
+        if program.get(id).route.is_some() {
+            let message = "this procedure answers a route of HTTP, and is not called by name";
+            return Err(Refusal::new(Kind::Invalid, message));
+        }
+        Ok(id)
+    }
+
+    /// Calls it; gives nothing if it writes and the transaction does not, else its outputs and what it has
+    /// published.
+    pub(crate) fn run(
+        &self,
+        shared: &Shared,
+        procedures: &mut Procedures<'_>,
+        transaction: Transaction<'_>,
+    ) -> Result<Called<Pairs>, Refusal> {
+        let id = self.find(shared, procedures.program())?;
+        if !procedures.fits(id, &transaction) {
+            return Ok(None);
+        }
+        let mut commands = ScriptCommands::new(shared, self.principal, shared.main_selected());
+        let result = procedures.call(id, commands.in_transaction(transaction), &self.arguments)?;
+        let outputs = outputs(result).ok_or_else(|| {
+            let message = "it returned no table of strings, numbers and booleans".to_owned();
+            procedures.failed(id, CallError::Value { message })
+        })?;
+        Ok(Some((outputs, commands.into_messages())))
+    }
+}
+
+impl From<CallFailure> for Refusal {
+    fn from(failure: CallFailure) -> Self {
+        match (failure.error, failure.request_id) {
+            (error @ CallError::Refused { .. }, _) => Self::new(Kind::Logic, error.to_string()),
+            (_, Some(id)) => {
+                let message = format!("the scripting procedure failed; the log has it as {id}");
+                Self::new(Kind::Internal, message)
+            }
+            (error, None) => Self::new(Kind::Internal, error.to_string()),
+        }
+    }
+}
+
+/// The arguments of a procedure: one table with these fields.
+fn arguments<'p>(pairs: impl Iterator<Item = (&'p [u8], &'p [u8])>) -> Vec<Value> {
+    let text = |bytes: &[u8]| Value::String(bytes.to_vec());
+    vec![Value::Map(pairs.map(|(name, value)| (text(name), text(value))).collect())]
+}
+
+/// The pairs of the table that a procedure has returned; nothing is none.
+fn outputs(result: Value) -> Option<Pairs> {
+    let fields = match result {
+        Value::Nil => Vec::new(),
+        Value::Map(fields) => fields,
+        Value::Array(items) => (1..).map(Value::Integer).zip(items).collect(),
+        _ => return None,
+    };
+    let pairs = fields.into_iter().map(|(name, value)| Some((text(name)?, text(value)?)));
+    pairs.collect()
+}
+
+fn text(value: Value) -> Option<Vec<u8>> {
+    Some(match value {
+        Value::String(bytes) => bytes,
+        Value::Integer(number) => number.to_string().into(),
+        Value::Number(number) => number.to_string().into(),
+        Value::Boolean(truth) => truth.to_string().into(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,323 @@
+//! The table of TSV-RPC's procedures. The server finds procedures in it; rights and the page of
+//! documentation follow it, too.
+
+use Effect::{Administer, Call, Read, Session, Write};
+
+/// What a procedure asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are named as their procedures, which the table describes")]
+pub enum Verb {
+    Void,
+    Echo,
+    Report,
+    PlayScript,
+    TuneReplication,
+    UlogList,
+    UlogRemove,
+    Status,
+    Clear,
+    Synchronize,
+    Set,
+    Add,
+    Replace,
+    Append,
+    Increment,
+    IncrementDouble,
+    Cas,
+    Remove,
+    Get,
+    Check,
+    Seize,
+    SetBulk,
+    RemoveBulk,
+    GetBulk,
+    Vacuum,
+    MatchPrefix,
+    MatchRegex,
+    MatchSimilar,
+    CurJump,
+    CurJumpBack,
+    CurStep,
+    CurStepBack,
+    CurSetValue,
+    CurRemove,
+    CurGetKey,
+    CurGetValue,
+    CurGet,
+    CurSeize,
+    CurDelete,
+}
+
+/// What a procedure does, by which it is allowed or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It touches no data.
+    Session,
+    /// It reads data.
+    Read,
+    /// It writes data.
+    Write,
+    /// It calls a procedure of the operator's.
+    Call,
+    /// It looks into the server.
+    Administer,
+}
+
+/// A procedure: a row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Procedure {
+    /// Its name.
+    pub name: &'static str,
+    /// What it asks for.
+    pub verb: Verb,
+    /// What it does.
+    pub effect: Effect,
+    /// What it takes; what is in brackets may be missing.
+    pub inputs: &'static str,
+    /// What it gives.
+    pub outputs: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+}
+
+/// The procedure of that name.
+#[must_use]
+pub fn find(name: &[u8]) -> Option<&'static Procedure> {
+    PROCEDURES.iter().find(|procedure| procedure.name.as_bytes() == name)
+}
+
+const fn row(
+    name: &'static str,
+    verb: Verb,
+    effect: Effect,
+    inputs: &'static str,
+    outputs: &'static str,
+    summary: &'static str,
+) -> Procedure {
+    Procedure { name, verb, effect, inputs, outputs, summary }
+}
+
+/// Every procedure.
+pub const PROCEDURES: &[Procedure] = &[
+    row("void", Verb::Void, Session, "", "", "Does nothing."),
+    row("echo", Verb::Echo, Session, "any", "the same", "Gives its input back."),
+    row(
+        "report",
+        Verb::Report,
+        Administer,
+        "",
+        "figures",
+        "Tells of the server and its databases.",
+    ),
+    row(
+        "play_script",
+        Verb::PlayScript,
+        Call,
+        "`name` [`_…`]",
+        "`_…`",
+        "Calls a procedure with a table of the inputs; the fields of the table that it returns are the outputs.",
+    ),
+    row(
+        "tune_replication",
+        Verb::TuneReplication,
+        Administer,
+        "[`host` `port` `ts` `iv`]",
+        "",
+        "Is refused: there is no replication.",
+    ),
+    row("ulog_list", Verb::UlogList, Administer, "", "", "Is refused: there is no update log."),
+    row(
+        "ulog_remove",
+        Verb::UlogRemove,
+        Administer,
+        "[`ts`]",
+        "",
+        "Is refused: there is no update log.",
+    ),
+    row("status", Verb::Status, Read, "[`DB`]", "figures", "Tells of a database."),
+    row("clear", Verb::Clear, Write, "[`DB`]", "", "Removes all records."),
+    row(
+        "synchronize",
+        Verb::Synchronize,
+        Write,
+        "[`DB` `hard` `command`]",
+        "",
+        "Waits until all that was written is as durable as the option `sync` makes it. `command` is refused.",
+    ),
+    row("set", Verb::Set, Write, "[`DB`] `key` `value` [`xt`]", "", "Sets a record."),
+    row(
+        "add",
+        Verb::Add,
+        Write,
+        "[`DB`] `key` `value` [`xt`]",
+        "",
+        "Sets a record if there is none.",
+    ),
+    row(
+        "replace",
+        Verb::Replace,
+        Write,
+        "[`DB`] `key` `value` [`xt`]",
+        "",
+        "Sets a record if there is one.",
+    ),
+    row(
+        "append",
+        Verb::Append,
+        Write,
+        "[`DB`] `key` `value` [`xt`]",
+        "",
+        "Adds to the end of a value.",
+    ),
+    row(
+        "increment",
+        Verb::Increment,
+        Write,
+        "[`DB`] `key` `num` [`orig` `xt`]",
+        "`num`",
+        "Adds to a number of 8 bytes.",
+    ),
+    row(
+        "increment_double",
+        Verb::IncrementDouble,
+        Write,
+        "[`DB`] `key` `num` [`orig` `xt`]",
+        "`num`",
+        "Adds to a number of 16 bytes, with a fraction.",
+    ),
+    row(
+        "cas",
+        Verb::Cas,
+        Write,
+        "[`DB`] `key` [`oval` `nval` `xt`]",
+        "",
+        "Sets or removes a record if its value is `oval`, or if there is none.",
+    ),
+    row("remove", Verb::Remove, Write, "[`DB`] `key`", "", "Removes a record."),
+    row("get", Verb::Get, Read, "[`DB`] `key`", "`value` [`xt`]", "Gets a value."),
+    row("check", Verb::Check, Read, "[`DB`] `key`", "`vsiz` [`xt`]", "Gets the length of a value."),
+    row(
+        "seize",
+        Verb::Seize,
+        Write,
+        "[`DB`] `key`",
+        "`value` [`xt`]",
+        "Gets a value and removes its record.",
+    ),
+    row("set_bulk", Verb::SetBulk, Write, "[`DB` `xt` `atomic`] `_…`", "`num`", "Sets records."),
+    row(
+        "remove_bulk",
+        Verb::RemoveBulk,
+        Write,
+        "[`DB` `atomic`] `_…`",
+        "`num`",
+        "Removes records.",
+    ),
+    row("get_bulk", Verb::GetBulk, Read, "[`DB` `atomic`] `_…`", "`num` `_…`", "Gets values."),
+    row(
+        "vacuum",
+        Verb::Vacuum,
+        Write,
+        "[`DB` `step`]",
+        "",
+        "Has nothing to do: what has expired is removed all the time.",
+    ),
+    row(
+        "match_prefix",
+        Verb::MatchPrefix,
+        Read,
+        "[`DB`] `prefix` [`max`]",
+        "`num` `_…`",
+        "Gets keys that begin so, each with its place among them.",
+    ),
+    row(
+        "match_regex",
+        Verb::MatchRegex,
+        Read,
+        "[`DB`] `regex` [`max`]",
+        "`num` `_…`",
+        "Gets keys in which the expression is found.",
+    ),
+    row(
+        "match_similar",
+        Verb::MatchSimilar,
+        Read,
+        "[`DB`] `origin` [`range` `utf` `max`]",
+        "`num` `_…`",
+        "Gets the keys that are at most `range` edits away, the nearest first.",
+    ),
+    row(
+        "cur_jump",
+        Verb::CurJump,
+        Read,
+        "[`DB`] `CUR` [`key`]",
+        "",
+        "Sets a cursor to the first record, or the first from a key on.",
+    ),
+    row(
+        "cur_jump_back",
+        Verb::CurJumpBack,
+        Read,
+        "[`DB`] `CUR` [`key`]",
+        "",
+        "Sets a cursor to the last record, or the last up to a key.",
+    ),
+    row("cur_step", Verb::CurStep, Read, "`CUR`", "", "Moves a cursor to the next record."),
+    row(
+        "cur_step_back",
+        Verb::CurStepBack,
+        Read,
+        "`CUR`",
+        "",
+        "Moves a cursor to the record before.",
+    ),
+    row(
+        "cur_set_value",
+        Verb::CurSetValue,
+        Write,
+        "`CUR` `value` [`step` `xt`]",
+        "",
+        "Sets the value at a cursor.",
+    ),
+    row(
+        "cur_remove",
+        Verb::CurRemove,
+        Write,
+        "`CUR`",
+        "",
+        "Removes the record at a cursor, which stands at the next one then.",
+    ),
+    row(
+        "cur_get_key",
+        Verb::CurGetKey,
+        Read,
+        "`CUR` [`step`]",
+        "`key`",
+        "Gets the key at a cursor.",
+    ),
+    row(
+        "cur_get_value",
+        Verb::CurGetValue,
+        Read,
+        "`CUR` [`step`]",
+        "`value`",
+        "Gets the value at a cursor.",
+    ),
+    row(
+        "cur_get",
+        Verb::CurGet,
+        Read,
+        "`CUR` [`step`]",
+        "`key` `value` [`xt`]",
+        "Gets the record at a cursor.",
+    ),
+    row(
+        "cur_seize",
+        Verb::CurSeize,
+        Write,
+        "`CUR`",
+        "`key` `value` [`xt`]",
+        "Gets the record at a cursor and removes it.",
+    ),
+    row("cur_delete", Verb::CurDelete, Session, "`CUR`", "", "Forgets a cursor."),
+];

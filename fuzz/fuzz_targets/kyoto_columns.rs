@@ -1,0 +1,9 @@
+//! Any bytes as the body of a call of Kyoto Tycoon.
+
+#![no_main]
+
+#[path = "../../crates/tokaido-wire/tests/checks/kyoto.rs"]
+#[allow(dead_code, reason = "the other target uses the rest")]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::check_columns(data));
