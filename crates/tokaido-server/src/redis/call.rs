@@ -182,6 +182,10 @@ impl<'c> Call<'c> {
             let number = usize::try_from(number).map_err(|_| Failure::DatabaseIndex)?;
             return self.shared.numbered(number).ok_or(Failure::DatabaseIndex);
         }
+        let digits = argument.strip_prefix(b"-").unwrap_or(argument);
+        if digits.len() >= i64::MAX.to_string().len() && digits.iter().all(u8::is_ascii_digit) {
+            return Err(Failure::NotAnInteger);
+        }
         match std::str::from_utf8(argument) {
             Ok(name) => Ok(Cow::Borrowed(name)),
             Err(_) => Err(Failure::other(format!(

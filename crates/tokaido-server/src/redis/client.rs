@@ -224,8 +224,9 @@ fn describe(client: &Client) -> String {
     let _ = writeln!(
         line,
         "id={} addr={} laddr={} fd=-1 name={connection} age={} idle={} flags={} db={database} \
-         sub={sub} psub={psub} ssub={ssub} multi={queued} cmd={} user={USER} lib-name={library} \
-         lib-ver={library_version} redir=-1 resp={}",
+         sub={sub} psub={psub} ssub={ssub} multi={queued} qbuf=0 qbuf-free=0 argv-mem=0 \
+         multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} user={USER} \
+         lib-name={library} lib-ver={library_version} redir=-1 resp={}",
         client.id,
         client.peer,
         client.local,

@@ -1,14 +1,12 @@
 //! Counters: INCR, DECR and their kin. A counter is a value that reads as a decimal number.
 
-use tokaido_store::{
-    IncrementError, WriteOperations, WriteTransaction,
-    counter::{format_float, parse_float},
-};
+use tokaido_store::{NewRecord, WriteOperations, WriteTransaction, counter::format_float};
 
 use super::{
     call::Call,
     command::{Command, rows},
     failure::Failure,
+    number::parse_double,
 };
 
 pub(super) const COMMANDS: &[Command] = rows! {
@@ -55,12 +53,20 @@ fn add(call: &mut Call<'_>, tx: &mut dyn WriteTransaction, by: i64) -> Result<()
 }
 
 fn incrbyfloat(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
-    let by = parse_float(call.arg(2)).ok_or(Failure::NotAFloat)?;
-    let new = tx.increment_float(call.database, call.arg(1), by).map_err(|error| match error {
-        IncrementError::NotANumber => Failure::NotAFloat,
-        IncrementError::Overflow => Failure::NotFinite,
-        other => other.into(),
-    })?;
-    call.reply.bulk(format_float(new).as_bytes());
+    let found = call.string(tx, call.arg(1))?;
+    let (old, head) = match found {
+        Some(record) => {
+            let old = parse_double(record.value).ok_or(Failure::NotAFloat)?;
+            (old, record.with_value(&[]))
+        }
+        None => (0.0, NewRecord::of(&[])),
+    };
+    let new = old + parse_double(call.arg(2)).ok_or(Failure::NotAFloat)?;
+    if !new.is_finite() {
+        return Err(Failure::NotFinite);
+    }
+    let value = format_float(new);
+    tx.put(call.database, call.arg(1), NewRecord { value: value.as_bytes(), ..head })?;
+    call.reply.bulk(value.as_bytes());
     Ok(())
 }

@@ -64,7 +64,11 @@ the call remains in the data.
   `ZUNIONSTORE` or `SINTER` gathers. What would need more is refused, and changes nothing; use `HSCAN`, `SSCAN`, `ZSCAN` or smaller
   ranges.
 - `KEYS` gives at most 1,000,000 keys (`keys_results_max`).
-- `RANDOMKEY` does not choose each key with the same probability.
+- `RANDOMKEY` walks through a database of up to 10,000 records, some 50 ns each, to draw every key with the same
+  probability. In a larger one it takes some hundreds of look-ups, and some keys are drawn somewhat more often than
+  others; in a cache or a constant database they are of one part of it.
+- An unknown command that Redis has is answered with what serves in its place, behind Redis' own words.
+- `CLIENT LIST` has Redis' fields; those about buffers and memory are 0. In `INFO`, `expires` is 0.
 - `INCRBYFLOAT` and `HINCRBYFLOAT` count with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
 - `HELLO` is refused between `MULTI` and `EXEC`, and `CLIENT TRACKING ON` everywhere. `CONFIG` only
   reads.

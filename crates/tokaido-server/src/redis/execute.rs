@@ -19,6 +19,7 @@ use super::{
     call::Call,
     command::{Command, Flags, Handler, WriteFn},
     failure::Failure,
+    instead,
     procedures::{self, Invocation},
     pubsub,
     reply::Reply,
@@ -79,11 +80,15 @@ pub fn execute(
     let start = reply.mark();
     reply.limit(context.shared.limits().reply_bytes_max);
     let mode = session.reply_mode;
+    if mode == ReplyMode::SkipNext {
+        session.reply_mode = ReplyMode::SkipThis;
+    }
     let ran = catch_unwind(AssertUnwindSafe(|| run(session, request, context, reply)));
     let result = ran.unwrap_or_else(|panic| Err(recover(&*panic, context)));
     let step = match result {
         Ok(step @ (Step::NeedsWriter | Step::NeedsPool | Step::Block { .. })) => {
             reply.truncate(start);
+            session.reply_mode = mode;
             return step;
         }
         Ok(step) => step,
@@ -96,20 +101,13 @@ pub fn execute(
         }
     };
     metrics::add(&session.client().done.commands, 1);
-    if mode != ReplyMode::On || session.reply_mode != ReplyMode::On {
-        withhold(session, mode, reply, start);
-    }
-    step
-}
-
-/// Takes back a reply that CLIENT REPLY has turned off. `before` is the mode before the request.
-fn withhold(session: &mut Session, before: ReplyMode, reply: &mut dyn Reply, start: usize) {
-    if session.reply_mode != ReplyMode::On || before == ReplyMode::SkipNext {
+    if session.reply_mode != ReplyMode::On {
         reply.truncate(start);
     }
-    if before == ReplyMode::SkipNext && session.reply_mode == ReplyMode::SkipNext {
+    if session.reply_mode == ReplyMode::SkipThis {
         session.reply_mode = ReplyMode::On;
     }
+    step
 }
 
 /// Rolls back after a panic, and gives the error for the client.
@@ -140,6 +138,11 @@ fn run(
     session.look_for_database();
     let wanted = match admit(session, request, context.shared, &context.procedures) {
         Ok(wanted) => wanted,
+        Err(Failure::Arity { command }) if command == "exec" => {
+            session.take_queue();
+            session.watched.clear();
+            return Err(Failure::ExecArity);
+        }
         Err(failure) => {
             if let Some(queue) = &mut session.queue {
                 queue.spoil();
@@ -256,10 +259,16 @@ pub(super) fn unknown(shared: &Shared, request: Request<'_>) -> Failure {
         let argument = &argument[..argument.len().min(rest)];
         arguments.push_str(&format!("'{}' ", shown(argument)));
     }
-    Failure::other(format!(
+    let mut message = format!(
         "unknown command '{}', with args beginning with: {arguments}",
         shown(request.name())
-    ))
+    );
+    if let Some(instead) = instead::of(request.name()) {
+        message.truncate(message.trim_end().len());
+        message.push_str("; ");
+        message.push_str(instead);
+    }
+    Failure::Other(message)
 }
 
 fn dispatch(

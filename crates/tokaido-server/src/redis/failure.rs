@@ -65,6 +65,11 @@ pub(crate) enum Failure {
     Protocol,
     #[error("EXECABORT Transaction discarded because of previous errors.")]
     Discarded,
+    /// EXEC itself was called with arguments.
+    #[error(
+        "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command"
+    )]
+    ExecArity,
     /// Redis would go on here; a Tokaido transaction is all or nothing.
     #[error("EXECABORT Transaction discarded because {command} failed: {source}")]
     Aborted { command: &'static str, source: Box<Failure> },

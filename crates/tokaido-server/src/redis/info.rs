@@ -18,8 +18,18 @@ use crate::{
 };
 
 /// The sections, in the order in which they are shown.
-const SECTIONS: [&str; 8] =
-    ["Server", "Clients", "Memory", "Persistence", "Stats", "Replication", "Keyspace", "Databases"];
+const SECTIONS: [&str; 10] = [
+    "Server",
+    "Clients",
+    "Memory",
+    "Persistence",
+    "Stats",
+    "Replication",
+    "CPU",
+    "Cluster",
+    "Keyspace",
+    "Databases",
+];
 
 /// The sections that `wanted` names; all of them if it names none.
 pub(super) fn render(
@@ -47,6 +57,8 @@ pub(super) fn render(
             "Persistence" => persistence(shared),
             "Stats" => stats(shared),
             "Replication" => replication(shared),
+            "CPU" => processor(),
+            "Cluster" => vec![("cluster_enabled", "0".to_owned())],
             _ => {
                 let lines = keyspace(shared, tx, section == "Keyspace")?;
                 push_section(&mut text, section, &lines);
@@ -166,6 +178,29 @@ fn replication(shared: &Shared) -> Lines {
         ("master_replid", shared.run_id().to_owned()),
         ("master_repl_offset", "0".to_owned()),
     ]
+}
+
+/// The processor time that the process has taken, with that of its threads, in seconds; 0 where the system does
+/// not tell.
+fn processor() -> Lines {
+    /// The unit in which Linux tells times of a process.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name before the closing bracket may have spaces.
+    let fields: Vec<&str> =
+        stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    [
+        ("used_cpu_sys", 12),
+        ("used_cpu_user", 11),
+        ("used_cpu_sys_children", 14),
+        ("used_cpu_user_children", 13),
+    ]
+    .into_iter()
+    .map(|(name, place)| {
+        let ticks = fields.get(place).and_then(|field| field.parse().ok()).unwrap_or(0.0);
+        (name, format!("{:.6}", ticks / TICKS_PER_SECOND))
+    })
+    .collect()
 }
 
 /// The databases that hold something, and those of another engine than `tree`: those with a number

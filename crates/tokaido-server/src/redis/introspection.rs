@@ -34,7 +34,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Describes commands.";
 "command|list" -2 Server(list), NO_KEY [] Server "7.0.0"
     "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]"
-    "Gives the names of the commands.";
+    "Gives the names of the commands and of their subcommands.";
 };
 
 /// The commands without the subcommands, which are told with their container.
@@ -218,7 +218,7 @@ fn document_arguments(reply: &mut dyn Reply, arguments: &[Argument]) {
 
 fn list(call: &mut Call<'_>) -> Result<(), Failure> {
     let wanted: Vec<&Command> = match call.len() {
-        2 => commands().collect(),
+        2 => table::COMMANDS.iter().collect(),
         5 if call.is_word(2, "FILTERBY") => {
             let argument = call.arg(4).to_ascii_lowercase();
             let category = [b"@", &argument[..]].concat();

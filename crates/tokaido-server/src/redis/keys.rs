@@ -40,9 +40,18 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "object|encoding" 3 Read(object_encoding), SUBKEY [] Generic "2.2.3"
     "key"
     "Gives the form in which Redis would keep the value.";
+"object|freq" 3 Read(object_freq), SUBKEY [] Generic "4.0.0"
+    "key"
+    "Is refused for what is there: how often records are read is not counted.";
 "object|help" 2 Server(introspection::help), NO_KEY [] Generic "6.2.0"
     ""
     "Lists the subcommands.";
+"object|idletime" 3 Read(object_idletime), SUBKEY [] Generic "2.2.3"
+    "key"
+    "Is refused for what is there: when records are read is not noted.";
+"object|refcount" 3 Read(object_refcount), SUBKEY [] Generic "2.2.3"
+    "key"
+    "Gives 1: no value is shared.";
 "rename" 3 Write(rename), TWO_KEYS [] Generic "1.0.0"
     "key newkey"
     "Gives a record another key, in place of what is there.";
@@ -201,6 +210,40 @@ fn move_key(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Fa
 fn object_encoding(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let found = tx.get(call.database, call.arg(2))?;
     call.reply.bulk_or_null(found.map(encoding));
+    Ok(())
+}
+
+fn object_refcount(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    match tx.get(call.database, call.arg(2))? {
+        Some(_) => call.reply.integer(1),
+        None => call.reply.null(),
+    }
+    Ok(())
+}
+
+fn object_freq(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    refuse_unless_missing(
+        call,
+        tx,
+        "An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when \
+         switching between policies at runtime LRU and LFU data will take some time to adjust.",
+    )
+}
+
+fn object_idletime(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    refuse_unless_missing(call, tx, "idle time is not tracked: reading a record notes nothing")
+}
+
+/// Null without a record, else an error that says why there is no answer.
+fn refuse_unless_missing(
+    call: &mut Call<'_>,
+    tx: &mut dyn ReadTransaction,
+    why: &str,
+) -> Result<(), Failure> {
+    if tx.get(call.database, call.arg(2))?.is_some() {
+        return Err(Failure::other(why));
+    }
+    call.reply.null();
     Ok(())
 }
 

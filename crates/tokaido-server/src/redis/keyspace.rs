@@ -1,10 +1,6 @@
 //! Databases as wholes: DBSIZE, RANDOMKEY, FLUSHDB, FLUSHALL.
 
-use std::ops::Bound;
-
-use tokaido_store::{
-    DatabaseId, Direction, ReadTransaction, WriteTransaction, check_database_name,
-};
+use tokaido_store::{ReadTransaction, WriteTransaction, check_database_name};
 
 use super::{
     call::Call,
@@ -12,6 +8,7 @@ use super::{
     failure::Failure,
     introspection,
     random::random,
+    random_key,
 };
 use crate::selected;
 
@@ -25,9 +22,9 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "flushdb" -1 Write(flushdb), NO_KEY [DANGEROUS] Server "1.0.0"
     "[ASYNC | SYNC]"
     "Deletes every record of the database.";
-"randomkey" 1 Read(randomkey), NO_KEY [] Generic "1.0.0"
+"randomkey" 1 Read(randomkey), NO_KEY [LONG] Generic "1.0.0"
     ""
-    "Gives some key of the database; not each is equally likely.";
+    "Gives some key of the database, drawn by lot.";
 "tokaido" -2 Container(None), NO_KEY [] Server "7.2.0"
     ""
     "Commands that Redis does not have.";
@@ -90,15 +87,8 @@ fn randomkey(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Fa
     if !call.capabilities().is_ordered {
         return random_of_page(call, tx);
     }
-    let first = end(tx, database, Direction::Forward)?;
-    let last = end(tx, database, Direction::Backward)?;
-    let (Some(first), Some(last)) = (first, last) else {
-        call.reply.null();
-        return Ok(());
-    };
-    let guess = between(&first, &last, random());
-    let found = tx.seek(database, Bound::Included(&guess), Direction::Forward)?;
-    call.reply.bulk(found.map_or(&last, |entry| entry.key));
+    let key = random_key::draw(tx, database)?;
+    call.reply.bulk_or_null(key.as_deref());
     Ok(())
 }
 
@@ -115,49 +105,4 @@ fn random_of_page(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(
     }
     call.reply.bulk_or_null(keys.get(random() as usize % keys.len().max(1)).map(Vec::as_slice));
     Ok(())
-}
-
-fn end(
-    tx: &mut dyn ReadTransaction,
-    database: DatabaseId,
-    direction: Direction,
-) -> Result<Option<Vec<u8>>, Failure> {
-    Ok(tx.seek(database, Bound::Unbounded, direction)?.map(|entry| entry.key.to_vec()))
-}
-
-/// A place from `first` to `last`, chosen by `random`: what they have in common, and then seven
-/// bytes that lie between theirs as a number.
-fn between(first: &[u8], last: &[u8], random: u64) -> Vec<u8> {
-    const DIGITS: usize = 7;
-    let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
-    let number = |key: &[u8]| {
-        (0..DIGITS).fold(0u64, |n, i| n << 8 | u64::from(*key.get(common + i).unwrap_or(&0)))
-    };
-    let (low, high) = (number(first), number(last).max(number(first)));
-    let chosen = low + random % (high - low + 1);
-    let mut key = first[..common].to_vec();
-    key.extend_from_slice(&chosen.to_be_bytes()[8 - DIGITS..]);
-    key
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    proptest::proptest! {
-        #[test]
-        fn the_guess_lies_between(a: Vec<u8>, b: Vec<u8>, random: u64) {
-            let (first, last) = if a <= b { (a, b) } else { (b, a) };
-            let guess = between(&first, &last, random);
-            // Behind the last key there is nothing to be found; the caller then takes that key.
-            let common = first.iter().zip(&last).take_while(|(a, b)| a == b).count();
-            proptest::prop_assert!(guess.starts_with(&first[..common]));
-            let prefix = |key: &[u8]| {
-                let mut key = key[..key.len().min(common + 7)].to_vec();
-                key.resize(common + 7, 0);
-                key
-            };
-            proptest::prop_assert!(prefix(&first) <= guess && guess <= prefix(&last));
-        }
-    }
 }

@@ -21,8 +21,10 @@ pub(crate) enum ReplyMode {
     On,
     /// None, until they are turned on.
     Off,
-    /// All but the next.
+    /// All but that of the next request.
     SkipNext,
+    /// All but that of the request that runs.
+    SkipThis,
 }
 
 /// What the server remembers of one connection. It is `Send`, for it travels with a batch of

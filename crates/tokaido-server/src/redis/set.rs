@@ -161,13 +161,15 @@ fn getex(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failu
             at += expiry.read(call, at)?;
         }
     }
+    let Some(record) = call.string(tx, key)? else {
+        call.reply.null();
+        return Ok(());
+    };
     let timed_ms = match expiry {
         Expiry::Time(unit, number) => Some(unit.expiry_ms(number, now_ms, "getex")?),
         _ => None,
     };
-    let found = call.string(tx, key)?;
-    call.reply.bulk_or_null(found.map(|record| record.value));
-    let Some(record) = found else { return Ok(()) };
+    call.reply.bulk(record.value);
     if expiry == Expiry::Unsaid || record.expires_at_ms == timed_ms {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! SCAN from its beginning to its end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tokaido_script::Sources;
 use tokaido_wire::resp::{Reply, ReplyDecoder};
@@ -38,8 +38,11 @@ pub(super) fn scan(server: &mut Server, session: &mut Session, options: &str) ->
 fn filled(count: usize) -> (Server, Session) {
     let mut server = Server::new(None, &Sources::default());
     let mut session = server.session();
-    let pairs: String = (0..count).map(|i| format!(" key:{i} {i}")).collect();
-    server.run(&mut session, &format!("MSET{pairs}"));
+    let keys: Vec<usize> = (0..count).collect();
+    for keys in keys.chunks(1000) {
+        let pairs: String = keys.iter().map(|i| format!(" key:{i} {i}")).collect();
+        server.run(&mut session, &format!("MSET{pairs}"));
+    }
     (server, session)
 }
 
@@ -74,4 +77,36 @@ fn a_cursor_belongs_to_its_database() {
     server.run(&mut session, "SELECT 1");
     let (out, _) = server.run(&mut session, &format!("SCAN {cursor}"));
     assert!(out.starts_with(b"-ERR cursor "), "{}", out.escape_ascii());
+}
+
+/// How often each key was drawn.
+fn draws(server: &mut Server, session: &mut Session, count: usize) -> BTreeMap<String, usize> {
+    let mut met = BTreeMap::new();
+    for _ in 0..count {
+        let out = server.run(session, "RANDOMKEY").0;
+        let Some((Reply::Bulk(key), _)) = ReplyDecoder::new().decode(&out).unwrap() else {
+            panic!("{}", out.escape_ascii());
+        };
+        *met.entry(String::from_utf8(key).unwrap()).or_default() += 1;
+    }
+    met
+}
+
+#[test]
+fn every_key_is_drawn_as_often_as_any_other() {
+    let (mut server, mut session) = filled(200);
+    server.run(&mut session, "SET far-away 1");
+    let met = draws(&mut server, &mut session, 4000);
+    assert_eq!(met.len(), 201);
+    assert!(met.values().all(|&times| times < 60), "{met:?}");
+}
+
+#[test]
+fn keys_with_few_neighbours_are_not_drawn_much_more_often() {
+    let (mut server, mut session) = filled(12_000);
+    let met = draws(&mut server, &mut session, 600);
+    let short: usize = met.iter().filter(|(key, _)| key.len() <= 7).map(|(_, times)| times).sum();
+    assert!(met.len() > 500, "{}", met.len());
+    // A twelfth of the keys are so short.
+    assert!((20..=110).contains(&short), "{short}");
 }
