@@ -9,7 +9,7 @@ local many_begin, many_add, command_run = native.many_begin, native.many_add, na
 local select, error = select, error
 
 -- The kinds of reply; src/bridge/command.rs has the same.
-local NIL, STRING, WIDE, NUMBER, FETCH = 0, 1, 2, 4, 5
+local NIL, STRING, WIDE, NUMBER, FETCH, FALSE, STATUS = 0, 1, 2, 4, 5, 6, 7
 
 local function add(argument)
   local bytes = text.bytes_of(argument, 3)
@@ -38,6 +38,8 @@ function core.Transaction:command(name, ...)
   if kind == STRING then return ffi_string(reply.data, reply.data_len) end
   if kind == NUMBER then return reply.number end
   if kind == NIL then return nil end
+  if kind == FALSE then return false end
+  if kind == STATUS then return { ok = ffi_string(reply.data, reply.data_len) } end
   if kind == WIDE then return reply.integer end
   if kind == FETCH then return fetch_reply(context_address) end
   native.fail(3)

@@ -122,7 +122,9 @@ local function write_undeclared(_, name)
     .. "'; declare it with 'local'", 2)
 end
 
-local sandbox = { functions = FUNCTIONS, libraries = LIBRARIES, copy = copy }
+local sandbox = {
+  functions = FUNCTIONS, libraries = LIBRARIES, copy = copy, make_load = make_load,
+}
 
 -- A new environment. `guarded` ones refuse new globals.
 function sandbox.environment(guarded)

@@ -61,6 +61,13 @@ pub enum CallError {
         /// The limit in bytes.
         limit_bytes: usize,
     },
+    /// A command failed half way, and nothing of the transaction may be committed, whether the script has
+    /// caught the error or not.
+    #[error("failed, and nothing of it remains: {message}")]
+    HalfDone {
+        /// What the command said.
+        message: String,
+    },
     /// An argument or a result has no form on the other side.
     #[error("{message}")]
     Value {

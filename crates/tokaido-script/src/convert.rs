@@ -33,7 +33,22 @@ pub(crate) struct Converter {
     /// Maximum length of the strings that are read at a time, together: a table that has one string
     /// many times is small, and what is read of it is not.
     pub(crate) bytes_max: usize,
+    pub(crate) style: Style,
 }
+
+/// What a dialect of Lua makes of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Integers are exact over 64 bits, `json.null` stands for nil in tables, and an object that is empty
+    /// is marked as one.
+    Exact,
+    /// Every number is a Lua number, and tables have no marks. Whether there is a null in tables that
+    /// is not nil, and whether what has no form outside is nil there.
+    Plain { has_null: bool, is_lenient: bool },
+}
+
+/// What is said of tables that nobody could read to their end.
+const TOO_DEEP: &str = "tables nested too deeply, or in a circle,";
 
 /// What was read so far.
 #[derive(Default)]
@@ -53,6 +68,26 @@ pub(crate) struct Unconvertible {
 impl Unconvertible {
     fn new(what: &'static str) -> Self {
         Self { what, path: Vec::new() }
+    }
+
+    /// As [`message`](Self::message), without the way to it.
+    pub(crate) fn short_message(&self, subject: &str) -> String {
+        format!("{subject} has {}, which cannot be passed on", self.what)
+    }
+
+    /// As lua-cjson says it.
+    pub(crate) fn message_of_json(&self) -> String {
+        match self.what {
+            "a table as a key" => {
+                "Cannot serialise table: table key must be a number or string".to_owned()
+            }
+            TOO_DEEP => format!("Cannot serialise, excessive nesting ({})", VALUE_DEPTH_MAX + 1),
+            "a coroutine" => "Cannot serialise thread: type not supported".to_owned(),
+            what => match what.strip_prefix("a ") {
+                Some(kind) => format!("Cannot serialise {kind}: type not supported"),
+                None => format!("Cannot serialise {what}"),
+            },
+        }
     }
 
     fn inside(mut self, field: String) -> Self {
@@ -75,7 +110,33 @@ impl Converter {
     /// Before the prelude has run.
     pub(crate) fn unset() -> Self {
         let none = ffi::LUA_NOREF;
-        Self { integer_from_halves: none, integer_to_halves: none, object_meta: none, bytes_max: 0 }
+        Self {
+            integer_from_halves: none,
+            integer_to_halves: none,
+            object_meta: none,
+            bytes_max: 0,
+            style: Style::Exact,
+        }
+    }
+
+    /// A plain one, that takes nil in tables for null.
+    pub(crate) fn with_null(mut self, has_null: bool) -> Self {
+        self.style = Style::Plain { has_null, is_lenient: false };
+        self
+    }
+
+    /// A plain one, that reads what has no form outside as nil.
+    pub(crate) fn lenient(mut self, is_lenient: bool) -> Self {
+        self.style = Style::Plain { has_null: false, is_lenient };
+        self
+    }
+
+    fn has_null(self) -> bool {
+        matches!(self.style, Style::Exact | Style::Plain { has_null: true, .. })
+    }
+
+    fn is_lenient(self) -> bool {
+        matches!(self.style, Style::Plain { is_lenient: true, .. })
     }
 
     /// Pushes a value. `nested` tells whether it stands in a table, where nil has no place and
@@ -88,7 +149,9 @@ impl Converter {
         unsafe {
             ffi::luaL_checkstack(state, 6, c"nested too deeply".as_ptr());
             match value {
-                Value::Nil if nested => ffi::lua_pushlightuserdata(state, ptr::null_mut()),
+                Value::Nil if nested && self.has_null() => {
+                    ffi::lua_pushlightuserdata(state, ptr::null_mut());
+                }
                 Value::Nil => ffi::lua_pushnil(state),
                 Value::Boolean(boolean) => ffi::lua_pushboolean(state, c_int::from(*boolean)),
                 Value::Integer(integer) => self.push_integer(state, *integer),
@@ -123,7 +186,7 @@ impl Converter {
                 self.push(state, value, true);
                 ffi::lua_rawset(state, -3);
             }
-            if entries.is_empty() {
+            if entries.is_empty() && self.style == Style::Exact {
                 ffi::lua_rawgeti(state, ffi::LUA_REGISTRYINDEX, self.object_meta.into());
                 ffi::lua_setmetatable(state, -2);
             }
@@ -133,7 +196,7 @@ impl Converter {
     unsafe fn push_integer(self, state: *mut ffi::lua_State, integer: i64) {
         // SAFETY: as in `push`, which has made room.
         unsafe {
-            if (-EXACT_MAX..=EXACT_MAX).contains(&integer) {
+            if (-EXACT_MAX..=EXACT_MAX).contains(&integer) || self.style != Style::Exact {
                 ffi::lua_pushnumber(state, integer as f64);
                 return;
             }
@@ -191,6 +254,7 @@ impl Converter {
                     Ok(Value::Nil)
                 }
                 ffi::LUA_TCDATA => self.read_integer(state, index),
+                _ if self.is_lenient() => Ok(Value::Nil),
                 ffi::LUA_TFUNCTION => Err(Unconvertible::new("a function")),
                 ffi::LUA_TTHREAD => Err(Unconvertible::new("a coroutine")),
                 _ => Err(Unconvertible::new("a userdata")),
@@ -230,7 +294,7 @@ impl Converter {
         // SAFETY: stack space is asked for; `lua_next` is given the keys that it gave.
         unsafe {
             if depth > VALUE_DEPTH_MAX || ffi::lua_checkstack(state, 6) == 0 {
-                return Err(Unconvertible::new("tables nested too deeply, or in a circle,"));
+                return Err(Unconvertible::new(TOO_DEEP));
             }
             // To look through a table may take long even if nothing is in it.
             if watchdog::is_stopping() {

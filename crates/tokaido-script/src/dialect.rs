@@ -13,6 +13,8 @@ pub struct Dialect {
     pub prelude: &'static [&'static str],
     /// The variables that a file did not declare.
     pub globals: Globals,
+    /// Whether integers beyond 2^53 and nulls in tables have forms of their own.
+    pub has_exact_values: bool,
 }
 
 /// What becomes of an assignment to a variable that was not declared. Each file has its own globals.
@@ -35,5 +37,18 @@ impl Dialect {
             include_str!("../lua/script.lua"),
         ],
         globals: Globals::Refused,
+        has_exact_values: true,
+    };
+
+    /// That of Redis, for scripts that clients send: see [`RedisVm`](crate::RedisVm).
+    pub(crate) const REDIS: Self = Self {
+        loader: include_str!("../lua/redis/environment.lua"),
+        prelude: &[
+            include_str!("../lua/redis/call.lua"),
+            include_str!("../lua/redis/libraries.lua"),
+            include_str!("../lua/redis/errors.lua"),
+        ],
+        globals: Globals::Refused,
+        has_exact_values: false,
     };
 }

@@ -27,6 +27,14 @@ pub trait Host {
         transaction: Transaction<'_>,
         arguments: &[&[u8]],
     ) -> Result<Value, CommandError>;
+
+    /// From here on replies have the form that scripts of Redis get in version 2 or 3 of its protocol.
+    fn speak(&mut self, _version: i32) {}
+
+    /// Whether the script may run that command; `None` if there is none of that name.
+    fn may_run(&mut self, _arguments: &[&[u8]]) -> Option<bool> {
+        None
+    }
 }
 
 /// A command gave no reply. The script gets the message as an error.

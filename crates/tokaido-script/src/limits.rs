@@ -11,6 +11,9 @@ pub(crate) const VALUE_DEPTH_MAX: usize = 100;
 /// Maximum number of values, nested ones included, in one argument or result, or in one text of JSON.
 pub(crate) const VALUE_COUNT_MAX: usize = 4_000_000;
 
+/// Maximum number of compiled scripts of clients that a VM keeps; one more, and it begins anew.
+pub(crate) const REDIS_CHUNKS_MAX: usize = 1000;
+
 /// Maximum depth of folders below the directory of procedures. Also ends loops of symbolic links.
 pub const SOURCE_DEPTH_MAX: usize = 8;
 

@@ -6,6 +6,7 @@ use crate::{
     Dialect, Limits,
     bridge::{self, Context, command, functions},
     json, pattern, pattern_weight,
+    redis::codecs,
 };
 
 /// What every dialect stands on, in the order in which the files build on each other, with what each
@@ -77,6 +78,11 @@ fn rust_side(lua: &Lua, context: *mut Context, limits: Limits) -> mlua::Result<T
     let reply = unsafe { &raw mut (*context).reply };
     rust.set("reply", LightUserData(reply.cast()))?;
     rust.set("seed", bridge::random::seed()?)?;
+    let codecs = lua.create_table()?;
+    for (place, codec) in codecs::CODECS.iter().enumerate() {
+        codecs.set(codec.name, place)?;
+    }
+    rust.set("codecs", codecs)?;
     rust.set("pattern_steps_max", limits.pattern_steps_max)?;
     // SAFETY: all keep to the rules of C functions, and the prelude passes what they take.
     unsafe {
@@ -86,6 +92,7 @@ fn rust_side(lua: &Lua, context: *mut Context, limits: Limits) -> mlua::Result<T
         rust.set("weigh_pattern", lua.create_c_function(pattern_weight::lua_weigh)?)?;
         rust.set("find_plain", lua.create_c_function(pattern::lua_find_plain)?)?;
         rust.set("fetch_reply", lua.create_c_function(command::lua_fetch_reply)?)?;
+        rust.set("codec", lua.create_c_function(codecs::lua_codec)?)?;
         rust.set("call_function", lua.create_c_function(functions::lua_call_function)?)?;
     }
     Ok(rust)

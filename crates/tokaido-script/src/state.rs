@@ -8,13 +8,13 @@ use crate::{
     Dialect, Interrupt, Limits, RuntimeError, Value,
     bridge::{
         Context,
-        context::{Entering, LuaSide, StoreOrReason, Target},
+        context::{Entering, LuaSide, StoreOrReason, Target, Texts},
         functions::SharedFunction,
         random,
     },
-    convert::{Converter, Unconvertible},
+    convert::{Converter, Style, Unconvertible},
     memory::{self, MemoryGuard},
-    prelude,
+    prelude, redis,
     vm::cannot_start,
     watchdog::{Stop, Watched},
 };
@@ -103,7 +103,8 @@ impl LuaState {
         let lua = unsafe { Lua::unsafe_new_with(libraries, LuaOptions::default()) };
         let context = ContextOwner(Box::into_raw(Box::new(Context::new(store.clone(), limits))));
         let core = prelude::run(&lua, dialect, context.0, limits)?;
-        let (raw, references) = take_references(&lua, &core, context.0, limits.memory_bytes)?;
+        let (raw, references) =
+            take_references(&lua, dialect, &core, context.0, limits.memory_bytes)?;
         lua.set_memory_limit(memory::wall_bytes(limits.memory_bytes))?;
         // SAFETY: `drop` takes the guard out before the VM is closed.
         let memory = unsafe { MemoryGuard::install(raw, limits.memory_bytes) };
@@ -202,9 +203,30 @@ impl LuaState {
 
     /// Calls a procedure, and gives its first result.
     pub(crate) fn call(&mut self, run: i64, arguments: &[Value]) -> Result<Value, Failure> {
-        let entering = Entering { target: Target::Procedure(run), arguments };
-        self.context().entering = Some(entering);
-        let (state, converter) = (self.raw, self.context().lua_side.converter);
+        let converter = self.context().lua_side.converter;
+        self.enter(Target::Procedure(run), arguments, converter)
+    }
+
+    /// Runs a compiled script of Redis, and gives its first result.
+    pub(crate) fn run_redis(
+        &mut self,
+        chunk: c_int,
+        keys: &[&[u8]],
+        arguments: &[&[u8]],
+    ) -> Result<Value, Failure> {
+        let (keys, arguments) = (Texts::new(keys), Texts::new(arguments));
+        let converter = self.context().lua_side.converter.lenient(true);
+        self.enter(Target::Script { chunk, keys, arguments }, &[], converter)
+    }
+
+    fn enter(
+        &mut self,
+        target: Target,
+        arguments: &[Value],
+        converter: Converter,
+    ) -> Result<Value, Failure> {
+        self.context().entering = Some(Entering { target, arguments });
+        let state = self.raw;
         let push = |references: References| {
             // SAFETY: `protected` has made room.
             unsafe {
@@ -216,6 +238,17 @@ impl LuaState {
         // SAFETY: there is one result.
         let take = |places: RangeInclusive<c_int>| unsafe { converter.read(state, *places.end()) };
         self.protected(Some(self.limits.time), push, take)?.map_err(Failure::Result)
+    }
+
+    /// Puts a compiled chunk into the registry.
+    pub(crate) fn keep_chunk(&self, chunk: Function) -> mlua::Result<c_int> {
+        Ok(make_reference(&self.lua, chunk)?.1)
+    }
+
+    /// Takes it out again.
+    pub(crate) fn drop_chunk(&self, chunk: c_int) {
+        // SAFETY: the state is ours, and no Lua code runs.
+        unsafe { ffi::luaL_unref(self.raw, ffi::LUA_REGISTRYINDEX, chunk) };
     }
 
     /// Calls the handler of a route; request and response are in the context.
@@ -377,6 +410,7 @@ fn make_reference(
 
 fn take_references(
     lua: &Lua,
+    dialect: &Dialect,
     core: &Table,
     context: *mut Context,
     bytes_max: usize,
@@ -390,6 +424,10 @@ fn take_references(
         integer_to_halves: of(&text, "integer_to_halves")?,
         object_meta: of(core, "object_meta")?,
         bytes_max,
+        style: match dialect.has_exact_values {
+            true => Style::Exact,
+            false => Style::Plain { has_null: false, is_lenient: false },
+        },
     };
     // SAFETY: `enter` keeps to the rules of C functions, and is given the context.
     let enter = unsafe { lua.create_c_function(enter)? };
@@ -400,8 +438,12 @@ fn take_references(
         enter: make_reference(lua, enter)?.1,
         dispatch: of(core, "dispatch")?,
     };
-    let lua_side =
-        LuaSide { converter, runs: of(core, "runs")?, transaction: of(core, "transaction")? };
+    let lua_side = LuaSide {
+        converter,
+        runs: of(core, "runs")?,
+        transaction: of(core, "transaction")?,
+        redis_globals: of(core, "redis_globals")?,
+    };
     // SAFETY: nothing runs in the VM now.
     unsafe { (*context).lua_side = lua_side };
     Ok((state, references))
@@ -414,7 +456,7 @@ unsafe extern "C-unwind" fn enter(state: *mut ffi::lua_State) -> c_int {
     unsafe {
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
         let Some(Entering { target, arguments }) = context.entering.take() else { return 0 };
-        let LuaSide { converter, runs, transaction } = context.lua_side;
+        let LuaSide { converter, runs, transaction, redis_globals } = context.lua_side;
         ffi::lua_settop(state, 0);
         let arguments = &*arguments;
         let mut count = arguments.len() as c_int;
@@ -427,6 +469,13 @@ unsafe extern "C-unwind" fn enter(state: *mut ffi::lua_State) -> c_int {
                 count += 1;
             }
             Target::Chunk(chunk) => push_reference(state, chunk),
+            Target::Script { chunk, keys, arguments } => {
+                push_reference(state, redis_globals);
+                redis::set_texts(state, c"KEYS", keys);
+                redis::set_texts(state, c"ARGV", arguments);
+                ffi::lua_settop(state, 0);
+                push_reference(state, chunk);
+            }
         }
         for argument in arguments {
             converter.push(state, argument, false);

@@ -39,6 +39,7 @@ static PLAIN: Dialect = Dialect {
     "#,
     prelude: &["local core = ... core.sandbox.functions.shout = function(t) return t:upper() end"],
     globals: Globals::Allowed,
+    has_exact_values: true,
 };
 
 fn start_in(

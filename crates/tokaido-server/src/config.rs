@@ -52,6 +52,8 @@ pub struct Config {
     pub strict: bool,
     /// Whether the procedures are reloaded whenever a file of theirs changes.
     pub watch: bool,
+    /// Whether what a script of `EVAL` wrote before it failed is kept, as Redis keeps it.
+    pub keep_failed_scripts: bool,
     /// Threads that serve connections; 0: one for each core.
     pub workers: usize,
     /// What a client must give before anything else; `None`: nothing.
@@ -84,6 +86,7 @@ impl Default for Config {
             procedures: None,
             strict: false,
             watch: false,
+            keep_failed_scripts: false,
             workers: 0,
             password: None,
             sync: SyncMode::Always,
@@ -364,7 +367,7 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `procedures`, `strict`, `watch`, `workers`, `password`, `sync`, `log`, `databases`, `memcached`, `kyoto`, `limits`
+        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `sync`, `log`, `databases`, `memcached`, `kyoto`, `limits`
         ");
         let message = |text: &str| parse(text).expect_err(text).to_string();
         let no_port = message("[[listen]]\naddress = \"localhost\"");

@@ -10,6 +10,7 @@ use tokaido_script::{
 use crate::{
     faults,
     program::Program,
+    redis::ThreadScripts,
     service::Service,
     watch::{Heartbeat, Role},
 };
@@ -27,14 +28,31 @@ pub(crate) struct CallFailure {
 pub struct Procedures<'p> {
     program: &'p Program,
     runtime: &'p mut dyn Runtime,
+    /// Scripts of clients; of the thread, or else made when they are asked for.
+    scripts: Scripts<'p>,
     /// Of the thread, if it is watched.
     heartbeat: Option<&'p Heartbeat>,
+}
+
+enum Scripts<'p> {
+    OfThread(&'p mut ThreadScripts),
+    Own(ThreadScripts),
 }
 
 impl<'p> Procedures<'p> {
     /// `runtime` must have the procedures of `program`, in that order.
     pub fn new(program: &'p Program, runtime: &'p mut dyn Runtime) -> Self {
-        Self { program, runtime, heartbeat: None }
+        let scripts = Scripts::Own(ThreadScripts::default());
+        Self { program, runtime, scripts, heartbeat: None }
+    }
+
+    /// Does something with scripts of clients.
+    pub(crate) fn with_scripts<T>(&mut self, run: impl FnOnce(&mut ThreadScripts) -> T) -> T {
+        let _running = self.heartbeat.map(Heartbeat::begin_procedure);
+        match &mut self.scripts {
+            Scripts::OfThread(scripts) => run(scripts),
+            Scripts::Own(scripts) => run(scripts),
+        }
     }
 
     pub(crate) fn program(&self) -> &'p Program {
@@ -115,6 +133,7 @@ pub(crate) struct LocalProgram {
     service: Option<Arc<Service>>,
     program: Arc<Program>,
     runtime: Box<dyn Runtime>,
+    scripts: ThreadScripts,
     /// The newest generation that was looked at. One that has no runtime here is not tried again.
     seen: u64,
     heartbeat: Arc<Heartbeat>,
@@ -127,7 +146,8 @@ impl LocalProgram {
         let runtime = service.loader.runtime(&program)?;
         let seen = program.generation();
         let heartbeat = service.watch.this_thread(role);
-        Ok(Self { service: Some(service.clone()), program, runtime, seen, heartbeat })
+        let (service, scripts) = (Some(service.clone()), ThreadScripts::default());
+        Ok(Self { service, program, runtime, scripts, seen, heartbeat })
     }
 
     /// A program of Lua files that stays.
@@ -140,8 +160,8 @@ impl LocalProgram {
         let (program, errors) = loader.load(sources).expect("a runtime");
         assert!(errors.is_empty(), "{errors:?}");
         let runtime = loader.runtime(&program).expect("a runtime");
-        let heartbeat = Arc::default();
-        Self { service: None, program: Arc::new(program), runtime, seen: 0, heartbeat }
+        let (scripts, heartbeat) = (ThreadScripts::default(), Arc::default());
+        Self { service: None, program: Arc::new(program), runtime, scripts, seen: 0, heartbeat }
     }
 
     /// Takes over a newer program. To be called between requests only, since what a request has
@@ -174,6 +194,7 @@ impl LocalProgram {
 
     pub(crate) fn procedures(&mut self) -> Procedures<'_> {
         let heartbeat = Some(&*self.heartbeat);
-        Procedures { program: &self.program, runtime: &mut *self.runtime, heartbeat }
+        let scripts = Scripts::OfThread(&mut self.scripts);
+        Procedures { program: &self.program, runtime: &mut *self.runtime, scripts, heartbeat }
     }
 }

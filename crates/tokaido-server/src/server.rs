@@ -153,6 +153,7 @@ impl Server {
             limits: config.limits.clone(),
             memcached: config.memcached.clone(),
             kyoto: config.kyoto.clone(),
+            keep_failed_scripts: config.keep_failed_scripts,
             workers: config.worker_count(),
         };
         let shared = Arc::new(Shared::new(store, options)?);

@@ -19,13 +19,16 @@ use crate::{
     loading::Loading,
     memcached,
     program::{CurrentProgram, Program},
-    redis::{Channels, Clients, Cursors, Waiters},
+    redis::{Channels, Clients, Cursors, ScriptCache, Waiters},
     selected::Selected,
     transport::SocketAddress,
 };
 
 /// The version of Redis whose commands are understood; clients switch features on by it.
 pub(crate) const REDIS_VERSION: &str = "7.2.0";
+
+/// The same as numbers.
+pub(crate) const REDIS_VERSION_NUMBERS: (u8, u8, u8) = (7, 2, 0);
 
 /// The database that sessions begin with, which is always one of the store's own.
 pub(crate) const MAIN: &str = "main";
@@ -48,6 +51,8 @@ pub struct SharedOptions {
     pub memcached: MemcachedConfig,
     /// What clients of Kyoto Tycoon see.
     pub kyoto: KyotoConfig,
+    /// Whether what a script of `EVAL` wrote before it failed is kept.
+    pub keep_failed_scripts: bool,
     /// The number of threads that serve connections.
     pub workers: usize,
 }
@@ -68,6 +73,7 @@ pub struct Shared {
     pub(crate) channels: Arc<Channels>,
     pub(crate) waiters: Arc<Waiters>,
     pub(crate) cursors: Cursors,
+    pub(crate) scripts: ScriptCache,
     pub(crate) memcached: memcached::State,
     pub(crate) kyoto: kyoto::State,
 }
@@ -100,6 +106,7 @@ impl Shared {
             clients: Arc::default(),
             channels: Arc::default(),
             waiters,
+            scripts: ScriptCache::default(),
             cursors,
         })
     }
@@ -161,6 +168,11 @@ impl Shared {
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddress] {
         &self.options.addresses
+    }
+
+    /// Whether what a script of `EVAL` wrote before it failed is kept.
+    pub(crate) fn keeps_failed_scripts(&self) -> bool {
+        self.options.keep_failed_scripts
     }
 
     /// The number of threads that serve connections.

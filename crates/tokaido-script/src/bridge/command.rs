@@ -12,6 +12,10 @@ use crate::{CommandError, Value};
 /// integer that only an `int64_t` holds.
 const NUMBER: i32 = 4;
 const FETCH: i32 = 5;
+/// `false`.
+const FALSE: i32 = 6;
+/// A table with the field `ok`, whose text is in the reply.
+const STATUS: i32 = 7;
 
 /// Runs a command; the code tells the kind of its reply.
 pub(super) fn command_run(context: &mut Context) -> Result<i32, Fault> {
@@ -39,11 +43,53 @@ pub(super) fn command_run(context: &mut Context) -> Result<i32, Fault> {
             context.reply.number = number;
             NUMBER
         }
-        other => {
-            context.replied = other;
-            FETCH
-        }
+        Value::Boolean(false) => FALSE,
+        other => match status(&other) {
+            Some(text) => {
+                context.scratch.clear();
+                context.scratch.extend_from_slice(text);
+                context.reply.data(&context.scratch);
+                STATUS
+            }
+            None => {
+                context.replied = other;
+                FETCH
+            }
+        },
     })
+}
+
+/// The text of a status.
+fn status(value: &Value) -> Option<&[u8]> {
+    match value {
+        Value::Map(fields) => match &fields[..] {
+            [(Value::String(name), Value::String(text))] if name == b"ok" => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Chooses the form of replies: version 2 or 3 of the protocol.
+pub(super) fn set_resp(context: &mut Context, version: i32) -> Result<i32, Fault> {
+    context.host()?.0.speak(version);
+    Ok(YES)
+}
+
+/// Whether the script may run the command that was gathered; `WIDE` if there is none.
+pub(super) fn may_run(context: &mut Context) -> Result<i32, Fault> {
+    let (host, _) = context.host()?;
+    Ok(match host.may_run(&context.many.list.strings()) {
+        Some(true) => YES,
+        Some(false) => NO,
+        None => WIDE,
+    })
+}
+
+/// The SHA-1 of a text, in hexadecimal digits.
+pub(super) fn sha1_hex(context: &mut Context, text: &[u8]) -> Result<i32, Fault> {
+    let digest = crate::redis::sha1_hex(text);
+    Ok(context.answer(|out| out.extend_from_slice(digest.as_bytes())))
 }
 
 /// `fetch_reply(context)` → the reply that `command_run` left.

@@ -185,13 +185,15 @@ pub(crate) struct LuaSide {
     pub(crate) runs: c_int,
     /// The transaction that procedures get.
     pub(crate) transaction: c_int,
+    /// The globals of scripts of Redis.
+    pub(crate) redis_globals: c_int,
 }
 
 impl LuaSide {
     /// Before the prelude has run.
     fn unset() -> Self {
         let none = mlua::ffi::LUA_NOREF;
-        Self { converter: Converter::unset(), runs: none, transaction: none }
+        Self { converter: Converter::unset(), runs: none, transaction: none, redis_globals: none }
     }
 }
 
@@ -209,6 +211,28 @@ pub(crate) enum Target {
     Procedure(i64),
     /// A compiled chunk, by its registry reference.
     Chunk(c_int),
+    /// A compiled script of Redis, with what becomes the globals KEYS and ARGV.
+    Script { chunk: c_int, keys: Texts, arguments: Texts },
+}
+
+/// Texts that the caller holds.
+#[derive(Clone, Copy)]
+pub(crate) struct Texts {
+    first: *const &'static [u8],
+    len: usize,
+}
+
+impl Texts {
+    pub(crate) fn new(texts: &[&[u8]]) -> Self {
+        Self { first: texts.as_ptr().cast(), len: texts.len() }
+    }
+
+    /// # Safety
+    /// Whoever holds them must still do so.
+    pub(crate) unsafe fn get<'t>(self) -> &'t [&'t [u8]] {
+        // SAFETY: promised by the caller.
+        unsafe { std::slice::from_raw_parts(self.first, self.len) }
+    }
 }
 
 impl Context {

@@ -84,6 +84,9 @@ pub(crate) fn functions() -> Vec<Function> {
         many::many_next();
         many::all_run(int, bytes);
         command::command_run();
+        command::set_resp(int);
+        command::may_run();
+        command::sha1_hex(bytes);
         pages::page_load(int, double, int, int);
         pages::page_next();
         scan::scan_ahead(int, bytes, bytes, int);

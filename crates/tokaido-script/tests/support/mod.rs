@@ -2,6 +2,7 @@
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
 pub mod bed;
+pub mod redis;
 pub mod store;
 
 pub use bed::{Bed, limits, request, sources, text, write_body};

@@ -164,6 +164,12 @@ limits! {
         subscription_bytes_max: usize = 16 << 20, 1..=BYTES_MAX;
         /// Maximum number of SCAN cursors kept; each scan takes two
         scan_cursors_max: usize = 4096, 2..=COUNT_MAX;
+        /// Maximum size of a script that EVAL takes
+        redis_script_bytes_max: usize = 1 << 20, 1 << 10..=64 << 20;
+        /// Maximum number of scripts EVALSHA knows; one more, and the one not asked for the longest is forgotten
+        redis_scripts_max: usize = 1000, 1..=COUNT_MAX;
+        /// Maximum size of their texts together
+        redis_scripts_bytes_max: usize = 16 << 20, 1 << 10..=BYTES_MAX;
         /// Maximum number of keys one SCAN visits
         scan_count_max: usize = 10_000, 1..=COUNT_MAX;
         /// Maximum number of keys KEYS answers with, and of elements a negative count draws
@@ -205,7 +211,7 @@ limits! {
         http_page_bytes_max: usize = 8 << 20, 1..=BYTES_MAX;
     }
     "Procedures" {
-        /// Time limit for one call of a procedure
+        /// Time limit for one call of a procedure, and for one script of a client
         script_ms: u64 = 1_000, 1..=MS_MAX;
         /// Time at one request after which a thread counts as stalled; at least twice script_ms
         stalled_ms: u64 = 2_000, 1..=MS_MAX;
@@ -324,7 +330,7 @@ impl Limits {
     }
 
     /// What a call of a procedure may use.
-    pub(super) fn script(&self) -> tokaido_script::Limits {
+    pub(crate) fn script(&self) -> tokaido_script::Limits {
         tokaido_script::Limits {
             time: Duration::from_millis(self.script_ms),
             script_time: None,

@@ -196,6 +196,9 @@ impl Flags {
     /// Can be called in version 2 of the protocol while there are subscriptions.
     pub(crate) const WHILE_SUBSCRIBED: Self = Self(1 << 10);
 
+    /// Cannot be called by a script of a client.
+    pub(crate) const NO_SCRIPT: Self = Self(1 << 11);
+
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

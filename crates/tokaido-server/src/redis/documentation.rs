@@ -18,7 +18,7 @@ const GROUPS: [(Group, &str); 13] = [
     (Group::SortedSet, "Sorted sets"),
     (Group::Generic, "Keys"),
     (Group::PubSub, "Publish and subscribe"),
-    (Group::Scripting, "Procedures"),
+    (Group::Scripting, "Procedures and scripts"),
     (Group::Transactions, "Transactions"),
     (Group::Connection, "Connections"),
     (Group::Server, "Server"),
@@ -98,6 +98,7 @@ the call remains in the data.
   not wait between `MULTI` and `EXEC` or in procedures. On a cache or a constant database it is refused. `WAIT` and `WAITAOF`
   answer at once.
 - There are no streams.
+- A script of `EVAL` is a transaction, and can always be stopped: see redis-scripts.md.
 ";
 
 /// The page, in Markdown.

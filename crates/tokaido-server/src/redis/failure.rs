@@ -82,6 +82,13 @@ pub(crate) enum Failure {
     TakesLong,
     #[error("ERR the reply would be longer than {max} bytes (limits.reply_bytes_max); {instead}")]
     ReplyTooLong { max: usize, instead: &'static str },
+    /// A script raised an error, which has a code of its own.
+    #[error("{0}")]
+    Script(String),
+    #[error("NOSCRIPT No matching script. Please use EVAL.")]
+    NoScript,
+    #[error("NOTBUSY No scripts in execution right now.")]
+    NotBusy,
     /// Anything else: the client's mistake, or something that this server does not do.
     #[error("ERR {0}")]
     Other(String),

@@ -1,6 +1,6 @@
 //! Procedures as commands: FCALL, FCALL_RO, bare names, and FUNCTION LIST.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use tokaido_script::{Mode, Procedure, ProcedureId, Transaction, Value};
 use tokaido_wire::resp::Version;
@@ -8,6 +8,7 @@ use tokaido_wire::resp::Version;
 use super::{
     call::Call,
     command::{Command, rows},
+    eval::{self, Script, ScriptCall},
     execute::{self, Step},
     failure::Failure,
     glob, introspection,
@@ -17,8 +18,9 @@ use super::{
     session::Session,
 };
 use crate::{
-    Procedures, metrics,
+    Procedures, Shared, metrics,
     placement::Place,
+    program::Program,
     protocol::{Context, Target},
 };
 
@@ -35,16 +37,40 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "function|help" 2 Server(introspection::help), NO_KEY [] Scripting "7.0.0"
     ""
     "Lists the subcommands.";
-"function|list" -2 Server(list), NO_KEY [] Scripting "7.0.0"
+"function|list" -2 Server(list), NO_KEY [NO_SCRIPT] Scripting "7.0.0"
     "[LIBRARYNAME library-name-pattern]"
     "Lists the installed procedures, a file of them as a library.";
 };
 
-/// A procedure and what it is called with.
-pub(crate) struct Invocation {
-    id: ProcedureId,
-    mode: Mode,
-    arguments: Vec<Value>,
+/// What is to be run.
+pub(crate) enum Invocation {
+    /// A procedure, with its arguments.
+    Procedure { id: ProcedureId, mode: Mode, arguments: Vec<Value> },
+    /// A script of a client.
+    Script(ScriptCall),
+    /// Nothing: a script is only to be known.
+    Load(Arc<Script>),
+}
+
+impl Invocation {
+    fn mode(&self) -> Mode {
+        match self {
+            Self::Procedure { mode, .. } => *mode,
+            Self::Script(call) => call.mode(),
+            Self::Load(_) => Mode::Read,
+        }
+    }
+
+    fn place(&self, shared: &Shared, program: &Program) -> Place {
+        let of_read =
+            |runs_inline: bool| Place::of_read(shared.capabilities(shared.main()), !runs_inline);
+        match self {
+            Self::Procedure { id, .. } => Place::of_procedure(shared, program, *id),
+            Self::Script(call) if call.mode() == Mode::Write => Place::Writer,
+            Self::Script(call) => of_read(call.runs_inline()),
+            Self::Load(_) => of_read(true),
+        }
+    }
 }
 
 /// `hits.count /index`: every argument after the name is one of the procedure's.
@@ -60,7 +86,7 @@ fn fcall(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Fai
 
 fn fcall_ro(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Failure> {
     let invocation = fcall(call, procedures)?;
-    match invocation.mode {
+    match invocation.mode() {
         Mode::Read => Ok(invocation),
         Mode::Write => {
             Err(Failure::other("Can not execute a script with write flag using *_ro command."))
@@ -101,7 +127,7 @@ fn prepare(
     }
     let arguments = call.request.arguments_from(first_argument);
     let arguments = arguments.map(|argument| Value::String(argument.to_vec())).collect();
-    Ok(Invocation { id, mode: procedure.mode, arguments })
+    Ok(Invocation::Procedure { id, mode: procedure.mode, arguments })
 }
 
 /// Runs a procedure in a transaction of its own: where it may, on the snapshot.
@@ -111,12 +137,12 @@ pub(super) fn run(
     context: &mut Context<'_>,
     invocation: &Invocation,
 ) -> Result<Step, Failure> {
-    let place = Place::of_procedure(call.shared, context.procedures.program(), invocation.id);
+    let place = invocation.place(call.shared, context.procedures.program());
     if place == Place::Pool && !context.may_take_long {
         return Ok(Step::NeedsPool);
     }
     let procedures = &mut context.procedures;
-    match (invocation.mode, &mut context.target) {
+    match (invocation.mode(), &mut context.target) {
         (Mode::Read, target) => execute::read(call, session, target, |call, session, tx| {
             call_in(call, session, procedures, Transaction::Read(tx), invocation)
         })?,
@@ -138,10 +164,17 @@ pub(super) fn call_in(
     transaction: Transaction<'_>,
     invocation: &Invocation,
 ) -> Result<(), Failure> {
+    let (id, arguments) = match invocation {
+        Invocation::Procedure { id, arguments, .. } => (*id, arguments),
+        Invocation::Script(script) => {
+            return eval::call_in(call, session, procedures, transaction, script);
+        }
+        Invocation::Load(script) => return eval::load(call, procedures, script),
+    };
     metrics::add(&session.client().done.procedure_calls, 1);
     let mut commands = ScriptCommands::new(call.shared, session.principal, session.selected());
     let scope = commands.in_transaction(transaction);
-    let value = procedures.call(invocation.id, scope, &invocation.arguments)?;
+    let value = procedures.call(id, scope, arguments)?;
     call.messages.append(&mut commands.into_messages());
     write_value(call.reply, session.version(), &value);
     Ok(())

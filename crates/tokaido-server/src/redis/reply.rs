@@ -60,6 +60,9 @@ pub trait Reply {
     /// A floating-point number.
     fn double(&mut self, value: f64);
 
+    /// An integer of any size, in decimal digits.
+    fn big_number(&mut self, digits: &str);
+
     /// True or false.
     fn boolean(&mut self, value: bool);
 
@@ -116,6 +119,7 @@ impl Reply for ReplyWriter<'_> {
         pair();
         set(len: usize);
         double(value: f64);
+        big_number(digits: &str);
         boolean(value: bool);
         verbatim(format: &str, text: &str);
         truncate(len: usize);

@@ -2,7 +2,7 @@
 
 use tokaido_script::{CommandError, Host, Scope, Transaction, Value};
 use tokaido_store::DatabaseId;
-use tokaido_wire::resp::{Request, format_double};
+use tokaido_wire::resp::{Request, Version, format_double};
 
 use super::{
     Message,
@@ -117,10 +117,12 @@ impl Host for ScriptCommands<'_> {
 
 /// A reply as a script sees it, in the form that Redis gives to scripts of version 2 of the
 /// protocol: a status is a table with the field `ok`, an error one with `err`, null is `false`, and
-/// maps and sets are arrays.
+/// maps and sets are arrays. In version 3, null is nil, and a map, a set, a double and a verbatim text is a
+/// table with a field of that name.
 #[derive(Default)]
-struct ScriptReply {
+pub(super) struct ScriptReply {
     parts: Vec<Part>,
+    is_resp3: bool,
     /// What the parts take, at least.
     bytes: usize,
     bytes_max: usize,
@@ -131,11 +133,20 @@ enum Part {
     Value(Value),
     /// An array of so many of the parts that follow.
     Array(usize),
+    /// A map of so many pairs of them.
+    Map(usize),
+    /// A set of so many.
+    Set(usize),
 }
 
 impl ScriptReply {
+    /// An empty one of at most so many bytes, in the form of that version.
+    pub(super) fn of(version: Version, bytes_max: usize) -> Self {
+        Self { is_resp3: version == Version::Resp3, bytes_max, ..Self::default() }
+    }
+
     /// The reply that was written, as a whole.
-    fn take(&mut self) -> Value {
+    pub(super) fn take(&mut self) -> Value {
         self.bytes = 0;
         assemble(&mut self.parts.drain(..))
     }
@@ -157,15 +168,36 @@ impl ScriptReply {
     }
 
     fn push_field(&mut self, field: &str, text: &str) {
-        let string = |text: &str| Value::String(text.as_bytes().to_vec());
-        self.push(Value::Map(vec![(string(field), string(text))]));
+        self.push(table(&[(field, string(text))]));
     }
+
+    fn head(&mut self, part: Part) {
+        if self.has_room(0) {
+            self.parts.push(part);
+        }
+    }
+}
+
+fn string(text: &str) -> Value {
+    Value::String(text.as_bytes().to_vec())
+}
+
+fn table(fields: &[(&str, Value)]) -> Value {
+    Value::Map(fields.iter().map(|(name, value)| (string(name), value.clone())).collect())
 }
 
 fn assemble(parts: &mut impl Iterator<Item = Part>) -> Value {
     match parts.next() {
         Some(Part::Value(value)) => value,
         Some(Part::Array(len)) => Value::Array((0..len).map(|_| assemble(parts)).collect()),
+        Some(Part::Map(len)) => {
+            let pairs = (0..len).map(|_| (assemble(parts), assemble(parts))).collect();
+            table(&[("map", Value::Map(pairs))])
+        }
+        Some(Part::Set(len)) => {
+            let members = (0..len).map(|_| (assemble(parts), Value::Boolean(true))).collect();
+            table(&[("set", Value::Map(members))])
+        }
         None => Value::Nil,
     }
 }
@@ -194,7 +226,7 @@ impl Reply for ScriptReply {
     }
 
     fn null(&mut self) {
-        self.push(Value::Boolean(false));
+        self.push(if self.is_resp3 { Value::Nil } else { Value::Boolean(false) });
     }
 
     fn null_array(&mut self) {
@@ -202,35 +234,56 @@ impl Reply for ScriptReply {
     }
 
     fn array(&mut self, len: usize) {
-        if self.has_room(0) {
-            self.parts.push(Part::Array(len));
-        }
+        self.head(Part::Array(len));
     }
 
     fn map(&mut self, len: usize) {
-        self.array(2 * len);
+        self.head(if self.is_resp3 { Part::Map(len) } else { Part::Array(2 * len) });
     }
 
     fn pairs(&mut self, len: usize) {
-        self.array(2 * len);
+        self.array(if self.is_resp3 { len } else { 2 * len });
     }
 
-    fn pair(&mut self) {}
+    fn pair(&mut self) {
+        if self.is_resp3 {
+            self.array(2);
+        }
+    }
 
     fn set(&mut self, len: usize) {
-        self.array(len);
+        self.head(if self.is_resp3 { Part::Set(len) } else { Part::Array(len) });
     }
 
     fn double(&mut self, value: f64) {
-        self.bulk(format_double(value).as_bytes());
+        match self.is_resp3 {
+            true => self.push(table(&[("double", Value::Number(value))])),
+            false => self.bulk(format_double(value).as_bytes()),
+        }
+    }
+
+    fn big_number(&mut self, digits: &str) {
+        match self.is_resp3 {
+            true => self.push_field("big_number", digits),
+            false => self.bulk(digits.as_bytes()),
+        }
     }
 
     fn boolean(&mut self, value: bool) {
-        self.integer(i64::from(value));
+        self.push(match self.is_resp3 {
+            true => Value::Boolean(value),
+            false => Value::Integer(i64::from(value)),
+        });
     }
 
-    fn verbatim(&mut self, _: &str, text: &str) {
-        self.bulk(text.as_bytes());
+    fn verbatim(&mut self, format: &str, text: &str) {
+        if !self.is_resp3 {
+            return self.bulk(text.as_bytes());
+        }
+        if self.has_room(text.len()) {
+            let parts = table(&[("string", string(text)), ("format", string(format))]);
+            self.parts.push(Part::Value(table(&[("verbatim_string", parts)])));
+        }
     }
 
     fn mark(&self) -> usize {

@@ -4,7 +4,7 @@
 use tokaido_wire::resp::Request;
 
 use super::{
-    bitfields, bitmaps, blocking, client, command::Command, connection, counters, expiry,
+    bitfields, bitmaps, blocking, client, command::Command, connection, counters, eval, expiry,
     failure::Failure, hashes, hyperloglog, introspection, keys, keyspace, lcs, lists, procedures,
     pubsub, scan, server, set, sets, sorted_sets, strings, transactions,
 };
@@ -17,6 +17,7 @@ const FAMILIES: &[&[Command]] = &[
     client::COMMANDS,
     connection::COMMANDS,
     counters::COMMANDS,
+    eval::COMMANDS,
     expiry::COMMANDS,
     hashes::COMMANDS,
     hyperloglog::COMMANDS,

@@ -50,6 +50,9 @@ pub(crate) struct ServeArgs {
     /// Reload the procedures whenever a file of theirs changes
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     watch: Option<bool>,
+    /// Keep what a script of EVAL wrote before it failed, as Redis does, instead of rolling it back
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    keep_failed_scripts: Option<bool>,
     /// Threads that serve connections; 0: one for each core
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
@@ -125,6 +128,7 @@ impl ServeArgs {
         put(&mut config.procedures, self.procedures.map(Some));
         put(&mut config.strict, self.strict);
         put(&mut config.watch, self.watch);
+        put(&mut config.keep_failed_scripts, self.keep_failed_scripts);
         put(&mut config.workers, self.workers);
         // As in the file, an empty password is none, and must not count as one.
         let password = self.password.map(|p| (!p.is_empty()).then(|| Password::from(p)));

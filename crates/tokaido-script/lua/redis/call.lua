@@ -1,0 +1,179 @@
+-- `redis`: commands of the server in the script's transaction, and what else Redis's scripts have.
+
+local core = ...
+
+local native, rust = core.native, core.rust
+local context, reply, ffi_string = native.context, native.reply, native.string
+local many_begin, many_add, command_run = native.many_begin, native.many_add, native.command_run
+local set_resp, may_run, sha1_hex = native.set_resp, native.may_run, native.sha1_hex
+local native_log = native.log
+local fetch_reply, context_address = rust.fetch_reply, rust.context
+local select, error, type, tostring = select, error, type, tostring
+local floor, concat, tonumber = math.floor, table.concat, tonumber
+local format, match, byte, sub = string.format, string.match, string.byte, string.sub
+
+-- The kinds of reply; src/bridge/command.rs has the same.
+local STRING, WIDE, NUMBER, FETCH, FALSE, STATUS = 1, 2, 4, 5, 6, 7
+
+local NO_ARGUMENT = "ERR Please specify at least one argument for this redis lib call"
+local WRONG_ARGUMENT = "ERR Lua redis lib command arguments must be strings or integers"
+
+-- A number as Redis passes it to a command.
+local function number_bytes(number)
+  if number == floor(number) and number > -2 ^ 63 and number < 2 ^ 63 then
+    return format("%d", number)
+  end
+  return format("%.17g", number)
+end
+
+-- Adds an argument; gives the message if that fails.
+local function add(argument)
+  local kind = type(argument)
+  if kind == "number" then
+    argument = number_bytes(argument)
+  elseif kind ~= "string" then
+    return WRONG_ARGUMENT
+  end
+  if many_add(context, argument, #argument) ~= 1 then
+    return "ERR " .. ffi_string(reply.data, reply.data_len)
+  end
+  return nil
+end
+
+-- Gathers the arguments of a command; gives the message if that fails. Few are added without a loop:
+-- it would be compiled for itself, and not as a part of the loop that calls us.
+local function gather(...)
+  local count = select("#", ...)
+  if count == 0 then return NO_ARGUMENT end
+  many_begin(context)
+  local first, second, third, fourth = ...
+  local failed = add(first)
+  if count > 1 then failed = failed or add(second) end
+  if count > 2 then failed = failed or add(third) end
+  if count > 3 then failed = failed or add(fourth) end
+  for place = 5, count do failed = failed or add((select(place, ...))) end
+  return failed
+end
+
+-- The reply, or nil and the message of the error.
+local function received(kind)
+  if kind == STRING then return ffi_string(reply.data, reply.data_len) end
+  if kind == NUMBER or kind == WIDE then return reply.number end
+  if kind == STATUS then return { ok = ffi_string(reply.data, reply.data_len) } end
+  if kind == FETCH then return fetch_reply(context_address) end
+  if kind == FALSE then return false end
+  if kind < 0 then return nil, ffi_string(reply.data, reply.data_len) end
+  return nil
+end
+
+local redis = {}
+
+function redis.call(...)
+  local failed = gather(...)
+  if failed then error({ err = failed }, 0) end
+  local value, message = received(command_run(context))
+  if message then error({ err = message }, 0) end
+  return value
+end
+
+function redis.pcall(...)
+  local failed = gather(...)
+  if failed then return { err = failed } end
+  local value, message = received(command_run(context))
+  if message then return { err = message } end
+  return value
+end
+
+local function refuse(message) error({ err = "ERR " .. message }, 0) end
+
+local WRONG_FIELD = "ERR wrong number or type of arguments"
+
+-- A text without the ends of lines at its end.
+local function trimmed(text)
+  local last = #text
+  while last > 0 and (byte(text, last) == 10 or byte(text, last) == 13) do last = last - 1 end
+  return sub(text, 1, last)
+end
+
+function redis.error_reply(...)
+  local message = ...
+  if select("#", ...) ~= 1 or type(message) ~= "string" then return { err = WRONG_FIELD } end
+  local code, rest = match(message, "^%-?([^ ]*) (.*)$")
+  if not code then code, rest = "ERR", match(message, "^%-?(.*)$") end
+  return { err = code .. " " .. trimmed(rest) }
+end
+
+function redis.status_reply(...)
+  local message = ...
+  if select("#", ...) ~= 1 or type(message) ~= "string" then return { err = WRONG_FIELD } end
+  return { ok = message }
+end
+
+function redis.sha1hex(...)
+  if select("#", ...) ~= 1 then refuse "wrong number of arguments" end
+  local text = ...
+  if type(text) == "number" then text = tostring(text) end
+  if type(text) ~= "string" then text = "" end
+  sha1_hex(context, text, #text)
+  return ffi_string(reply.data, reply.data_len)
+end
+
+redis.LOG_DEBUG, redis.LOG_VERBOSE, redis.LOG_NOTICE, redis.LOG_WARNING = 0, 1, 2, 3
+
+-- The levels of the server's log, by Redis's: debug, debug, info, warn.
+local LEVELS = { [0] = 3, 3, 2, 1 }
+
+function redis.log(...)
+  local count = select("#", ...)
+  if count < 2 then refuse "redis.log() requires two arguments or more." end
+  local level = ...
+  if type(level) ~= "number" then refuse "First argument must be a number (log level)." end
+  if not LEVELS[floor(level)] then refuse "Invalid debug level." end
+  local parts = {}
+  for place = 2, count do
+    local part = select(place, ...)
+    if type(part) == "string" or type(part) == "number" then parts[#parts + 1] = part end
+  end
+  local line = concat(parts, " ")
+  native_log(context, LEVELS[floor(level)], line, #line)
+end
+
+function redis.setresp(...)
+  if select("#", ...) ~= 1 then refuse "redis.setresp() requires one argument." end
+  local version = ...
+  if version ~= 2 and version ~= 3 then refuse "RESP version must be 2 or 3." end
+  if set_resp(context, version) ~= 1 then refuse(ffi_string(reply.data, reply.data_len)) end
+end
+
+redis.REPL_NONE, redis.REPL_AOF, redis.REPL_ALL = 0, 1, 3
+redis.REPL_SLAVE, redis.REPL_REPLICA = 2, 2
+
+-- There is nothing to replicate to.
+function redis.set_repl(...)
+  if select("#", ...) ~= 1 then refuse "redis.set_repl() requires two arguments." end
+  local flags = tonumber((...)) or 0
+  if flags < 0 or flags > 3 then
+    refuse "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE."
+  end
+end
+
+function redis.replicate_commands() return true end
+
+-- There is no debugger.
+function redis.breakpoint() return false end
+function redis.debug() end
+
+function redis.acl_check_cmd(...)
+  local failed = gather(...)
+  if failed then refuse(sub(failed, 5)) end
+  local code = may_run(context)
+  if code == 2 then refuse "Invalid command passed to redis.acl_check_cmd()" end
+  return code == 1
+end
+
+-- The version of Redis that the server says it is: as text, and as a number of two digits each.
+function core.set_version(text, number)
+  redis.REDIS_VERSION, redis.REDIS_VERSION_NUM = text, number
+end
+
+core.redis_globals.redis = core.read_only(redis)

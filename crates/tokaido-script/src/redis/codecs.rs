@@ -1,0 +1,162 @@
+//! The libraries `cjson`, `cmsgpack` and `struct`, as C functions on the values of their arguments.
+
+use std::{
+    ffi::c_int,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use mlua::ffi;
+
+use super::{json, json_decode, message_pack, number, pack};
+use crate::{
+    Value,
+    bridge::Context,
+    convert::{Unconvertible, VALUES_PER_LOOK},
+    limits, watchdog,
+};
+
+/// Counts the values that are made outside of Lua, where neither its limit of memory nor that of time is
+/// looked at.
+#[derive(Default)]
+pub(super) struct Tally(usize);
+
+impl Tally {
+    pub(super) fn count(&mut self, values: usize) -> Result<(), String> {
+        self.0 += values;
+        if self.0 > limits::VALUE_COUNT_MAX {
+            return Err(format!("more than {} values", limits::VALUE_COUNT_MAX));
+        }
+        if self.0.is_multiple_of(VALUES_PER_LOOK) && watchdog::is_stopping() {
+            return Err("more values than the time limit allows".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Gets the arguments, and the maximum length of what is made.
+type Run = fn(&[Value], usize) -> Result<Value, String>;
+
+/// A codec: its name, what it does, whether functions and other things without a value count as nil
+/// in its arguments, and whether nil in a table of its result is `cjson.null`.
+pub(crate) struct Codec {
+    pub(crate) name: &'static str,
+    run: Run,
+    is_lenient: bool,
+    has_null: bool,
+}
+
+impl Codec {
+    const fn new(name: &'static str, run: Run) -> Self {
+        Self { name, run, is_lenient: true, has_null: false }
+    }
+}
+
+/// Every codec; Lua calls them by their place.
+pub(crate) static CODECS: [Codec; 7] = [
+    Codec { is_lenient: false, ..Codec::new("json_encode", json_encode) },
+    Codec { has_null: true, ..Codec::new("json_decode", json_decode) },
+    Codec::new("pack", message_pack_pack),
+    Codec::new("unpack", message_pack_unpack),
+    Codec::new("struct_pack", |arguments, _| pack::pack(arguments).map(Value::String)),
+    Codec::new("struct_unpack", |arguments, _| pack::unpack(arguments).map(Value::Array)),
+    Codec::new("struct_size", |arguments, _| {
+        pack::size(arguments).map(|size| Value::Integer(size as i64))
+    }),
+];
+
+/// The argument at `place`, which Lua has checked, as a number without a sign.
+fn count(arguments: &[Value], place: usize) -> u64 {
+    number::number_of(arguments.get(place)).unwrap_or(0.0) as u64
+}
+
+fn text(arguments: &[Value], place: usize) -> &[u8] {
+    match arguments.get(place) {
+        Some(Value::String(text)) => text,
+        _ => &[],
+    }
+}
+
+/// `(value, sparse_converts, sparse_ratio, sparse_safe, depth_max, digits, invalid_numbers)`.
+fn json_encode(arguments: &[Value], len_max: usize) -> Result<Value, String> {
+    let options = json::Options {
+        sparse_converts: arguments.get(1) == Some(&Value::Boolean(true)),
+        sparse_ratio: count(arguments, 2),
+        sparse_safe: count(arguments, 3),
+        len_max,
+        depth_max: count(arguments, 4) as usize,
+        digits: count(arguments, 5) as u8,
+        invalid_numbers: match text(arguments, 6) {
+            b"on" => json::InvalidNumbers::Written,
+            b"null" => json::InvalidNumbers::Null,
+            _ => json::InvalidNumbers::Refused,
+        },
+    };
+    let mut out = Vec::new();
+    json::encode(arguments.first().unwrap_or(&Value::Nil), &options, 0, &mut out)?;
+    Ok(Value::String(out))
+}
+
+/// `(text, depth_max, invalid_numbers)`.
+fn json_decode(arguments: &[Value], _: usize) -> Result<Value, String> {
+    let options = json_decode::Options {
+        depth_max: (count(arguments, 1) as usize).min(limits::VALUE_DEPTH_MAX),
+        invalid_numbers: text(arguments, 2) == b"on",
+    };
+    json_decode::decode(text(arguments, 0), &options)
+}
+
+fn message_pack_pack(arguments: &[Value], _: usize) -> Result<Value, String> {
+    let mut out = Vec::new();
+    for argument in arguments {
+        message_pack::pack(argument, 0, &mut out);
+    }
+    Ok(Value::String(out))
+}
+
+/// `(text, offset, limit)` → an array of the values' number, where the next begins, and the values.
+fn message_pack_unpack(arguments: &[Value], _: usize) -> Result<Value, String> {
+    let (offset, limit) = (count(arguments, 1) as usize, count(arguments, 2) as usize);
+    let (values, at) = message_pack::unpack(text(arguments, 0), offset, limit)?;
+    let head = [Value::Integer(values.len() as i64), Value::Integer(at as i64)];
+    Ok(Value::Array(head.into_iter().chain(values).collect()))
+}
+
+/// `codec(context, place, …)` → true and the result, or false and a message.
+///
+/// # Safety
+/// To be called from Lua with the VM's context and the place of a codec.
+pub(crate) unsafe extern "C-unwind" fn lua_codec(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: the prelude passes the context. What is pushed is owned by the context, so a raise
+    // leaks nothing, and nothing raises before that.
+    unsafe {
+        let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
+        let codec = &CODECS[ffi::lua_tointeger(state, 2) as usize % CODECS.len()];
+        let (ok, value) = match run(state, context, codec) {
+            Ok(value) => (true, value),
+            Err(message) => (false, Value::String(message.into_bytes())),
+        };
+        let value = &*context.parsed.insert(value);
+        ffi::lua_pushboolean(state, c_int::from(ok));
+        let converter = context.lua_side.converter.with_null(codec.has_null);
+        converter.push(state, value, codec.has_null);
+        context.parsed = None;
+        2
+    }
+}
+
+/// Runs a codec on what stands on the stack above its place. Raises nothing.
+unsafe fn run(
+    state: *mut ffi::lua_State,
+    context: &Context,
+    codec: &Codec,
+) -> Result<Value, String> {
+    let converter = context.lua_side.converter.lenient(codec.is_lenient);
+    // SAFETY: reading the arguments leaves the stack as it was.
+    let arguments: Result<Vec<Value>, Unconvertible> = unsafe {
+        let read = |at| converter.read(state, at);
+        (3..=ffi::lua_gettop(state)).map(read).collect()
+    };
+    let arguments = arguments.map_err(|why| why.message_of_json())?;
+    catch_unwind(AssertUnwindSafe(|| (codec.run)(&arguments, converter.bytes_max)))
+        .unwrap_or_else(|_| Err("a codec panicked, which is a fault of tokaido".to_owned()))
+}

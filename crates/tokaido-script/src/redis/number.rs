@@ -1,0 +1,75 @@
+//! Numbers as C reads and writes them.
+
+use std::ffi::{CStr, c_char};
+
+use crate::Value;
+
+/// Room for a double with up to 17 digits, its sign, its point and its exponent.
+const TEXT_LEN_MAX: usize = 32;
+
+/// A number as `printf("%.*g")` writes it.
+pub(super) fn format_general(number: f64, digits: u8) -> String {
+    let mut text = [0u8; TEXT_LEN_MAX];
+    // SAFETY: the buffer is as long as is said, and the format takes an int and a double.
+    let written = unsafe {
+        libc::snprintf(
+            text.as_mut_ptr().cast::<c_char>(),
+            text.len(),
+            c"%.*g".as_ptr(),
+            i32::from(digits),
+            number,
+        )
+    };
+    let len = usize::try_from(written).unwrap_or(0).min(TEXT_LEN_MAX - 1);
+    String::from_utf8_lossy(&text[..len]).into_owned()
+}
+
+/// The number that a text begins with, as `strtod` reads it, and how many bytes of the text it is;
+/// 0 if there is none.
+pub(super) fn parse_prefix(text: &CStr) -> (f64, usize) {
+    let mut end = std::ptr::null_mut();
+    // SAFETY: the text ends with a zero, and `end` is set to a place in it.
+    unsafe {
+        let number = libc::strtod(text.as_ptr(), &raw mut end);
+        (number, end.offset_from(text.as_ptr()).unsigned_abs())
+    }
+}
+
+/// What Lua takes for a number: one, or a text that is one.
+pub(super) fn number_of(value: Option<&Value>) -> Option<f64> {
+    match value? {
+        Value::Integer(integer) => Some(*integer as f64),
+        Value::Number(number) => Some(*number),
+        Value::String(text) => {
+            let text = std::str::from_utf8(text).ok()?.trim();
+            let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+            match hexadecimal {
+                Some(digits) => i64::from_str_radix(digits, 16).ok().map(|number| number as f64),
+                None => text.parse().ok(),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// What Lua takes for a string: one, or a number as text.
+pub(super) fn text_of(value: Option<&Value>) -> Option<Vec<u8>> {
+    match value? {
+        Value::String(text) => Some(text.clone()),
+        Value::Integer(integer) => Some(format_general(*integer as f64, 14).into_bytes()),
+        Value::Number(number) => Some(format_general(*number, 14).into_bytes()),
+        _ => None,
+    }
+}
+
+/// What Lua calls the type of a value.
+pub(super) fn type_name(value: Option<&Value>) -> &'static str {
+    match value {
+        None => "no value",
+        Some(Value::Nil) => "nil",
+        Some(Value::Boolean(_)) => "boolean",
+        Some(Value::Integer(_) | Value::Number(_)) => "number",
+        Some(Value::String(_)) => "string",
+        Some(Value::Array(_) | Value::Map(_)) => "table",
+    }
+}

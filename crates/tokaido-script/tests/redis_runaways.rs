@@ -1,0 +1,90 @@
+//! Scripts of clients that do not end: each is stopped in time, leaves nothing, and the VM serves the next
+//! call. The shapes are those of procedures; `runaway_shapes.rs` says how the time is measured.
+
+#[path = "support/shapes.rs"]
+mod shapes;
+mod support;
+
+use std::time::Duration;
+
+use shapes::{End, SHAPES};
+use support::redis::RedisBed;
+use tokaido_script::{CallError, Limits, Value};
+
+/// A shape has to have ended within twice one of them.
+const LIMITS: [Duration; 3] =
+    [Duration::from_millis(80), Duration::from_millis(400), Duration::from_millis(1600)];
+
+/// What procedures have and scripts of clients have not.
+const OF_PROCEDURES: [&str; 4] = ["tx.", "require", "print(", "os.date"];
+
+/// Shapes that are no runaways here: the text of an error is not asked of a table, and `pcall` is
+/// a function of Lua.
+const END_THEMSELVES: [&str; 4] = [
+    "an error whose text never ends",
+    "an error whose message never ends",
+    "tostring as __tostring of an error",
+    "pcalls of pcall",
+];
+
+/// How often a call that does nothing is made until it is within its short limit.
+const ATTEMPTS_MAX: usize = 100;
+
+/// How much of the processor this thread has used.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the clock is there, and `time` is ours.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    assert_eq!(status, 0);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Runs a shape; tells whether it has ended in time, or what is wrong with how it ended.
+fn run(limit: Duration, end: End, body: &str) -> Result<bool, String> {
+    let limits = Limits {
+        time: limit,
+        memory_bytes: 32 << 20,
+        pattern_steps_max: 200_000,
+        ..Limits::default()
+    };
+    let mut bed = RedisBed::new(limits);
+    let script = format!("redis.call('SET', 'k', 'v') {body}");
+    let start = processor_time();
+    match bed.run(&script) {
+        Err(CallError::TimeLimit { .. }) => {}
+        Err(_) if end == End::Refused => {}
+        other => return Err(format!("{other:?}")),
+    }
+    let took = processor_time() - start;
+    if bed.stored("k").is_some() {
+        return Err("something of it remains".to_owned());
+    }
+    for _ in 0..ATTEMPTS_MAX {
+        match bed.run("return redis.call('SET', 'k', 'v').ok") {
+            Ok(Value::String(_)) => return Ok(took <= 2 * limit),
+            Err(CallError::TimeLimit { .. }) => {}
+            other => return Err(format!("the next script: {other:?}")),
+        }
+    }
+    Err("the next scripts take too long".to_owned())
+}
+
+#[test]
+fn each_shape_is_ended() {
+    let mut wrong = Vec::new();
+    let is_runaway = |(name, _, body): &&(&str, End, &str)| {
+        let is_of_procedures = OF_PROCEDURES.iter().any(|missing| body.contains(missing));
+        !is_of_procedures && !END_THEMSELVES.contains(name)
+    };
+    let shapes: Vec<_> = SHAPES.iter().filter(is_runaway).collect();
+    assert!(shapes.len() >= 80, "{}", shapes.len());
+    for (name, end, body) in shapes {
+        let mut results = LIMITS.iter().map(|&limit| run(limit, *end, body));
+        match results.find(|result| *result != Ok(false)) {
+            Some(Ok(_)) => {}
+            Some(Err(why)) => wrong.push(format!("{name}: {why}")),
+            None => wrong.push(format!("{name}: takes too long")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -1,0 +1,81 @@
+//! A VM for scripts of Redis on a store in memory, with a host that knows GET and SET.
+
+use std::time::Duration;
+
+use tokaido_script::{
+    CallError, CommandError, Host, Limits, RedisCall, RedisScript, RedisVm, Scope, Transaction,
+    Value, sha1_hex,
+};
+use tokaido_store::{NewRecord, Store as _};
+
+use super::MemoryStore;
+
+pub struct RedisBed {
+    pub store: MemoryStore,
+    pub vm: RedisVm,
+}
+
+/// Commands that a script can run here.
+struct TwoCommands;
+
+impl Host for TwoCommands {
+    fn command(
+        &mut self,
+        transaction: Transaction<'_>,
+        arguments: &[&[u8]],
+    ) -> Result<Value, CommandError> {
+        let failed = |why: &dyn std::fmt::Display| CommandError::Refused(format!("ERR {why}"));
+        match (arguments, transaction) {
+            ([b"SET", key, value], Transaction::Write(tx)) => {
+                let database =
+                    tx.open_database("main", usize::MAX).map_err(|error| failed(&error))?;
+                tx.put(database, key, NewRecord::of(value)).map_err(|error| failed(&error))?;
+                let text = |text: &str| Value::String(text.as_bytes().to_vec());
+                Ok(Value::Map(vec![(text("ok"), text("OK"))]))
+            }
+            _ => Err(failed(&"unknown")),
+        }
+    }
+}
+
+impl RedisBed {
+    pub fn new(limits: Limits) -> Self {
+        let vm = RedisVm::new(limits, (7, 2, 0)).unwrap();
+        Self { store: MemoryStore::new(), vm }
+    }
+
+    pub fn short() -> Self {
+        Self::new(Limits {
+            time: Duration::from_millis(100),
+            memory_bytes: 32 << 20,
+            pattern_steps_max: 200_000,
+            ..Limits::default()
+        })
+    }
+
+    /// Runs a script with the key `k` and the argument `a`, and commits it unless it fails.
+    pub fn run(&mut self, text: &str) -> Result<Value, CallError> {
+        let mut writer = self.store.writer().unwrap();
+        let transaction = Transaction::Write(writer.begin().unwrap());
+        let scope = Scope { transaction, host: Some(&mut TwoCommands) };
+        let (name, text) = (sha1_hex(text.as_bytes()), text.as_bytes());
+        let script = RedisScript { name: &name, text };
+        let result = self.vm.call(RedisCall { script, keys: &[b"k"], arguments: &[b"a"] }, scope);
+        match &result {
+            Ok(_) => {
+                writer.commit().unwrap();
+                writer.flush().unwrap();
+            }
+            Err(_) => writer.rollback().unwrap(),
+        }
+        result
+    }
+
+    /// The value under a key of `main`, as committed.
+    pub fn stored(&self, key: &str) -> Option<Vec<u8>> {
+        let database = self.store.find_database("main")?;
+        let mut snapshot = self.store.snapshot().unwrap();
+        let record = snapshot.get(database, key.as_bytes()).unwrap()?;
+        Some(record.value.to_vec())
+    }
+}

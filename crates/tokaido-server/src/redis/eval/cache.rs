@@ -1,0 +1,155 @@
+//! The scripts that the server knows, by the SHA-1 of their texts.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use tokaido_script::{RedisScript, sha1_hex};
+
+use super::{
+    shebang::{self, ScriptFlags},
+    thread::Slot,
+};
+use crate::{Limits, call_statistics::CallStatistics, redis::failure::Failure};
+
+/// A script.
+#[derive(Debug)]
+pub(crate) struct Script {
+    /// The SHA-1 of its text, in hexadecimal digits.
+    name: String,
+    text: Box<[u8]>,
+    pub(super) flags: ScriptFlags,
+    pub(super) statistics: CallStatistics,
+    /// When it was last asked for, in requests.
+    used: AtomicU64,
+}
+
+impl Script {
+    fn new(name: String, text: &[u8]) -> Result<Self, Failure> {
+        let flags = shebang::parse(text)?;
+        let (statistics, used) = (CallStatistics::default(), AtomicU64::new(0));
+        Ok(Self { name, text: text.into(), flags, statistics, used })
+    }
+
+    pub(super) fn as_redis(&self) -> RedisScript<'_> {
+        RedisScript { name: &self.name, text: &self.text }
+    }
+}
+
+/// What one server knows of scripts.
+#[derive(Default)]
+pub(crate) struct ScriptCache {
+    known: Mutex<Known>,
+    /// Grows when the scripts are forgotten, so that threads forget what they have compiled.
+    generation: AtomicU64,
+    /// The threads that run scripts.
+    slots: Mutex<Vec<Weak<Slot>>>,
+}
+
+#[derive(Default)]
+struct Known {
+    scripts: HashMap<String, Arc<Script>>,
+    /// The sum of their texts' lengths.
+    bytes: usize,
+    requests: u64,
+}
+
+impl Known {
+    /// Forgets the script that was not asked for the longest.
+    fn forget_one(&mut self) {
+        let oldest = self.scripts.values().min_by_key(|script| script.used.load(Relaxed));
+        if let Some(name) = oldest.map(|script| script.name.clone()) {
+            self.remove(&name);
+        }
+    }
+
+    fn remove(&mut self, name: &str) {
+        if let Some(removed) = self.scripts.remove(name) {
+            self.bytes -= removed.text.len();
+        }
+    }
+}
+
+impl ScriptCache {
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The script of that name, in any mixture of cases.
+    pub(super) fn find(&self, name: &[u8]) -> Option<Arc<Script>> {
+        let name = std::str::from_utf8(name).ok()?;
+        let mut known = self.lock();
+        known.requests += 1;
+        let found = match known.scripts.get(name) {
+            Some(found) => found,
+            None => known.scripts.get(&name.to_ascii_lowercase())?,
+        };
+        found.used.store(known.requests, Relaxed);
+        Some(found.clone())
+    }
+
+    /// The script of that text. A new one is known once it was compiled: see [`keep`](Self::keep).
+    pub(super) fn of_text(&self, text: &[u8], limits: &Limits) -> Result<Arc<Script>, Failure> {
+        let max = limits.redis_script_bytes_max;
+        if text.len() > max {
+            return Err(Failure::other(format!(
+                "a script has at most {max} bytes (redis_script_bytes_max)"
+            )));
+        }
+        let name = sha1_hex(text);
+        match self.find(name.as_bytes()) {
+            Some(known) => Ok(known),
+            None => Script::new(name, text).map(Arc::new),
+        }
+    }
+
+    /// Makes a script known. If there are too many, others that were not asked for the longest are
+    /// forgotten.
+    pub(super) fn keep(&self, script: &Arc<Script>, limits: &Limits) {
+        let mut known = self.lock();
+        if known.scripts.contains_key(&script.name) {
+            return;
+        }
+        script.used.store(known.requests, Relaxed);
+        known.bytes += script.text.len();
+        known.scripts.insert(script.name.clone(), script.clone());
+        let is_over = |known: &Known| {
+            known.scripts.len() > limits.redis_scripts_max
+                || known.bytes > limits.redis_scripts_bytes_max
+        };
+        while known.scripts.len() > 1 && is_over(&known) {
+            known.forget_one();
+        }
+    }
+
+    /// Forgets all scripts.
+    pub(super) fn flush(&self) {
+        *self.lock() = Known::default();
+        self.generation.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Relaxed)
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Vec<Weak<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a thread known that runs scripts.
+    pub(super) fn enter(&self, slot: &Arc<Slot>) {
+        let mut slots = self.slots();
+        slots.retain(|slot| slot.strong_count() > 0);
+        slots.push(Arc::downgrade(slot));
+    }
+
+    /// Stops the scripts that run; tells whether there was any.
+    pub(super) fn kill(&self) -> bool {
+        let slots = self.slots();
+        slots.iter().filter_map(Weak::upgrade).fold(false, |any, slot| slot.kill() | any)
+    }
+}

@@ -1,0 +1,139 @@
+//! Commands that a script of a client runs in its own transaction, with the words that Redis has for
+//! scripts.
+
+use tokaido_script::{CommandError, Host, Mode, Transaction, Value};
+use tokaido_wire::resp::{Request, Version};
+
+use crate::{
+    Shared,
+    access::{self, Principal},
+    redis::{
+        call::Call,
+        command::{Command, Flags, Group, Handler},
+        execute,
+        failure::Failure,
+        pubsub::Message,
+        reply::Reply as _,
+        script::ScriptReply,
+        table,
+    },
+    selected::Selected,
+};
+
+/// The commands for one run of a script.
+pub(super) struct EvalHost<'s> {
+    shared: &'s Shared,
+    /// Whoever sent the script.
+    principal: Principal,
+    /// The database that the script works on: SELECT changes it until the script ends.
+    selected: Selected,
+    mode: Mode,
+    /// The version of the protocol that the script has chosen.
+    version: Version,
+    reply: ScriptReply,
+    /// What it has published so far.
+    messages: Vec<Message>,
+}
+
+impl<'s> EvalHost<'s> {
+    pub(super) fn new(
+        shared: &'s Shared,
+        principal: Principal,
+        selected: Selected,
+        mode: Mode,
+    ) -> Self {
+        let (version, reply, messages) = (Version::Resp2, ScriptReply::default(), Vec::new());
+        Self { shared, principal, selected, mode, version, reply, messages }
+    }
+
+    /// The version of the protocol that the script has chosen.
+    pub(super) fn version(&self) -> Version {
+        self.version
+    }
+
+    /// What was published, to be sent once the transaction is committed.
+    pub(super) fn into_messages(self) -> Vec<Message> {
+        self.messages
+    }
+
+    /// Finds the command, and checks that the script may run it.
+    fn admit(&self, request: Request<'_>) -> Result<&'static Command, Failure> {
+        let found = table::resolve(request).ok().flatten();
+        let command =
+            found.ok_or_else(|| Failure::other("Unknown Redis command called from script"))?;
+        if !command.accepts(request.len()) {
+            let message = "Wrong number of args calling Redis command from script";
+            return Err(Failure::other(message));
+        }
+        if command.flags.has(Flags::NO_SCRIPT) || command.flags.has(Flags::ADMIN) {
+            return Err(Failure::NotForScripts);
+        }
+        access::allow(self.principal, command.permission(self.selected.id()))?;
+        if self.mode == Mode::Read && (writes(command) || command.group == Group::PubSub) {
+            return Err(Failure::ReadOnlyScript);
+        }
+        Ok(command)
+    }
+
+    fn run(
+        &mut self,
+        command: &Command,
+        request: Request<'_>,
+        mut transaction: Transaction<'_>,
+    ) -> Result<(), Failure> {
+        let database = match &mut transaction {
+            Transaction::Write(tx) => {
+                execute::selected_for(command, &self.selected, *tx, self.shared)?
+            }
+            Transaction::Read(_) => self.selected.id(),
+        };
+        self.reply = ScriptReply::of(self.version, self.shared.limits().reply_bytes_max);
+        let Self { shared, ref mut reply, ref mut messages, .. } = *self;
+        let (may_take_long, published) = (true, Vec::new());
+        let mut call =
+            Call { shared, database, request, reply, may_take_long, messages: published };
+        if command.name == "select" {
+            self.selected = call.database_at(1)?;
+            self.reply.ok();
+            return Ok(());
+        }
+        let ran = execute::run_within(command, &mut call, transaction);
+        messages.append(&mut call.messages);
+        ran
+    }
+}
+
+fn writes(command: &Command) -> bool {
+    matches!(command.handler, Handler::Write(_) | Handler::Blocking(_))
+}
+
+impl Host for EvalHost<'_> {
+    fn command(
+        &mut self,
+        transaction: Transaction<'_>,
+        arguments: &[&[u8]],
+    ) -> Result<Value, CommandError> {
+        let request = Request::from_arguments(arguments);
+        let refused = |failure: Failure| CommandError::Refused(failure.to_string());
+        let command = self.admit(request).map_err(refused)?;
+        match self.run(command, request, transaction) {
+            Ok(()) => Ok(self.reply.take()),
+            // Commands find out what is wrong with their arguments before they write.
+            Err(failure) if failure.may_follow_writes() && writes(command) => {
+                let message = failure.to_string();
+                let message = message.strip_prefix("ERR ").unwrap_or(&message);
+                Err(CommandError::Failed(message.to_owned()))
+            }
+            Err(failure) => Err(refused(failure)),
+        }
+    }
+
+    fn speak(&mut self, version: i32) {
+        self.version = if version == 3 { Version::Resp3 } else { Version::Resp2 };
+    }
+
+    fn may_run(&mut self, arguments: &[&[u8]]) -> Option<bool> {
+        let command = table::resolve(Request::from_arguments(arguments)).ok().flatten()?;
+        Some(access::allow(self.principal, command.permission(self.selected.id())).is_ok())
+    }
+}

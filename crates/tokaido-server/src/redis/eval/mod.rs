@@ -1,0 +1,15 @@
+//! Scripts that clients send: EVAL and its kin, and the cache of scripts.
+
+mod cache;
+mod commands;
+mod host;
+mod result;
+mod run;
+mod shebang;
+mod thread;
+
+pub(crate) use cache::{Script, ScriptCache};
+pub(super) use commands::COMMANDS;
+pub(crate) use run::ScriptCall;
+pub(super) use run::{call_in, load};
+pub(crate) use thread::ThreadScripts;

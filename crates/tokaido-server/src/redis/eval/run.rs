@@ -1,0 +1,100 @@
+//! Runs scripts of clients: each in the transaction that it is given.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokaido_script::{CallError, Mode, RedisCall, Scope, Transaction};
+
+use super::{cache::Script, host::EvalHost, result};
+use crate::{
+    Procedures, metrics,
+    redis::{call::Call, failure::Failure, session::Session},
+};
+
+/// The arguments of EVAL before the keys: the name, the script, and the number of keys.
+const HEAD_LEN: usize = 3;
+
+/// A script, and what it is called with but for the arguments themselves.
+pub(crate) struct ScriptCall {
+    pub(super) script: Arc<Script>,
+    pub(super) mode: Mode,
+    pub(super) keys: usize,
+}
+
+impl ScriptCall {
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Whether a worker may run it itself, if it reads.
+    pub(crate) fn runs_inline(&self) -> bool {
+        self.script.statistics.is_short()
+    }
+}
+
+/// Runs a script in a transaction that is open, and writes its result.
+pub(in crate::redis) fn call_in(
+    call: &mut Call<'_>,
+    session: &Session,
+    procedures: &mut Procedures<'_>,
+    transaction: Transaction<'_>,
+    script_call: &ScriptCall,
+) -> Result<(), Failure> {
+    metrics::add(&session.client().done.procedure_calls, 1);
+    let ScriptCall { script, mode, keys } = script_call;
+    let shared = call.shared;
+    let arguments: Vec<&[u8]> = call.request.arguments_from(HEAD_LEN).collect();
+    let (keys, arguments) = arguments.split_at(*keys);
+    let mut host = EvalHost::new(shared, session.principal, session.selected().clone(), *mode);
+    let transaction = match (transaction, mode) {
+        (Transaction::Write(tx), Mode::Read) => Transaction::Read(tx),
+        (Transaction::Write(tx), Mode::Write) => Transaction::Write(tx),
+        (Transaction::Read(tx), _) => Transaction::Read(tx),
+    };
+    let scope = Scope { transaction, host: Some(&mut host) };
+    let redis_call = RedisCall { script: script.as_redis(), keys, arguments };
+    let started = Instant::now();
+    let called = procedures.with_scripts(|scripts| {
+        scripts.compile(shared, script)?;
+        scripts.call(shared, redis_call, scope)
+    })?;
+    let took = started.elapsed();
+    let short_max = Duration::from_micros(shared.limits().script_short_us);
+    script.statistics.called(took, took <= short_max);
+    let version = host.version();
+    call.messages.append(&mut host.into_messages());
+    match called {
+        Ok(value) => result::write(call.reply, version, &value),
+        // The error is a reply as any other, and the transaction is committed.
+        Err(CallError::Raised { message, .. }) if shared.keeps_failed_scripts() => {
+            call.reply.error(&message);
+        }
+        Err(error) => return Err(failure(script, error)),
+    }
+    call.check_reply()
+}
+
+/// What the client is told of a script that failed.
+fn failure(script: &Script, error: CallError) -> Failure {
+    match error {
+        CallError::Raised { message, .. } => Failure::Script(message),
+        CallError::Interrupted => Failure::Script(format!(
+            "ERR Script killed by user with SCRIPT KILL. script: {}",
+            script.as_redis().name
+        )),
+        other => Failure::other(format!("script {other}")),
+    }
+}
+
+/// Compiles a script, makes it known, and answers with its name.
+pub(in crate::redis) fn load(
+    call: &mut Call<'_>,
+    procedures: &mut Procedures<'_>,
+    script: &Arc<Script>,
+) -> Result<(), Failure> {
+    procedures.with_scripts(|scripts| scripts.compile(call.shared, script))?;
+    call.reply.bulk(script.as_redis().name.as_bytes());
+    Ok(())
+}
