@@ -65,7 +65,8 @@ impl<'s> EvalHost<'s> {
             let message = "Wrong number of args calling Redis command from script";
             return Err(Failure::other(message));
         }
-        if command.flags.has(Flags::NO_SCRIPT) || command.flags.has(Flags::ADMIN) {
+        let waits = matches!(command.handler, Handler::Blocking(_));
+        if waits || command.flags.has(Flags::NO_SCRIPT) || command.flags.has(Flags::ADMIN) {
             return Err(Failure::NotForScripts);
         }
         access::allow(self.principal, command.permission(self.selected.id()))?;
@@ -104,7 +105,7 @@ impl<'s> EvalHost<'s> {
 }
 
 fn writes(command: &Command) -> bool {
-    matches!(command.handler, Handler::Write(_) | Handler::Blocking(_))
+    matches!(command.handler, Handler::Write(_))
 }
 
 impl Host for EvalHost<'_> {
