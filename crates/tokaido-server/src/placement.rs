@@ -190,7 +190,8 @@ impl<'w> Placement<'w> {
         E: From<RunError> + From<TransactError<E>> + Send + 'static,
         C: FnMut(&mut Procedures<'_>, Transaction<'_>) -> Result<Called<T>, E> + Send + 'static,
     {
-        let channels = Arc::clone(&self.worker.service.shared.channels);
+        let shared = &self.worker.service.shared;
+        let (channels, notifier) = (Arc::clone(&shared.channels), Arc::clone(&shared.notifier));
         if place != Place::Writer {
             let read = move |context: &mut ReadContext| {
                 let procedures = &mut context.program.procedures();
@@ -211,7 +212,15 @@ impl<'w> Placement<'w> {
         let write = move |context: &mut WriterContext| {
             let WriterContext { writer, program, when_durable } = context;
             let procedures = &mut program.procedures();
-            let called = transact(writer, |tx| call(procedures, Transaction::Write(tx)));
+            let mut number = 0;
+            let called = transact(writer, |tx| {
+                number = tx.number();
+                notifier.forget(number);
+                call(procedures, Transaction::Write(tx))
+            });
+            if called.is_err() {
+                notifier.forget(number);
+            }
             called.map(|called| {
                 let (result, messages) = called?;
                 when_durable.push(Box::new(move || channels.publish_all(&messages)));

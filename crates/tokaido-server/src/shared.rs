@@ -19,7 +19,7 @@ use crate::{
     loading::Loading,
     memcached,
     program::{CurrentProgram, Program},
-    redis::{Channels, Clients, Cursors, ScriptCache, Waiters},
+    redis::{Channels, Clients, Cursors, Notifier, ScriptCache, Waiters},
     selected::Selected,
     transport::SocketAddress,
 };
@@ -72,6 +72,7 @@ pub struct Shared {
     pub(crate) clients: Arc<Clients>,
     pub(crate) channels: Arc<Channels>,
     pub(crate) waiters: Arc<Waiters>,
+    pub(crate) notifier: Arc<Notifier>,
     pub(crate) cursors: Cursors,
     pub(crate) scripts: ScriptCache,
     pub(crate) memcached: memcached::State,
@@ -91,6 +92,8 @@ impl Shared {
         let cursors = Cursors::new(started_at_ms, limits.scan_cursors_max);
         let main = store.database(MAIN)?;
         let waiters = Waiters::new(&store);
+        let channels: Arc<Channels> = Arc::default();
+        let notifier = Notifier::new(&store, main, Arc::clone(&channels));
         Ok(Self {
             memcached: memcached::State::new(&options.memcached),
             kyoto: kyoto::State::new(&options.kyoto),
@@ -104,7 +107,8 @@ impl Shared {
             run_id: random_id(),
             program,
             clients: Arc::default(),
-            channels: Arc::default(),
+            notifier,
+            channels,
             waiters,
             scripts: ScriptCache::default(),
             cursors,

@@ -48,6 +48,17 @@ def test_messages_come_to_whoever_subscribed(client, server):
         assert server.redis().publish("news", "x") == 1
 
 
+def test_changes_of_keys_are_told_of(client, server):
+    client.config_set("notify-keyspace-events", "Kg$")
+    with client.pubsub() as listener:
+        listener.psubscribe("__keyspace@0__:k")
+        next_message(listener)
+        server.redis().set("k", "v")
+        server.redis().delete("k")
+        assert [next_message(listener)["data"] for _ in range(2)] == [b"set", b"del"]
+    client.config_set("notify-keyspace-events", "")
+
+
 def test_whoever_waits_is_served(client, server):
     came = []
     waiting = threading.Thread(target=lambda: came.append(client.blpop(["none", "queue"], timeout=30)))

@@ -70,8 +70,8 @@ the call remains in the data.
 - An unknown command that Redis has is answered with what serves in its place, behind Redis' own words.
 - `CLIENT LIST` has Redis' fields; those about buffers and memory are 0. In `INFO`, `expires` is 0.
 - `INCRBYFLOAT` and `HINCRBYFLOAT` count with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
-- `HELLO` is refused between `MULTI` and `EXEC`, and `CLIENT TRACKING ON` everywhere. `CONFIG` only
-  reads.
+- `HELLO` is refused between `MULTI` and `EXEC`, and `CLIENT TRACKING ON` everywhere. `CONFIG SET`
+  changes `notify-keyspace-events` alone, until the server stops.
 - A session that has not given the password is told nothing but that, even for unknown commands.
 - On a cache, what writes to it alone (not `COPY`, `MOVE`, `FLUSHALL`) runs on the worker, at once and
   without a transaction: `WATCH` and `MSETNX` are refused, and `EXEC` does not take it back. A constant
@@ -97,6 +97,9 @@ the call remains in the data.
 - What waits (`BLPOP` and its like) is served in the order in which it began to wait, by every way in which an element can come, and does
   not wait between `MULTI` and `EXEC` or in procedures. On a cache or a constant database it is refused. `WAIT` and `WAITAOF`
   answer at once.
+- Keyspace events come when the change is on disk, and tell of all who write but those to caches. In a transaction of several
+  commands, each that names a key which the transaction has changed counts as a change of it, and a key that comes and goes within it has no events. A record has its `expired` event when it
+  is removed (`expiry_interval_ms`), and none if it is overwritten before. There are no events of the classes `m`, `n`, `e` and `d`.
 - There are no streams.
 - A script of `EVAL` is a transaction, and can always be stopped: see redis-scripts.md.
 ";

@@ -323,7 +323,7 @@ fn dispatch(
             write(call, *writer, |call, tx| {
                 session.client().note(command, tx.now_ms());
                 call.database = selected_for(command, session.selected(), tx, call.shared)?;
-                run(call, tx)
+                run_noted(command, run, call, tx)
             })?;
             Ok(Step::Done)
         }
@@ -383,10 +383,10 @@ pub(super) fn run_within(
         (Handler::Read(run), Transaction::Read(tx)) => run(call, tx),
         (Handler::Read(run), Transaction::Write(tx)) => run(call, tx),
         (Handler::Write(run), _) if is_in_place(command, call) => write_in_place(call, run),
-        (Handler::Write(run), Transaction::Write(tx)) => run(call, tx),
+        (Handler::Write(run), Transaction::Write(tx)) => run_noted(command, run, call, tx),
         (Handler::Blocking(plan), Transaction::Write(tx)) => {
             let plan = plan(call)?;
-            blocking::run_within(call, tx, &plan)
+            blocking::run_within(call, tx, command, &plan)
         }
         (Handler::Write(_) | Handler::Blocking(_), Transaction::Read(_)) => {
             Err(Failure::ReadOnlyScript)
@@ -394,6 +394,18 @@ pub(super) fn run_within(
         _ => Err(Failure::NotForScripts),
     };
     ran.and_then(|()| call.check_reply())
+}
+
+/// Runs a command that writes, and notes what it calls its changes.
+fn run_noted(
+    command: &Command,
+    run: WriteFn,
+    call: &mut Call<'_>,
+    tx: &mut dyn WriteTransaction,
+) -> Result<(), Failure> {
+    run(call, tx)?;
+    call.shared.notifier.note(command, call, tx);
+    Ok(())
 }
 
 fn place_of_read(command: &Command, call: &Call<'_>) -> Place {
@@ -425,12 +437,18 @@ pub(super) fn write<'c, T>(
     mut body: impl FnMut(&mut Call<'c>, &mut dyn WriteTransaction) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let start = call.reply.mark();
+    let (notifier, mut number) = (&call.shared.notifier, 0);
     let ran = transact_unflushed(writer, |tx| {
         call.reply.truncate(start);
         call.messages.clear();
+        number = tx.number();
+        notifier.forget(number);
         let result = body(call, tx)?;
         call.check_reply()?;
         Ok(result)
     });
+    if ran.is_err() {
+        notifier.forget(number);
+    }
     Ok(ran?)
 }

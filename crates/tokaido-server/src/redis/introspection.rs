@@ -265,7 +265,7 @@ fn get_keys(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<usize>, Failure> {
+pub(super) fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<usize>, Failure> {
     if let Some(place) = command.key_count_place() {
         let count = request.get(place).and_then(parse_integer);
         let count = count.and_then(|count| usize::try_from(count).ok());

@@ -5,6 +5,7 @@ use tokaido_store::ReadTransaction;
 use super::{
     call::Call,
     command::{Command, rows},
+    events::{Classes, LETTERS},
     failure::Failure,
     glob, info as sections, introspection,
 };
@@ -23,6 +24,9 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "config|help" 2 Server(introspection::help), NO_KEY [] Server "5.0.0"
     ""
     "Lists the subcommands.";
+"config|set" -4 Server(config_set), NO_KEY [ADMIN DANGEROUS] Server "2.0.0"
+    "parameter value [parameter value ...]"
+    "Changes notify-keyspace-events until the server stops; no other setting can be changed.";
 "info" -1 Read(info), NO_KEY [DANGEROUS SPANS] Server "1.0.0"
     "[section [section ...]]"
     "Tells about the server.";
@@ -50,6 +54,9 @@ fn info(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure
     Ok(())
 }
 
+/// The setting that says which keyspace events are published.
+const NOTIFY: &str = "notify-keyspace-events";
+
 /// What can be true of a Redis setting here. Clients ask for these to find out what they may do.
 fn settings(call: &Call<'_>) -> Vec<(&'static str, String)> {
     let limits = call.shared.limits();
@@ -64,7 +71,7 @@ fn settings(call: &Call<'_>) -> Vec<(&'static str, String)> {
         ("maxclients", limits.connections_max.to_string()),
         ("maxmemory", "0".to_owned()),
         ("maxmemory-policy", "noeviction".to_owned()),
-        ("notify-keyspace-events", String::new()),
+        (NOTIFY, call.shared.notifier.wanted().to_string()),
         ("port", sections::tcp_port(call.shared).to_string()),
         ("proto-max-bulk-len", limits.value_bytes_max.to_string()),
         ("save", String::new()),
@@ -83,6 +90,34 @@ fn config_get(call: &mut Call<'_>) -> Result<(), Failure> {
         call.reply.bulk(name.as_bytes());
         call.reply.bulk(value.as_bytes());
     }
+    Ok(())
+}
+
+/// Checks all settings before it changes one.
+fn config_set(call: &mut Call<'_>) -> Result<(), Failure> {
+    if !call.len().is_multiple_of(2) {
+        return Err(Failure::Syntax);
+    }
+    let mut wanted = None;
+    for index in (2..call.len()).step_by(2) {
+        let name = String::from_utf8_lossy(call.arg(index));
+        if !call.is_word(index, NOTIFY) {
+            return Err(Failure::other(format!(
+                "Unknown option or number of arguments for CONFIG SET - '{name}'"
+            )));
+        }
+        let letters = String::from_utf8_lossy(call.arg(index + 1));
+        wanted = Some(Classes::parse(&letters).ok_or_else(|| {
+            Failure::other(format!(
+                "CONFIG SET failed (possibly related to argument '{name}') - \
+                 Invalid event class character. Use '{LETTERS}'."
+            ))
+        })?);
+    }
+    if let Some(wanted) = wanted {
+        call.shared.notifier.want(wanted);
+    }
+    call.reply.ok();
     Ok(())
 }
 

@@ -53,7 +53,9 @@ pub(in crate::redis) fn run(
         wish.database = call.database;
         let (has_waited, waiters) = (session.waiting.is_some(), &call.shared.waiters);
         let may_take = |key: &[u8], len| waiters.may_take(session.id(), &wish, key, len);
-        take_first(call, tx, plan, has_waited, may_take)
+        let taken = take_first(call, tx, plan, has_waited, may_take)?;
+        call.shared.notifier.note(command, call, tx);
+        Ok(taken)
     });
     match taken {
         Ok(Some(index)) => {
@@ -87,11 +89,13 @@ fn wait(call: &mut Call<'_>, session: &mut Session, plan: &Plan, wish: Wish) -> 
 pub(in crate::redis) fn run_within(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
+    command: &Command,
     plan: &Plan,
 ) -> Result<(), Failure> {
     if take_first(call, tx, plan, false, |_, _| true)?.is_none() {
         write_nothing(call, plan);
     }
+    call.shared.notifier.note(command, call, tx);
     Ok(())
 }
 

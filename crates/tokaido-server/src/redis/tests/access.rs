@@ -65,5 +65,8 @@ fn commands_need_what_their_rows_say() {
     }
     let administers = |c: &&Command| c.permission(database) == Permission::Administer;
     let names: Vec<_> = COMMANDS.iter().filter(administers).map(|c| c.name).collect();
-    assert_eq!(names, ["client|list", "client|no-evict", "client|unblock", "config|get", "role"]);
+    assert_eq!(
+        names,
+        ["client|list", "client|no-evict", "client|unblock", "config|get", "config|set", "role"]
+    );
 }
