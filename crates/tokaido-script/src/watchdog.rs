@@ -98,7 +98,7 @@ impl Watched {
     }
 
     /// From here on the time of a call counts, and it can be interrupted.
-    pub(crate) fn begin(&mut self, limit: Option<Duration>) -> Call<'_> {
+    pub(crate) fn begin(&mut self, limit: Option<Duration>) -> Watching<'_> {
         self.last_call += 1;
         let limit_us = limit.map_or(UNLIMITED, |limit| limit.as_micros() as u64);
         self.member.limit_us.store(limit_us, Ordering::Relaxed);
@@ -111,7 +111,7 @@ impl Watched {
         if watchdog.asleep.load(Ordering::SeqCst) {
             watchdog.wake();
         }
-        Call { watched: self, outer }
+        Watching { watched: self, outer }
     }
 }
 
@@ -130,12 +130,12 @@ pub(crate) enum Stop {
 }
 
 /// A call under way.
-pub(crate) struct Call<'w> {
+pub(crate) struct Watching<'w> {
     watched: &'w mut Watched,
     outer: *mut Member,
 }
 
-impl Call<'_> {
+impl Watching<'_> {
     /// Ends the call; tells whether and why it was stopped.
     pub(crate) fn end(self) -> Option<Stop> {
         let member = &self.watched.member;
@@ -144,7 +144,7 @@ impl Call<'_> {
     }
 }
 
-impl Drop for Call<'_> {
+impl Drop for Watching<'_> {
     fn drop(&mut self) {
         let member = &self.watched.member;
         member.call.store(IDLE, Ordering::SeqCst);

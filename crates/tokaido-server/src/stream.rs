@@ -121,7 +121,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
         self.conversation.as_deref_mut().ok_or(End::Lost)
     }
 
-    /// Most bytes of replies that wait for room in the socket before the client is answered no more.
+    /// Maximum number of bytes of replies that wait for room in the socket before the client is answered no more.
     fn unsent_max(&self) -> usize {
         let Limits { unsent_bytes_max, anonymous_request_bytes_max, .. } = *self.limits;
         match &self.conversation {

@@ -143,10 +143,10 @@ impl AsMut<Self> for GroupWriter {
 /// Invariant: each job that was run is answered exactly once, with the outcome of the flush that
 /// covers it. Neither a job that panics nor an engine that does keeps the others from being answered.
 pub struct Group<J> {
-    ran: Vec<Ran<J>>,
+    ran: Vec<FinishedJob<J>>,
 }
 
-struct Ran<J> {
+struct FinishedJob<J> {
     job: J,
     has_panicked: bool,
 }
@@ -184,7 +184,7 @@ impl<J> Group<J> {
         }
         // Does nothing unless one is open; a failure is kept for the group.
         let _ = context.as_mut().rollback();
-        self.ran.push(Ran { job, has_panicked: ran.is_err() });
+        self.ran.push(FinishedJob { job, has_panicked: ran.is_err() });
     }
 
     /// Tells every job what [`end_group`](GroupWriter::end_group) said.
@@ -193,7 +193,7 @@ impl<J> Group<J> {
         outcome: &Result<(), CommitError>,
         mut answer: impl FnMut(J, Result<(), CommitError>),
     ) {
-        for Ran { job, has_panicked } in self.ran.drain(..) {
+        for FinishedJob { job, has_panicked } in self.ran.drain(..) {
             let outcome = if has_panicked { Err(panicked()) } else { outcome.clone() };
             if catch_unwind(AssertUnwindSafe(|| answer(job, outcome))).is_err() {
                 tracing::error!("a panic while answering a write; nobody gets its answer");

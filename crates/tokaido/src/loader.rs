@@ -7,7 +7,7 @@ use tokaido_wire::resp::{Reply, encode_command};
 
 use crate::{client::Client, error::Error, formats::Row};
 
-/// Most rows of one transaction, or of one pipeline to a server.
+/// Maximum number of rows of one transaction, or of one pipeline to a server.
 const BATCH_ROWS_MAX: usize = 10_000;
 
 /// A batch ends with the row that brings it to so many bytes.

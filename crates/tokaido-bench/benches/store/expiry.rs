@@ -16,7 +16,7 @@ use crate::{
     subject::{Place, Took},
 };
 
-/// Most that one transaction removes, as in the server.
+/// Maximum number that one transaction removes, as in the server.
 const REMOVALS_MAX: usize = 1_000;
 
 /// Records of one transaction while the store is filled.

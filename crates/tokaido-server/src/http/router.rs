@@ -8,7 +8,7 @@ use std::{borrow::Cow, collections::HashMap};
 
 use tokaido_script::{ProcedureId, Route, percent};
 
-/// Most segments of a path that is looked up.
+/// Maximum number of segments of a path that is looked up.
 const SEGMENTS_MAX: usize = 64;
 
 /// Paths that the server answers itself.

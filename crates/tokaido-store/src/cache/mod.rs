@@ -46,7 +46,7 @@ mod write;
 pub use error::OptionsError;
 pub use handle::{Cache, Metadata};
 pub use options::Options;
-pub use scan::{Cursor, Page};
+pub use scan::{Cursor, ScanPage};
 pub use statistics::Statistics;
 pub use transaction::CacheTransaction;
 pub use write::CasOutcome;

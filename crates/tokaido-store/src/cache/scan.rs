@@ -9,13 +9,13 @@ const PAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Records copied out of the cache by [`Cache::scan`]. To be used again for the next page.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct ScanPage {
     /// Keys and values, one behind the other.
     bytes: Vec<u8>,
     entries: Vec<(usize, Metadata)>,
 }
 
-impl Page {
+impl ScanPage {
     /// The records on the page.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let mut rest = &self.bytes[..];
@@ -78,7 +78,7 @@ impl Cache {
     /// comes, goes or changes meanwhile may or may not be met. A page may be empty before the end.
     /// A scan counts as no use of the records. It locks one shard at a time, for a bucket's records
     /// and no longer.
-    pub fn scan(&self, cursor: Cursor, records_max: usize, page: &mut Page) -> Option<Cursor> {
+    pub fn scan(&self, cursor: Cursor, records_max: usize, page: &mut ScanPage) -> Option<Cursor> {
         page.clear();
         let (mut shard, mut step) = (cursor.shard(), cursor.step());
         let mut steps = records_max.max(1);
@@ -95,7 +95,7 @@ impl Cache {
         (shard < self.shard_count()).then(|| Cursor::new(shard, step))
     }
 
-    fn scan_step(&self, number: usize, step: usize, page: &mut Page) -> usize {
+    fn scan_step(&self, number: usize, step: usize, page: &mut ScanPage) -> usize {
         self.in_shard(number, |shard, now| {
             shard.index.scan(step, |mask, location| {
                 let view = shard.segments.view(location);

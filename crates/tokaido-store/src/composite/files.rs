@@ -109,13 +109,13 @@ impl ServedFile {
 /// All files that are served.
 pub(super) struct ServedFiles {
     /// `None` without any.
-    shared: Option<Arc<Shared>>,
+    shared: Option<Arc<SharedFiles>>,
     /// Dropped, it ends the thread.
     _stop: Sender<()>,
 }
 
 /// What the readers and the thread share: the list as it is now.
-struct Shared(RwLock<Arc<Files>>);
+struct SharedFiles(RwLock<Arc<Files>>);
 
 impl ServedFiles {
     /// Opens files, given by the name of their database and their path, and begins to look after
@@ -133,7 +133,7 @@ impl ServedFiles {
             opened.map_err(|source| MountError::Cdb { name: name.clone(), source })
         };
         let files = named.iter().map(open).collect::<Result<Files, _>>()?;
-        let shared = Arc::new(Shared(RwLock::new(Arc::new(files))));
+        let shared = Arc::new(SharedFiles(RwLock::new(Arc::new(files))));
         let mut watch =
             Watch { refused: vec![None; named.len()], named, shared: Arc::clone(&shared) };
         let run = move || {
@@ -155,7 +155,7 @@ impl ServedFiles {
     }
 }
 
-impl Shared {
+impl SharedFiles {
     fn current(&self) -> Arc<Files> {
         // The list is exchanged in one assignment, so a panic cannot leave half of it.
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
@@ -175,7 +175,7 @@ impl Shared {
 
 /// The thread that looks for replaced files.
 struct Watch {
-    shared: Arc<Shared>,
+    shared: Arc<SharedFiles>,
     named: Vec<(String, PathBuf)>,
     /// What stood at the path when it was last refused, so that it is refused, and logged, once.
     refused: Vec<Option<Refused>>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     DatabaseId, ReadError,
-    cache::{Cache, Page},
+    cache::{Cache, ScanPage},
 };
 
 use super::{
@@ -22,7 +22,7 @@ pub(super) struct MountView {
     files: Option<Arc<Files>>,
     /// The value that was read last from a cache.
     value: Vec<u8>,
-    page: Page,
+    page: ScanPage,
 }
 
 /// What is behind a database, for one call.
@@ -30,13 +30,13 @@ pub(super) enum Engine<'t, T: ?Sized> {
     /// The transaction of the inner store.
     Inner(&'t mut T),
     /// With buffers for a value and for a page.
-    Cache(&'t Cache, &'t mut Vec<u8>, &'t mut Page),
+    Cache(&'t Cache, &'t mut Vec<u8>, &'t mut ScanPage),
     Cdb(&'t ServedFile),
 }
 
 impl MountView {
     pub(super) fn new(mounts: Arc<Mounts>) -> Self {
-        Self { mounts, files: None, value: Vec::new(), page: Page::default() }
+        Self { mounts, files: None, value: Vec::new(), page: ScanPage::default() }
     }
 
     /// The database that is mounted under that name.
@@ -52,7 +52,7 @@ impl MountView {
     /// Lets go of the files, so that those that were replaced can be unmapped.
     pub(super) fn release(&mut self) {
         self.files = None;
-        self.page = Page::default();
+        self.page = ScanPage::default();
         if self.value.capacity() > BUFFER_BYTES_KEPT_MAX {
             self.value = Vec::new();
         }

@@ -44,10 +44,10 @@ pub fn open_with(
 /// Reads never wait. Writes of several threads take turns, and those that meet share one sync.
 #[derive(Clone)]
 pub struct Embedded {
-    shared: Arc<Shared>,
+    shared: Arc<Inner>,
 }
 
-struct Shared {
+struct Inner {
     /// Before `store`: what the store gave out is dropped first.
     spare_snapshots: Mutex<Vec<Box<dyn Snapshot>>>,
     writer: Arc<SharedWriter>,
@@ -56,7 +56,7 @@ struct Shared {
     store: Arc<dyn Store>,
 }
 
-impl Drop for Shared {
+impl Drop for Inner {
     /// Everything that was submitted is run before.
     fn drop(&mut self) {
         let Some(committer) = lock(&self.committer).take() else { return };
@@ -74,7 +74,7 @@ impl Embedded {
     pub fn new(store: Arc<dyn Store>) -> Self {
         let spare_snapshots = Mutex::new(Vec::new());
         let (writer, committer) = (Arc::default(), Mutex::new(None));
-        Self { shared: Arc::new(Shared { spare_snapshots, writer, committer, store }) }
+        Self { shared: Arc::new(Inner { spare_snapshots, writer, committer, store }) }
     }
 
     /// The database of that name. It comes into being with the first write to it; until then it

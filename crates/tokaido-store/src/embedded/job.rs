@@ -8,19 +8,19 @@ use std::{
 use crate::{CommitError, GroupWriter, TransactError};
 
 /// What a transaction came to before the flush, or the payload of its panic.
-pub(super) type Ran<T, E> = thread::Result<Result<T, TransactError<E>>>;
+pub(super) type Outcome<T, E> = thread::Result<Result<T, TransactError<E>>>;
 
 /// Runs `work`, whose panic is the caller's, and not that of the thread that leads.
 pub(super) fn run<T, E>(
     writer: &mut GroupWriter,
     work: &mut impl FnMut(&mut GroupWriter) -> Result<T, TransactError<E>>,
-) -> Ran<T, E> {
+) -> Outcome<T, E> {
     catch_unwind(AssertUnwindSafe(|| work(writer)))
 }
 
 /// What the one who asked is told, after the flush. A panic of its body goes on with it.
 pub(super) fn result<T, E>(
-    ran: Option<Ran<T, E>>,
+    ran: Option<Outcome<T, E>>,
     flushed: Result<(), CommitError>,
 ) -> Result<T, TransactError<E>> {
     match (ran, flushed) {

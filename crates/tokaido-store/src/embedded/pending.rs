@@ -13,7 +13,7 @@ use crate::{
 };
 
 use super::{
-    job::{self, Ran},
+    job::{self, Outcome},
     shared_writer::SharedWriter,
 };
 
@@ -34,7 +34,7 @@ struct Slot<T, E> {
 }
 
 struct State<T, E> {
-    ran: Option<Ran<T, E>>,
+    ran: Option<Outcome<T, E>>,
     flushed: Option<Result<(), CommitError>>,
     /// Of the task that awaits it.
     waker: Option<Waker>,

@@ -69,15 +69,15 @@ pub struct Options {
     /// there are two; a writer that fills the second waits. A single group of transactions may
     /// exceed the limit. The log grows to about the same, so opening reads at most twice of it.
     pub memtable_bytes: usize,
-    /// Most bytes that the base may grow to. It costs address space, not memory or disk.
+    /// Maximum number of bytes that the base may grow to. It costs address space, not memory or disk.
     pub size_max: usize,
-    /// Most snapshots at one time. Each place costs 64 bytes of `lock.mdb`.
+    /// Maximum number of snapshots at one time. Each place costs 64 bytes of `lock.mdb`.
     pub snapshots_max: u32,
     /// Most databases; at most [`limits::DATABASES_MAX`]. Those that are there already stay.
     pub databases_max: usize,
-    /// Most writes of one transaction; at most [`limits::TRANSACTION_WRITES_MAX`].
+    /// Maximum number of writes of one transaction; at most [`limits::TRANSACTION_WRITES_MAX`].
     pub transaction_writes_max: usize,
-    /// Most bytes of keys and values that one transaction writes; at most
+    /// Maximum number of bytes of keys and values that one transaction writes; at most
     /// [`limits::TRANSACTION_BYTES_MAX`].
     pub transaction_bytes_max: usize,
     /// Longest key that is written, in bytes; at most [`limits::KEY_LEN_MAX`]. Longer ones that are

@@ -10,7 +10,7 @@ use std::{
 
 use tokaido_store::{
     Clock, NewRecord,
-    cache::{CasOutcome, Cursor, Page},
+    cache::{CasOutcome, Cursor, ScanPage},
 };
 
 use crate::support::{TestClock, cache, clocked_cache, get, value};
@@ -30,7 +30,7 @@ fn a_record_expires_at_its_millisecond_for_every_operation() {
     assert!(get(&cache, b"k").is_some());
     clock.advance(1);
     assert_eq!(cache.statistics().records, 1, "it is there, unseen");
-    let mut page = Page::default();
+    let mut page = ScanPage::default();
     assert_eq!(cache.scan(Cursor::default(), 100, &mut page), None);
     assert_eq!(page.entries().count(), 0);
     assert_eq!(cache.cas(b"k", version, until(9_000)), Ok(CasOutcome::NotFound));

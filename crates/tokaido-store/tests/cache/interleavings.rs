@@ -9,7 +9,7 @@ use shuttle::{check_random, thread};
 use tokaido_store::{
     DatabaseId, IncrementError, NewRecord, ReadTransaction, WriteError, WriteOperations,
     WriteTransaction,
-    cache::{Cache, CacheTransaction, CasOutcome, Cursor, Page},
+    cache::{Cache, CacheTransaction, CasOutcome, Cursor, ScanPage},
 };
 
 use crate::support::{TestClock, cache, clocked_cache, get};
@@ -122,7 +122,7 @@ fn calls_over_all_shards_neither_block_nor_break_the_others() {
                     assert!(cache.statistics().bytes_used <= 256 << 10);
                 }
                 _ => {
-                    let (mut cursor, mut page) = (Some(Cursor::default()), Page::default());
+                    let (mut cursor, mut page) = (Some(Cursor::default()), ScanPage::default());
                     while let Some(at) = cursor {
                         cursor = cache.scan(at, 100, &mut page);
                         for entry in page.entries() {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use tokaido_store::{
     Condition, NewRecord,
-    cache::{Cache, CasOutcome, Cursor, Page},
+    cache::{Cache, CasOutcome, Cursor, ScanPage},
 };
 
 use crate::support::{TestClock, clocked_cache};
@@ -140,7 +140,7 @@ fn read(cache: &Cache, key: &[u8]) -> Option<Held> {
 }
 
 fn scan(cache: &Cache, records_max: usize) -> HashMap<Vec<u8>, Held> {
-    let (mut all, mut page) = (HashMap::new(), Page::default());
+    let (mut all, mut page) = (HashMap::new(), ScanPage::default());
     let mut cursor = Some(Cursor::default());
     while let Some(at) = cursor {
         cursor = cache.scan(at, records_max, &mut page);

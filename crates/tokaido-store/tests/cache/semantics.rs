@@ -2,7 +2,7 @@
 
 use tokaido_store::{
     Condition, IncrementError, NewRecord, ReadError, WriteError,
-    cache::{Cache, CasOutcome, Cursor, Options, OptionsError, Page},
+    cache::{Cache, CasOutcome, Cursor, Options, OptionsError, ScanPage},
     limits,
 };
 
@@ -185,7 +185,7 @@ fn a_scan_meets_every_record_once_when_nobody_writes() {
         cache.set(&n.to_le_bytes(), of(&n.to_be_bytes())).unwrap();
     }
     let (mut seen, mut pages) = (Vec::new(), 0);
-    let (mut cursor, mut page) = (Some(Cursor::default()), Page::default());
+    let (mut cursor, mut page) = (Some(Cursor::default()), ScanPage::default());
     while let Some(at) = cursor {
         cursor = cache.scan(Cursor::from_number(at.to_number()), 100, &mut page);
         pages += 1;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use tokaido_store::{
     NewRecord,
-    cache::{CasOutcome, Cursor, Page},
+    cache::{CasOutcome, Cursor, ScanPage},
 };
 
 use crate::support::{cache, get};
@@ -57,7 +57,7 @@ fn a_value_is_never_seen_torn() {
         for thread in 0..THREADS {
             let cache = &cache;
             scope.spawn(move || {
-                let (mut value, mut page) = (Vec::new(), Page::default());
+                let (mut value, mut page) = (Vec::new(), ScanPage::default());
                 let mut cursor = Cursor::default();
                 for n in 0..20_000u64 {
                     let key = (n * 7919 + thread * 31) % 300;

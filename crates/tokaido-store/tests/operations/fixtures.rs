@@ -22,7 +22,7 @@ use crate::support::{Contents, contents_of, copy, fast_directory, files, fill};
 
 const FORMAT: u32 = 1;
 
-/// Most bytes of a fixture, which stands in the repository for ever.
+/// Maximum number of bytes of a fixture, which stands in the repository for ever.
 const FIXTURE_BYTES_MAX: usize = 200_000;
 
 fn fixture(format: u32) -> PathBuf {

@@ -5,7 +5,7 @@ use super::{
     head::{Body, Head, is_of_value},
 };
 
-/// Most digits of a chunk's size: those of 64 bits.
+/// Maximum number of digits of a chunk's size: those of 64 bits.
 const SIZE_DIGITS_MAX: usize = 16;
 
 /// How large a head may be.

@@ -91,7 +91,7 @@ impl LogEnd {
         Ok(())
     }
 
-    /// Begins a segment, durably; gives its number. The one before it must be settled.
+    /// Begins a segment, durably; gives its number. The one before it must be whole and synced.
     pub(in crate::tree) fn begin_segment(&mut self, place: LogPlace<'_>) -> io::Result<u64> {
         if self.segment.is_none() {
             // The store's files and its directory may be new, and must be found after a power

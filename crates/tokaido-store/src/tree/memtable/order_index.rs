@@ -31,17 +31,17 @@ const MIXED: u64 = u64::MAX;
 
 /// What everybody may follow.
 pub(super) struct OrderIndex {
-    root: AtomicPtr<Page>,
+    root: AtomicPtr<IndexPage>,
     bytes: AtomicUsize,
 }
 
 /// What only the one who inserts has: all pages, which end with it.
 pub(super) struct Pages {
-    all: Vec<NonNull<Page>>,
+    all: Vec<NonNull<IndexPage>>,
     /// The leaf that the last node went to. The next one often belongs there, too.
-    last: NonNull<Page>,
+    last: NonNull<IndexPage>,
     /// The leaf at the end of the list.
-    end: NonNull<Page>,
+    end: NonNull<IndexPage>,
 }
 
 // SAFETY: it owns the pages, as boxes would. They are made of atomics, and of pointers to nodes,
@@ -50,18 +50,18 @@ unsafe impl Send for Pages {}
 
 /// Where a node belongs: in a leaf, before the entry of that index.
 pub(super) struct Spot {
-    leaf: NonNull<Page>,
+    leaf: NonNull<IndexPage>,
     index: usize,
 }
 
 /// A piece of one level of the tree.
 #[repr(C, align(64))]
-struct Page {
+struct IndexPage {
     len: AtomicUsize,
     /// Of all nodes of the page, or [`MIXED`].
     tree: AtomicU64,
     /// Those of a branch; a leaf has none.
-    children: Option<Box<[AtomicPtr<Page>; FANOUT]>>,
+    children: Option<Box<[AtomicPtr<IndexPage>; FANOUT]>>,
     /// Of the nodes, so that most comparisons need not go there.
     prefixes: [AtomicU64; FANOUT],
     /// In a leaf, nodes in their order. In a branch, the first node below each child; that of the
@@ -72,7 +72,7 @@ struct Page {
 /// What is put into a page: a node, and the child that begins with it.
 struct Entry<'n> {
     node: &'n Node,
-    child: *mut Page,
+    child: *mut IndexPage,
 }
 
 impl OrderIndex {
@@ -121,8 +121,8 @@ impl OrderIndex {
     fn descend<'g>(
         &'g self,
         place: &Place<'_>,
-        mut visit: impl FnMut(&'g Page, usize),
-    ) -> (&'g Page, usize) {
+        mut visit: impl FnMut(&'g IndexPage, usize),
+    ) -> (&'g IndexPage, usize) {
         // SAFETY: `new` has set it, and pages live as long as the order index is used.
         let mut page = unsafe { &*self.root.load(Ordering::Acquire) };
         while page.children.is_some() {
@@ -175,10 +175,10 @@ impl OrderIndex {
         self.root.store(root.as_ptr(), Ordering::Release);
     }
 
-    fn add_page(&self, pages: &mut Pages, is_leaf: bool) -> NonNull<Page> {
-        let page = Page::create(is_leaf);
-        let children = if is_leaf { 0 } else { size_of::<[AtomicPtr<Page>; FANOUT]>() };
-        self.bytes.fetch_add(size_of::<Page>() + children, Ordering::Relaxed);
+    fn add_page(&self, pages: &mut Pages, is_leaf: bool) -> NonNull<IndexPage> {
+        let page = IndexPage::create(is_leaf);
+        let children = if is_leaf { 0 } else { size_of::<[AtomicPtr<IndexPage>; FANOUT]>() };
+        self.bytes.fetch_add(size_of::<IndexPage>() + children, Ordering::Relaxed);
         pages.all.push(page);
         page
     }
@@ -206,7 +206,7 @@ impl Drop for Pages {
 }
 
 impl Spot {
-    fn leaf(&self) -> &Page {
+    fn leaf(&self) -> &IndexPage {
         // SAFETY: pages live as long as the order index is used.
         unsafe { self.leaf.as_ref() }
     }
@@ -222,7 +222,7 @@ impl Spot {
     }
 }
 
-impl Page {
+impl IndexPage {
     fn create(is_leaf: bool) -> NonNull<Self> {
         let children = (!is_leaf).then(|| Box::new(array::from_fn(|_| AtomicPtr::default())));
         let page = Self {

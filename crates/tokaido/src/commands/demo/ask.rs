@@ -12,7 +12,7 @@ use crate::{client::Client, commands::shell::reply, error::Error, http::HttpClie
 /// The column that times end at.
 pub(crate) const WIDTH: usize = 78;
 
-/// Most lines of one answer that are shown.
+/// Maximum number of lines of one answer that are shown.
 const ANSWER_LINES_MAX: usize = 12;
 
 /// Both ways to the server, and the paper that the tour is written on.

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::{DatabaseStatistics, OpenError};
 
-/// Most findings that a report lists; the others are counted.
+/// Maximum number of findings that a report lists; the others are counted.
 pub const FINDINGS_MAX: usize = 100;
 
 /// What is wrong with a store, and where.
