@@ -82,6 +82,7 @@ mod embedded;
 mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
+#[path = "../tests/checks/mod.rs"]
 pub mod fuzzing;
 mod group;
 pub mod limits;

@@ -23,6 +23,7 @@ mod durable;
 mod expiry;
 mod files;
 #[cfg(any(test, feature = "fuzzing"))]
+#[path = "../../tests/checks/store.rs"]
 pub(crate) mod fuzzing;
 mod keyspaces;
 mod live;

@@ -6,6 +6,7 @@
 mod copy;
 pub(super) mod format;
 #[cfg(any(test, feature = "fuzzing"))]
+#[path = "../../../tests/checks/base.rs"]
 pub(super) mod fuzzing;
 mod handle;
 mod layer;

@@ -5,6 +5,7 @@ mod capture;
 mod end;
 mod frame;
 #[cfg(any(test, feature = "fuzzing"))]
+#[path = "../../../tests/checks/log.rs"]
 pub(super) mod fuzzing;
 mod operation;
 mod recovery;

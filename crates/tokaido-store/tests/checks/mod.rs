@@ -18,7 +18,7 @@ pub fn check_record(stored: &[u8]) {
 }
 
 #[cfg(test)]
-#[path = "../tests/checks/mutate.rs"]
+#[path = "mutate.rs"]
 mod mutate;
 
 #[cfg(test)]
