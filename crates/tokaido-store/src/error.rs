@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::limits;
+use crate::{limits, tree};
 
 /// A store could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +49,16 @@ impl OpenError {
     /// What the system said of the store in `directory`.
     pub(crate) fn io(directory: &Path) -> impl Fn(io::Error) -> Self {
         |source| Self::Io { directory: directory.to_owned(), source }
+    }
+
+    /// The store in `directory` is damaged, as `what` says.
+    pub(crate) fn damaged(directory: &Path, what: &dyn ToString) -> Self {
+        Self::Damaged { directory: directory.to_owned(), what: what.to_string() }
+    }
+
+    /// The files in `directory` have the unknown version `found`.
+    pub(crate) fn version(directory: &Path, found: u32) -> Self {
+        Self::Version { directory: directory.to_owned(), found, known: tree::FORMAT_VERSION }
     }
 }
 

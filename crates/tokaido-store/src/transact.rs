@@ -27,6 +27,7 @@ pub fn transact_unflushed<T, E>(
     writer: &mut dyn Writer,
     mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
 ) -> Result<T, TransactError<E>> {
+    // It tells a conflict by `None`.
     let mut attempt = || {
         let ran = writer
             .begin()
@@ -45,7 +46,8 @@ pub fn transact_unflushed<T, E>(
             Err(error) => Some(Err(error)),
         }
     };
-    retry(limits::CONFLICT_ATTEMPTS_MAX, &mut attempt)
+    (0..limits::CONFLICT_ATTEMPTS_MAX)
+        .find_map(|_| attempt())
         .unwrap_or(Err(TransactError::Commit(CommitError::Conflict)))
 }
 
@@ -61,10 +63,4 @@ pub fn transact_in_place<T, E: From<WriteError>>(
     let mut result = Err(WriteError::Raced.into());
     store.run_in_place(database, &mut |tx| result = body(tx))?;
     result
-}
-
-/// Runs `attempt` until it ends without a conflict, which it tells by `None`; and gives up after so
-/// many attempts.
-pub(crate) fn retry<T>(attempts_max: u32, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
-    (0..attempts_max).find_map(|_| attempt())
 }

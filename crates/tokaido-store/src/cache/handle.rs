@@ -130,7 +130,7 @@ impl Cache {
             if let Some(location) = found {
                 shard.set_expiry(location, expires_at_ms);
             }
-            hit(shard, found, |record| copy(record, value))
+            hit(shard, found, Shard::fetch, |record| copy(record, value))
         })
     }
 
@@ -152,13 +152,8 @@ impl Cache {
         value: &mut Vec<u8>,
     ) -> Result<Option<Metadata>, ReadError> {
         self.at(key, |shard, key, now| {
-            let Some(found) = shard.find(key, now) else {
-                shard.counters.misses += 1;
-                return None;
-            };
-            shard.counters.hits += 1;
-            shard.visit(found);
-            Some(copy(shard.view(found).record(), value))
+            let found = shard.find(key, now);
+            hit(shard, found, Shard::visit, |record| copy(record, value))
         })
     }
 
@@ -181,7 +176,7 @@ impl Cache {
     ) -> Result<Option<R>, ReadError> {
         self.at(key, |shard, key, now| {
             let found = shard.find(key, now);
-            hit(shard, found, read)
+            hit(shard, found, Shard::fetch, read)
         })
     }
 
@@ -251,6 +246,7 @@ impl Cache {
 fn hit<R>(
     shard: &mut Shard,
     found: Option<Location>,
+    mark: impl FnOnce(&mut Shard, Location),
     read: impl FnOnce(Record<'_>) -> R,
 ) -> Option<R> {
     let Some(found) = found else {
@@ -259,7 +255,7 @@ fn hit<R>(
     };
     shard.counters.hits += 1;
     let result = read(shard.view(found).record());
-    shard.fetch(found);
+    mark(shard, found);
     Some(result)
 }
 

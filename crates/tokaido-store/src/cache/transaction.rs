@@ -7,7 +7,7 @@ use foldhash::quality::RandomState;
 
 use crate::{
     Amendment, CommitNumber, DatabaseId, DatabaseStatistics, Direction, Entry, NewRecord,
-    ReadError, ReadTransaction, Record, WriteError, WriteTransaction, transact::retry,
+    ReadError, ReadTransaction, Record, WriteError, WriteTransaction,
 };
 
 use super::{Cache, CasOutcome, write::Stamp};
@@ -68,7 +68,7 @@ impl Cache {
         database: DatabaseId,
         body: &mut impl FnMut(&mut CacheTransaction<'_>) -> Result<T, E>,
     ) -> Option<Result<T, E>> {
-        retry(attempts, || {
+        (0..attempts).find_map(|_| {
             let mut transaction = CacheTransaction::new(self, database);
             let result = body(&mut transaction);
             (!transaction.has_lost).then_some(result)
@@ -164,7 +164,7 @@ impl WriteTransaction for CacheTransaction<'_> {
             self.written = self.cache.set(key, record)?;
             return Ok(());
         };
-        match self.cache.set_if_unchanged(key, seen, record)? {
+        match self.cache.set_where(key, record, |found| found.map(Stamp::of) == seen)? {
             Some(version) => self.written = version,
             None => return Err(self.lost()),
         }

@@ -82,27 +82,21 @@ impl Cache {
         condition: Condition<'_>,
         record: NewRecord<'_>,
     ) -> Result<Option<u64>, WriteError> {
-        self.check_record(key, &record)?;
-        Ok(self.at(key, |shard, key, now| {
-            let old = shard.find(key, now);
-            let found = old.map(|old| shard.view(old).record());
-            condition.holds(found.as_ref()).then(|| shard.put(key, &record, old, now))
-        })?)
+        self.set_where(key, record, |found| condition.holds(found))
     }
 
-    /// Puts a record if what is there is what was seen: no record, or one of that version, expiry and
-    /// marks, which change without the version. Gives the new version if it did.
-    pub(super) fn set_if_unchanged(
+    /// Puts a record if `may` allows it, which is shown what is there; gives its version if it did.
+    pub(super) fn set_where(
         &self,
         key: &[u8],
-        seen: Option<Stamp>,
         record: NewRecord<'_>,
+        may: impl FnOnce(Option<&Record<'_>>) -> bool,
     ) -> Result<Option<u64>, WriteError> {
         self.check_record(key, &record)?;
         Ok(self.at(key, |shard, key, now| {
             let old = shard.find(key, now);
-            let found = old.map(|old| Stamp::of(&shard.view(old).record()));
-            (found == seen).then(|| shard.put(key, &record, old, now))
+            let found = old.map(|old| shard.view(old).record());
+            may(found.as_ref()).then(|| shard.put(key, &record, old, now))
         })?)
     }
 

@@ -15,6 +15,8 @@ use super::view::{Engine, MountView};
 pub(super) struct Composite<I> {
     inner: I,
     mounted: MountView,
+    /// The time of the transaction, or of the last one.
+    now_ms: u64,
 }
 
 pub(super) type CompositeSnapshot = Composite<Box<dyn Snapshot>>;
@@ -25,36 +27,25 @@ pub(super) trait Inner {
     where
         Self: 't;
 
-    fn now_ms(&self) -> u64;
-
     fn transaction(&mut self) -> &mut Self::Transaction<'_>;
 }
 
 impl Inner for Box<dyn Snapshot> {
     type Transaction<'t> = dyn Snapshot;
 
-    fn now_ms(&self) -> u64 {
-        (**self).now_ms()
-    }
-
     fn transaction(&mut self) -> &mut Self::Transaction<'_> {
         &mut **self
     }
 }
 
-/// The inner writer and, while one is open, what its transaction has told.
+/// The inner writer and, while one is open, the number of its transaction.
 pub(super) struct InnerWriter {
     writer: Box<dyn Writer>,
-    now_ms: u64,
     number: CommitNumber,
 }
 
 impl Inner for InnerWriter {
     type Transaction<'t> = dyn WriteTransaction + 't;
-
-    fn now_ms(&self) -> u64 {
-        self.now_ms
-    }
 
     fn transaction(&mut self) -> &mut Self::Transaction<'_> {
         self.writer.transaction()
@@ -76,7 +67,7 @@ impl<I: Inner> Composite<I> {
 
 impl<I: Inner> ReadTransaction for Composite<I> {
     fn now_ms(&self) -> u64 {
-        self.inner.now_ms()
+        self.now_ms
     }
 
     fn get<'t>(
@@ -240,7 +231,7 @@ impl WriteTransaction for CompositeWriter {
     }
 
     fn open_database(&mut self, name: &str, max: usize) -> Result<DatabaseId, WriteError> {
-        match self.mounted.find(name) {
+        match self.mounted.mounts.find(name) {
             Some(mounted) => Ok(mounted),
             None => self.inner.writer.transaction().open_database(name, max),
         }
@@ -259,7 +250,7 @@ impl WriteTransaction for CompositeWriter {
 
     /// Sweeps the caches, too. What goes there is not counted.
     fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
-        self.mounted.sweep();
+        self.mounted.mounts.sweep();
         self.inner.writer.transaction().reclaim(limit)
     }
 }
@@ -268,13 +259,14 @@ impl CompositeSnapshot {
     /// `inner` holds a view already.
     pub(super) fn new(inner: Box<dyn Snapshot>, mut mounted: MountView) -> Self {
         mounted.hold();
-        Self { inner, mounted }
+        Self { now_ms: inner.now_ms(), inner, mounted }
     }
 }
 
 impl Snapshot for CompositeSnapshot {
     fn renew(&mut self) -> Result<(), ReadError> {
         self.inner.renew()?;
+        self.now_ms = self.inner.now_ms();
         self.mounted.hold();
         Ok(())
     }
@@ -287,14 +279,14 @@ impl Snapshot for CompositeSnapshot {
 
 impl CompositeWriter {
     pub(super) fn new(writer: Box<dyn Writer>, mounted: MountView) -> Self {
-        Self { inner: InnerWriter { writer, now_ms: 0, number: 0 }, mounted }
+        Self { inner: InnerWriter { writer, number: 0 }, mounted, now_ms: 0 }
     }
 }
 
 impl Writer for CompositeWriter {
     fn begin(&mut self) -> Result<&mut dyn WriteTransaction, WriteError> {
         let transaction = self.inner.writer.begin()?;
-        (self.inner.now_ms, self.inner.number) = (transaction.now_ms(), transaction.number());
+        (self.now_ms, self.inner.number) = (transaction.now_ms(), transaction.number());
         self.mounted.hold();
         Ok(self)
     }

@@ -17,7 +17,7 @@ const BUFFER_BYTES_KEPT_MAX: usize = 1 << 20;
 
 /// The view of one transaction.
 pub(super) struct MountView {
-    mounts: Arc<Mounts>,
+    pub(super) mounts: Arc<Mounts>,
     /// `None` while nothing is held, or without any files.
     files: Option<Arc<Files>>,
     /// The value that was read last from a cache.
@@ -39,11 +39,6 @@ impl MountView {
         Self { mounts, files: None, value: Vec::new(), page: ScanPage::default() }
     }
 
-    /// The database that is mounted under that name.
-    pub(super) fn find(&self, name: &str) -> Option<DatabaseId> {
-        self.mounts.find(name)
-    }
-
     /// Takes the files as they are now.
     pub(super) fn hold(&mut self) {
         self.files = self.mounts.files.current();
@@ -56,11 +51,6 @@ impl MountView {
         if self.value.capacity() > BUFFER_BYTES_KEPT_MAX {
             self.value = Vec::new();
         }
-    }
-
-    /// Removes some of what has expired from the caches.
-    pub(super) fn sweep(&self) {
-        self.mounts.sweep();
     }
 
     /// What is mounted under an id.

@@ -5,17 +5,17 @@ use std::{
     thread,
 };
 
-use crate::{CommitError, GroupWriter, TransactError};
+use crate::{CommitError, GroupWriter, TransactError, WriteTransaction, transact_unflushed};
 
 /// What a transaction came to before the flush, or the payload of its panic.
 pub(super) type Outcome<T, E> = thread::Result<Result<T, TransactError<E>>>;
 
-/// Runs `work`, whose panic is the caller's, and not that of the thread that leads.
+/// Runs `body`, whose panic is the caller's, and not that of the thread that leads.
 pub(super) fn run<T, E>(
     writer: &mut GroupWriter,
-    work: &mut impl FnMut(&mut GroupWriter) -> Result<T, TransactError<E>>,
+    body: &mut impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
 ) -> Outcome<T, E> {
-    catch_unwind(AssertUnwindSafe(|| work(writer)))
+    catch_unwind(AssertUnwindSafe(|| transact_unflushed(writer, body)))
 }
 
 /// What the one who asked is told, after the flush. A panic of its body goes on with it.

@@ -7,10 +7,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use crate::{
-    CommitError, GroupWriter, TransactError, WriteError, WriteTransaction, mutex::lock,
-    transact_unflushed,
-};
+use crate::{CommitError, GroupWriter, TransactError, WriteError, WriteTransaction, mutex::lock};
 
 use super::{
     job::{self, Outcome},
@@ -61,8 +58,7 @@ where
     B: FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send,
 {
     fn run(&mut self, writer: &mut GroupWriter) {
-        let body = &mut self.body;
-        let ran = job::run(writer, &mut |writer| transact_unflushed(writer, &mut *body));
+        let ran = job::run(writer, &mut self.body);
         lock(&self.slot.state).ran = Some(ran);
     }
 

@@ -25,7 +25,7 @@ use std::{
 
 use crate::{
     CommitError, Group, GroupWriter, Store, TransactError, WriteError, WriteTransaction,
-    mutex::lock, transact_unflushed,
+    mutex::lock,
 };
 
 use super::{
@@ -95,12 +95,18 @@ struct Lent(*mut (dyn FnMut(&mut GroupWriter) + Send));
 unsafe impl Send for Lent {}
 
 impl SharedWriter {
+    /// Has `body` run by whoever leads, and returns when what it did is durable.
     pub(super) fn transact<T: Send, E: Send>(
         &self,
         store: &dyn Store,
         mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send,
     ) -> Result<T, TransactError<E>> {
-        self.join(store, |writer| transact_unflushed(writer, &mut body))
+        if self.is_led_by_this_thread() {
+            return Err(TransactError::Write(WriteError::WriterBusy));
+        }
+        let mut ran = None;
+        let flushed = self.queue_up(store, &mut |writer| ran = Some(job::run(writer, &mut body)));
+        job::result(ran, flushed)
     }
 
     /// Has a transaction run by the committer, or by whoever leads before.
@@ -172,20 +178,6 @@ impl SharedWriter {
 
     pub(super) fn is_led_by_this_thread(&self) -> bool {
         self.leader.load(Ordering::Relaxed) == thread_mark()
-    }
-
-    /// Has `work` run by whoever leads, and returns when what it did is durable.
-    fn join<T: Send, E: Send>(
-        &self,
-        store: &dyn Store,
-        mut work: impl FnMut(&mut GroupWriter) -> Result<T, TransactError<E>> + Send,
-    ) -> Result<T, TransactError<E>> {
-        if self.is_led_by_this_thread() {
-            return Err(TransactError::Write(WriteError::WriterBusy));
-        }
-        let mut ran = None;
-        let flushed = self.queue_up(store, &mut |writer| ran = Some(job::run(writer, &mut work)));
-        job::result(ran, flushed)
     }
 
     /// Waits until `run` has been run, and gives the outcome of the flush.

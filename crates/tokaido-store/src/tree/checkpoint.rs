@@ -15,7 +15,7 @@ use crate::mutex::lock;
 
 use super::{
     LogStorage,
-    base::{Layer, LayerError},
+    base::{BaseError, Layer},
     catalog::FIRST_TREE,
     files,
     memtable::Node,
@@ -86,7 +86,7 @@ fn try_checkpoint(shared: &Shared, job: &Job) -> Result<(), String> {
     Err(why)
 }
 
-fn checkpoint(shared: &Shared, job: &Job) -> Result<(), LayerError> {
+fn checkpoint(shared: &Shared, job: &Job) -> Result<(), BaseError> {
     let mut layer = Layer::begin(&shared.base)?;
     let live = job.trees.keyspaces();
     let is_live = |tree| tree < FIRST_TREE || live.contains_key(&tree);

@@ -74,7 +74,7 @@ impl TreeTransaction {
         }
         let value = record.value.to_vec();
         let new = record.with_same_value(&value);
-        self.bounds.check_record(database, to, &value)?;
+        self.shared.options.check_record(database, to, &value)?;
         self.account(from.len() + to.len() + value.len())?;
         self.delete(database, to)?;
         self.write_record(database, tree, to, &new)?;

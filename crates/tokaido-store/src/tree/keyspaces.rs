@@ -14,7 +14,7 @@ use super::{
 impl TreeTransaction {
     /// The database of that name, which is taken until the transaction ends if it is not there.
     pub(super) fn claim_name(&mut self, name: &str, max: usize) -> Result<DatabaseId, WriteError> {
-        let max = max.min(self.shared.options.databases_max());
+        let max = max.min(self.shared.options.databases_max);
         let names = &self.shared.names;
         let claimed = match names.claim(name, max) {
             // Databases that the group has dropped keep their names until it is durable.

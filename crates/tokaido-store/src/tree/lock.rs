@@ -45,26 +45,26 @@ impl Identity {
 }
 
 /// A lock was not given.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum LockError {
-    /// Somebody else has it.
+    #[error("somebody else has it")]
     Held,
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 impl LockError {
     /// What it says to whoever wants to open the store in `directory`.
     pub(super) fn of_opening(self, directory: &Path) -> OpenError {
-        match self {
-            Self::Held => OpenError::Locked { directory: directory.to_owned() },
-            Self::Io(error) => OpenError::io(directory)(error),
-        }
+        self.or(OpenError::Locked { directory: directory.to_owned() }, OpenError::io(directory))
     }
-}
 
-impl From<io::Error> for LockError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
+    /// `held` if somebody else has it, or what `io` makes of why it could not be asked for.
+    pub(super) fn or<E>(self, held: E, io: impl FnOnce(io::Error) -> E) -> E {
+        match self {
+            Self::Held => held,
+            Self::Io(error) => io(error),
+        }
     }
 }
 

@@ -51,6 +51,7 @@ mod visible;
 mod writer;
 mod writer_state;
 
+pub(crate) use base::FORMAT_VERSION;
 pub use log::{DirectoryStorage, LogFile, LogStorage};
 pub use open::{exists, open};
 pub use options::{

@@ -12,7 +12,7 @@ use crate::{DatabaseId, OpenError, ReadError, WriteError, limits, record};
 
 use super::{
     DirectoryStorage, LogStorage, Options, SyncMode, TreeStore,
-    base::{Base, BaseContents, BaseOpenError, BaseView, FORMAT_VERSION, format::NO_TREE},
+    base::{Base, BaseContents, BaseError, BaseView, format::NO_TREE},
     catalog::{self, CATALOG_TREE, CatalogEntry, EXPIRY_TREE, FIRST_TREE, TreeMap, read_catalog},
     checkpoint,
     durable::Durable,
@@ -52,7 +52,7 @@ pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> 
     let io = OpenError::io(directory);
     // Files are opened later, too, when the process may stand elsewhere.
     let absolute = path::absolute(directory).map_err(&io)?;
-    let opening = Opening { directory, path: &absolute, options };
+    let opening = Opening { directory, path: &absolute, options: options.within_limits() };
     let lock = opening.lock()?;
     let found = opening.find(&lock)?;
     let shared = Arc::new(opening.share(found, lock)?);
@@ -84,25 +84,21 @@ impl Opening<'_> {
         OpenError::io(self.directory)(source)
     }
 
-    fn base_error(&self, error: BaseOpenError) -> OpenError {
+    fn base_error(&self, error: BaseError) -> OpenError {
         match error {
-            BaseOpenError::Lmdb(error) => match error.system() {
+            BaseError::Lmdb(error) => match error.system() {
                 Some(code) => self.io(io::Error::from_raw_os_error(code)),
                 None => self.damaged(&error),
             },
-            BaseOpenError::Io(error) => self.io(error),
-            BaseOpenError::Version(found) => self.version(found),
-            BaseOpenError::Damaged(what) => self.damaged(&what),
+            BaseError::Io(error) => self.io(error),
+            BaseError::Version(found) => OpenError::version(self.directory, found),
+            BaseError::Damaged(what) => self.damaged(&what),
+            BaseError::Read(error) => self.damaged(&error),
         }
     }
 
     fn damaged(&self, what: &dyn ToString) -> OpenError {
-        OpenError::Damaged { directory: self.directory.to_owned(), what: what.to_string() }
-    }
-
-    fn version(&self, found: u32) -> OpenError {
-        let directory = self.directory.to_owned();
-        OpenError::Version { directory, found, known: FORMAT_VERSION }
+        OpenError::damaged(self.directory, what)
     }
 
     /// Locks the directory, which is made if it is not there.
@@ -140,7 +136,7 @@ impl Opening<'_> {
         let mut recovered = recovered.map_err(|error| match error {
             RecoveryError::Io(error) => self.io(error),
             damaged @ RecoveryError::Damaged { .. } => self.damaged(&damaged),
-            RecoveryError::Version(found) => self.version(found),
+            RecoveryError::Version(found) => OpenError::version(self.directory, found),
         })?;
         // Numbers go on behind the one that the base names, also where no segment is left, as in a backup:
         // a reader takes what is older for needless.

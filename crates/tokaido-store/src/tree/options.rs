@@ -158,32 +158,18 @@ const _: () = assert!(
 );
 
 impl Options {
-    /// As many databases as was asked for, within what there are numbers for.
-    pub(super) fn databases_max(&self) -> usize {
-        self.databases_max.min(limits::DATABASES_MAX)
-    }
-
-    /// What a transaction is held to: what was asked for, within what the files can hold.
-    pub(super) fn bounds(&self) -> Bounds {
-        Bounds {
-            writes_max: self.transaction_writes_max.min(limits::TRANSACTION_WRITES_MAX),
-            bytes_max: self.transaction_bytes_max.min(limits::TRANSACTION_BYTES_MAX),
+    /// What was asked for, within what there are numbers for and what the files can hold.
+    pub(super) fn within_limits(self) -> Self {
+        Self {
+            databases_max: self.databases_max.min(limits::DATABASES_MAX),
+            transaction_writes_max: self.transaction_writes_max.min(limits::TRANSACTION_WRITES_MAX),
+            transaction_bytes_max: self.transaction_bytes_max.min(limits::TRANSACTION_BYTES_MAX),
             key_len_max: self.key_len_max.min(limits::KEY_LEN_MAX),
             value_len_max: self.value_len_max.min(limits::VALUE_LEN_MAX),
+            ..self
         }
     }
-}
 
-/// What one transaction may write.
-#[derive(Clone, Copy)]
-pub(super) struct Bounds {
-    writes_max: usize,
-    bytes_max: usize,
-    key_len_max: usize,
-    value_len_max: usize,
-}
-
-impl Bounds {
     /// Refuses a record that must not be written.
     #[inline]
     pub(super) fn check_record(
@@ -202,10 +188,10 @@ impl Bounds {
     /// Refuses a transaction that has written too much.
     #[inline]
     pub(super) fn check_sum(&self, writes: usize, bytes: usize) -> Result<(), WriteError> {
-        if writes <= self.writes_max && bytes <= self.bytes_max {
+        let (writes_max, bytes_max) = (self.transaction_writes_max, self.transaction_bytes_max);
+        if writes <= writes_max && bytes <= bytes_max {
             return Ok(());
         }
-        let Self { writes_max, bytes_max, .. } = *self;
         Err(WriteError::TransactionTooLarge { writes_max, bytes_max })
     }
 }

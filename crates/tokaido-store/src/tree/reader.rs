@@ -88,32 +88,28 @@ impl Reader {
 
     /// Reads the base alone.
     fn of_base(directory: &Path, lock: File) -> Result<Self, OpenError> {
-        let owned = || directory.to_owned();
         let io_error = OpenError::io(directory);
-        let damaged = |what: String| OpenError::Damaged { directory: owned(), what };
+        let damaged = |what: &dyn ToString| OpenError::damaged(directory, what);
         let file = PageFile::open(&directory.join(DATA_FILE)).map_err(|error| match error {
             PageFileError::Io(error) => io_error(error),
-            PageFileError::Damaged(what) => damaged(what.to_owned()),
+            PageFileError::Damaged(what) => damaged(&what),
         })?;
         // With one meta page only, nobody knows whether it is the newer one.
         if let Some(damage) = file.damage() {
-            return Err(damaged(ReadError::from(damage.clone()).to_string()));
+            return Err(damaged(&ReadError::from(damage.clone())));
         }
         let read_error = |error| match error {
             ReadError::Engine { message } => io_error(io::Error::other(message)),
-            error => damaged(error.to_string()),
+            error => damaged(&error),
         };
         let main = file.main();
         let finder = Finder::new(file);
         let mut reader = Self { _lock: lock, finder, main, base: main, catalog: None };
         let base = reader.named(format::BASE).map_err(read_error)?;
-        reader.base = base.ok_or_else(|| damaged("data.mdb has no directory".to_owned()))?;
+        reader.base = base.ok_or_else(|| damaged(&"data.mdb has no directory"))?;
         match reader.version().map_err(read_error)? {
             FORMAT_VERSION => {}
-            found => {
-                let known = FORMAT_VERSION;
-                return Err(OpenError::Version { directory: owned(), found, known });
-            }
+            found => return Err(OpenError::version(directory, found)),
         }
         reader.catalog = reader.tree(CATALOG_TREE).map_err(read_error)?;
         Ok(reader)

@@ -62,7 +62,7 @@ impl TreeStore {
 
 impl Store for TreeStore {
     fn database(&self, name: &str) -> Result<DatabaseId, DatabaseError> {
-        self.shared.names.hold(name, self.shared.options.databases_max())
+        self.shared.names.hold(name, self.shared.options.databases_max)
     }
 
     fn find_database(&self, name: &str) -> Option<DatabaseId> {

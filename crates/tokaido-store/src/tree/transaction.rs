@@ -17,7 +17,6 @@ use super::{
     expiry, live,
     log::{FrameBuilder, Operation},
     memtable::{MemtableWriter, Node},
-    options::Bounds,
     published::Follower,
     shared::Shared,
     statistics::{Below, Changes},
@@ -58,8 +57,7 @@ pub(super) struct TreeTransaction {
     pub(super) is_sweep: bool,
     /// How many collections the transaction has made.
     pub(super) collections: usize,
-    pub(super) bounds: Bounds,
-    /// Writes and bytes so far, against the bounds.
+    /// Writes and bytes so far, against the limits.
     writes: usize,
     bytes: usize,
 }
@@ -102,7 +100,6 @@ impl TreeTransaction {
     /// `tables` and the view of the base that `state` has belong together.
     pub(super) fn new(shared: Arc<Shared>, state: WriterState, tables: Arc<Tables>) -> Self {
         Self {
-            bounds: shared.options.bounds(),
             view: View::new(tables, state.base, u64::MAX),
             memtable: state.memtable,
             shared,
@@ -240,7 +237,7 @@ impl TreeTransaction {
     pub(super) fn account(&mut self, bytes: usize) -> Result<(), WriteError> {
         self.writes += 1;
         self.bytes += bytes;
-        self.bounds.check_sum(self.writes, self.bytes)
+        self.shared.options.check_sum(self.writes, self.bytes)
     }
 
     /// Writes to the memtable. Gives the expiry of the version that the memtable had.
@@ -394,7 +391,7 @@ impl WriteTransaction for TreeTransaction {
         key: &[u8],
         record: NewRecord<'_>,
     ) -> Result<(), WriteError> {
-        self.bounds.check_record(database, key, record.value)?;
+        self.shared.options.check_record(database, key, record.value)?;
         self.account(key.len() + record.value.len())?;
         let tree = self.tree_or_create(database)?;
         // Where nothing has elements, nobody looks what a put replaces.

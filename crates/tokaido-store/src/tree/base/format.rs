@@ -15,7 +15,7 @@
 use crate::DatabaseStatistics;
 
 /// The version of all files of a store. One with another version is not opened.
-pub(in crate::tree) const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 1;
 
 /// The number that no tree has, since it would leave none for the next.
 pub(in crate::tree) const NO_TREE: u32 = u32::MAX;

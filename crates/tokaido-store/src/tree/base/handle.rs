@@ -11,7 +11,7 @@ use tokaido_lmdb::{
 };
 
 use crate::{
-    DatabaseStatistics, limits,
+    DatabaseStatistics, ReadError, limits,
     tree::{files, lock::StoreLock},
 };
 
@@ -32,17 +32,36 @@ pub(in crate::tree) struct BaseContents {
     pub trees: Vec<(u32, DatabaseStatistics)>,
 }
 
-/// The base cannot be opened, or its directory not be read.
+/// The base cannot be opened, or a checkpoint not be written; then it is as it was.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::tree) enum BaseOpenError {
+pub(in crate::tree) enum BaseError {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
     Lmdb(#[from] LmdbError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
     #[error("it has the unknown version {0}")]
     Version(u32),
-    #[error("{0}")]
+    #[error("the base is damaged: {0}")]
     Damaged(&'static str),
+}
+
+impl BaseError {
+    /// What the user can do so that trying again helps.
+    pub(in crate::tree) fn remedy(&self) -> &'static str {
+        match self {
+            Self::Lmdb(error) if error.is_map_full() => {
+                "raise store_bytes_max (size_max of a Rust program's options) and restart"
+            }
+            _ => "free some space",
+        }
+    }
+
+    /// Whether there was no room, so that trying again later may help.
+    pub(in crate::tree) fn is_full(&self) -> bool {
+        matches!(self, Self::Lmdb(error) if error.is_full())
+    }
 }
 
 /// Slots: each database may have two trees, and there are two internal ones. A checkpoint drops the
@@ -65,7 +84,7 @@ const NEW_DIRECTORY: &str = "base.new";
 
 /// Makes an empty base, durably and as a whole: LMDB leaves the first pages of a new file unsynced,
 /// and one that a power failure has torn there is no LMDB file.
-fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), BaseOpenError> {
+fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), BaseError> {
     let place = path.join(NEW_DIRECTORY);
     fs::create_dir(&place)?;
     // SAFETY: nobody else knows of the directory, which was just made.
@@ -82,15 +101,6 @@ fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), B
     Ok(())
 }
 
-fn environment_options(size_max: usize, views_max: u32) -> EnvironmentOptions {
-    EnvironmentOptions {
-        map_size: size_max,
-        readers_max: views_max,
-        // The slots, the directory, and room for the look at the name after the last slot.
-        databases_max: SLOTS_MAX as u32 + 2,
-    }
-}
-
 impl Base {
     /// Opens the base in the directory `path`, or makes an empty one for a new store, of the number
     /// that `new_store` gives. Its file may have `size_max` bytes, and there may be `views_max` views.
@@ -101,12 +111,15 @@ impl Base {
         size_max: usize,
         views_max: u32,
         new_store: impl FnOnce() -> u64,
-    ) -> Result<(Self, BaseContents), BaseOpenError> {
+    ) -> Result<(Self, BaseContents), BaseError> {
         let unfinished = path.join(NEW_DIRECTORY);
         if unfinished.exists() {
             fs::remove_dir_all(unfinished)?;
         }
-        let options = environment_options(size_max, views_max);
+        // The slots, the directory, and room for the look at the name after the last slot.
+        let databases_max = SLOTS_MAX as u32 + 2;
+        let (map_size, readers_max) = (size_max, views_max);
+        let options = EnvironmentOptions { map_size, readers_max, databases_max };
         if !path.join(DATA_FILE).exists() {
             create(path, &options, new_store())?;
         }
@@ -116,22 +129,22 @@ impl Base {
     fn open_existing(
         path: &Path,
         options: EnvironmentOptions,
-    ) -> Result<(Self, BaseContents), BaseOpenError> {
+    ) -> Result<(Self, BaseContents), BaseError> {
         remove_copy(path)?;
         // SAFETY: the store's lock, which `open` was shown, keeps others out, of this process, too.
         let environment = unsafe { Environment::open(path, &options, Access::Write)? };
         let mut txn = environment.write()?;
         let directory = txn.find_database(format::BASE)?;
         let directory = directory
-            .ok_or(BaseOpenError::Damaged("data.mdb is empty, or of another program than this"))?;
+            .ok_or(BaseError::Damaged("data.mdb is empty, or of another program than this"))?;
         let version = number::<4>(&txn, directory, format::FORMAT_KEY)?;
         match version.map(u32::from_le_bytes) {
             Some(format::FORMAT_VERSION) => {}
-            Some(version) => return Err(BaseOpenError::Version(version)),
-            None => return Err(BaseOpenError::Damaged("it has no version")),
+            Some(version) => return Err(BaseError::Version(version)),
+            None => return Err(BaseError::Damaged("it has no version")),
         }
         let store = number::<8>(&txn, directory, format::STORE_KEY)?;
-        let store = u64::from_le_bytes(store.ok_or(BaseOpenError::Damaged("it has no number"))?);
+        let store = u64::from_le_bytes(store.ok_or(BaseError::Damaged("it has no number"))?);
         let mut slots = Vec::new();
         while let Some(dbi) = txn.find_database(&format::slot_name(slots.len()))? {
             slots.push(dbi);
@@ -141,10 +154,10 @@ impl Base {
         let log_from = number::<8>(&txn, directory, format::LOG_KEY)?.map_or(0, u64::from_le_bytes);
         let trees = read_trees(&txn, directory)?;
         if trees.iter().any(|(_, entry)| entry.slot as usize >= slots.len()) {
-            return Err(BaseOpenError::Damaged("a tree without a slot"));
+            return Err(BaseError::Damaged("a tree without a slot"));
         }
         if trees.iter().any(|(tree, _)| *tree == format::NO_TREE) {
-            return Err(BaseOpenError::Damaged("a tree has a number that none can have"));
+            return Err(BaseError::Damaged("a tree has a number that none can have"));
         }
         let trees = trees.into_iter().map(|(tree, entry)| (tree, entry.statistics)).collect();
         txn.commit()?;
@@ -172,15 +185,12 @@ impl Base {
 }
 
 /// The entries of all trees.
-pub(super) fn read_trees(
-    txn: &Txn,
-    directory: Dbi,
-) -> Result<Vec<(u32, TreeEntry)>, BaseOpenError> {
+pub(super) fn read_trees(txn: &Txn, directory: Dbi) -> Result<Vec<(u32, TreeEntry)>, BaseError> {
     let mut trees = Vec::new();
     let mut found = txn.step(directory, Step::AtOrAfter(format::TREE_PREFIX))?;
     while let Some((key, value)) = found {
         let Some(tree) = format::parse_tree_key(key) else { break };
-        let entry = TreeEntry::decode(value).ok_or(BaseOpenError::Damaged("a tree's entry"))?;
+        let entry = TreeEntry::decode(value).ok_or(BaseError::Damaged("a tree's entry"))?;
         trees.push((tree, entry));
         found = txn.step(directory, Step::Next)?;
     }
@@ -192,10 +202,10 @@ pub(super) fn number<const N: usize>(
     txn: &Txn,
     directory: Dbi,
     key: &[u8],
-) -> Result<Option<[u8; N]>, BaseOpenError> {
+) -> Result<Option<[u8; N]>, BaseError> {
     let stored = txn.find(directory, key)?;
     let number = stored.map(|bytes| bytes.try_into()).transpose();
-    number.map_err(|_| BaseOpenError::Damaged("a number of a wrong length"))
+    number.map_err(|_| BaseError::Damaged("a number of a wrong length"))
 }
 
 pub(super) fn put(

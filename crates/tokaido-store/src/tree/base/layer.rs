@@ -5,17 +5,18 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use tokaido_lmdb::{Dbi, Insert, LmdbError, WriteTxn};
+use tokaido_lmdb::{Dbi, Insert, WriteTxn};
 
 use crate::{DatabaseStatistics, ReadError, record};
 
 use super::{
     format::{self, TreeEntry},
-    handle::{self, Base, BaseContents, BaseOpenError},
+    handle::{self, Base, BaseContents, BaseError},
     long_key,
 };
 
-/// A checkpoint under way. Dropped without [`commit`](Self::commit), it changes nothing.
+/// A checkpoint under way. Dropped without [`commit`](Self::commit), or when that fails, it changes
+/// nothing.
 pub(in crate::tree) struct Layer {
     /// Before `base`, which closes the environment if it is the last to go.
     txn: WriteTxn,
@@ -27,47 +28,8 @@ pub(in crate::tree) struct Layer {
     free: Vec<usize>,
 }
 
-/// A checkpoint failed; the base is as it was.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::tree) enum LayerError {
-    #[error("{0}")]
-    Lmdb(#[from] LmdbError),
-    #[error("{0}")]
-    Read(#[from] ReadError),
-    #[error("the base is damaged: {0}")]
-    Damaged(&'static str),
-}
-
-impl From<BaseOpenError> for LayerError {
-    fn from(error: BaseOpenError) -> Self {
-        match error {
-            BaseOpenError::Lmdb(error) => Self::Lmdb(error),
-            BaseOpenError::Damaged(what) => Self::Damaged(what),
-            BaseOpenError::Version(_) => Self::Damaged("its version has changed"),
-            BaseOpenError::Io(_) => Self::Damaged("it cannot be read"),
-        }
-    }
-}
-
-impl LayerError {
-    /// What the user can do so that trying again helps.
-    pub(in crate::tree) fn remedy(&self) -> &'static str {
-        match self {
-            Self::Lmdb(error) if error.is_map_full() => {
-                "raise store_bytes_max (size_max of a Rust program's options) and restart"
-            }
-            _ => "free some space",
-        }
-    }
-
-    /// Whether there was no room, so that trying again later may help.
-    pub(in crate::tree) fn is_full(&self) -> bool {
-        matches!(self, Self::Lmdb(error) if error.is_full())
-    }
-}
-
 impl Layer {
-    pub(in crate::tree) fn begin(base: &Arc<Base>) -> Result<Self, LayerError> {
+    pub(in crate::tree) fn begin(base: &Arc<Base>) -> Result<Self, BaseError> {
         // Of backups that were killed: nobody else would ever let go of their pages.
         base.environment.forget_dead_readers()?;
         let txn = base.environment.write()?;
@@ -86,7 +48,7 @@ impl Layer {
         tree: u32,
         key: &[u8],
         stored: Option<&[u8]>,
-    ) -> Result<(), LayerError> {
+    ) -> Result<(), BaseError> {
         let dbi = match self.trees.get(&tree) {
             Some(entry) => self.slots[entry.slot as usize],
             None if stored.is_none() => return Ok(()),
@@ -114,7 +76,7 @@ impl Layer {
         dbi: Dbi,
         key: &[u8],
         stored: Option<&[u8]>,
-    ) -> Result<Option<usize>, LayerError> {
+    ) -> Result<Option<usize>, BaseError> {
         let Some(stored) = stored else {
             let Some(entry) = self.txn.entry(dbi, key)? else { return Ok(None) };
             let old = value_len(entry.value())?;
@@ -139,7 +101,7 @@ impl Layer {
         dbi: Dbi,
         key: &[u8],
         stored: Option<&[u8]>,
-    ) -> Result<Option<usize>, LayerError> {
+    ) -> Result<Option<usize>, BaseError> {
         let head = long_key::tree_key(key);
         let bucket = self.txn.find(dbi, head)?.unwrap_or_default();
         let old = long_key::find(bucket, key)?.map(value_len).transpose()?;
@@ -153,7 +115,7 @@ impl Layer {
     }
 
     /// Gives a tree a slot that no other has.
-    fn create(&mut self, tree: u32) -> Result<Dbi, LayerError> {
+    fn create(&mut self, tree: u32) -> Result<Dbi, BaseError> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
@@ -171,7 +133,7 @@ impl Layer {
     pub(in crate::tree) fn retain(
         &mut self,
         is_live: impl Fn(u32) -> bool,
-    ) -> Result<(), LayerError> {
+    ) -> Result<(), BaseError> {
         let dead: Vec<u32> = self.trees.keys().copied().filter(|tree| !is_live(*tree)).collect();
         for tree in dead {
             let Some(entry) = self.trees.remove(&tree) else { continue };
@@ -190,7 +152,7 @@ impl Layer {
         mut self,
         sequence: u64,
         log_from: u64,
-    ) -> Result<BaseContents, LayerError> {
+    ) -> Result<BaseContents, BaseError> {
         let directory = self.base.directory;
         for (tree, entry) in &self.trees {
             let key = format::tree_key(*tree);

@@ -15,9 +15,9 @@ mod rescue;
 mod view;
 
 pub(super) use copy::{COPY_FILE, copy_beside, copy_still, remove_copy};
-pub(super) use format::FORMAT_VERSION;
-pub(super) use handle::{Base, BaseContents, BaseOpenError};
-pub(super) use layer::{Layer, LayerError};
+pub(crate) use format::FORMAT_VERSION;
+pub(super) use handle::{Base, BaseContents, BaseError};
+pub(super) use layer::Layer;
 pub(super) use tokaido_lmdb::pages;
 pub(super) use view::{BaseScan, BaseView, Stored};
 

@@ -239,8 +239,9 @@ impl MemtableWriter {
         inspect(unsafe { node.as_ref() }.latest());
         // SAFETY: as above.
         let newest = unsafe { node.as_ref() }.newest();
-        // SAFETY: versions lie in the same arena, and the writer alone changes them.
-        let own = unsafe { own_version(newest, sequence) };
+        // SAFETY: it is null or lies in the same arena, and the writer alone changes it: not while
+        // `own` is used.
+        let own = unsafe { newest.as_ref() }.filter(|version| version.sequence == sequence);
         let is_first = own.is_none();
         let len = parts.map_or(0, |[head, tail]| head.len() + tail.len());
         match own {
@@ -308,27 +309,6 @@ impl MemtableWriter {
             }
             node.set_newest(version);
         }
-    }
-}
-
-/// What the writer must know of a version that it may overwrite.
-#[derive(Clone, Copy)]
-struct Own {
-    older: *mut Version,
-    capacity: u32,
-}
-
-/// The version, if it is of transaction `sequence`.
-///
-/// # Safety
-/// The pointer is null or to a version of the writer's table.
-unsafe fn own_version(version: *mut Version, sequence: u64) -> Option<Own> {
-    // SAFETY: the caller's. Fields are read one by one, since readers may look at the sequence.
-    unsafe {
-        if version.is_null() || (*version).sequence != sequence {
-            return None;
-        }
-        Some(Own { older: (*version).older, capacity: (*version).capacity })
     }
 }
 

@@ -22,7 +22,7 @@ use crate::tree::{
     LogStorage, TreeStore,
     base::{DATA_FILE, copy_beside, pages::PageFileError},
     files::{self, DirectoryInMaking},
-    lock::{self, LOCK_FILE, LockError, OpenHere},
+    lock::{self, LOCK_FILE, OpenHere},
     log::{Captured, DirectoryStorage, LOG_DIRECTORY, RecoveryError, capture, read_log},
     options::SNAPSHOTS_MAX_DEFAULT,
     shared::Shared,
@@ -53,14 +53,10 @@ pub fn backup(directory: &Path, destination: &Path) -> Result<BackupReport, Upke
         return Err(UpkeepError::NoStore { directory: owned() });
     }
     let making = Making::begin(directory, destination)?;
-    let right = OpenHere::take(directory).map_err(|error| match error {
-        LockError::Held => UpkeepError::OpenHere { directory: owned() },
-        LockError::Io(error) => making.io()(error),
-    })?;
-    let _kept = lock::keep_base(directory).map_err(|error| match error {
-        LockError::Held => UpkeepError::Compacting { directory: owned() },
-        LockError::Io(error) => making.io()(error),
-    })?;
+    let right = OpenHere::take(directory)
+        .map_err(|error| error.or(UpkeepError::OpenHere { directory: owned() }, making.io()))?;
+    let _kept = lock::keep_base(directory)
+        .map_err(|error| error.or(UpkeepError::Compacting { directory: owned() }, making.io()))?;
     let storage = DirectoryStorage::existing(directory);
     making.copy(&storage, |file| Ok(copy_beside(directory, file, SNAPSHOTS_MAX_DEFAULT, &right)?))
 }

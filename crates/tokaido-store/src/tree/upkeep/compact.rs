@@ -15,12 +15,15 @@ use super::{
     UpkeepError,
     check::{CheckError, check, survey_base},
 };
-use crate::tree::{
-    Options,
-    base::{COPY_FILE, DATA_FILE, copy_still, remove_copy},
-    files,
-    lock::{self, LockError, StoreLock},
-    open,
+use crate::{
+    OpenError,
+    tree::{
+        Options,
+        base::{COPY_FILE, DATA_FILE, copy_still, remove_copy},
+        files,
+        lock::{self, StoreLock},
+        open,
+    },
 };
 
 /// Room that is left on the disk beside the copy, in bytes.
@@ -71,14 +74,10 @@ impl<'d> Compaction<'d> {
     fn begin(directory: &'d Path) -> Result<Self, UpkeepError> {
         let owned = || directory.to_owned();
         let io = io_error(directory);
-        let lock = StoreLock::take(directory).map_err(|error| match error {
-            LockError::Io(error) => io(error),
-            held => held.of_opening(directory).into(),
-        })?;
-        let base = lock::take_base(directory).map_err(|error| match error {
-            LockError::Held => UpkeepError::BackingUp { directory: owned() },
-            LockError::Io(error) => io(error),
-        })?;
+        let lock = StoreLock::take(directory)
+            .map_err(|error| error.or(OpenError::Locked { directory: owned() }.into(), &io))?;
+        let base = lock::take_base(directory)
+            .map_err(|error| error.or(UpkeepError::BackingUp { directory: owned() }, &io))?;
         remove_copy(directory).map_err(io)?;
         Ok(Self { directory, lock, _base: base })
     }

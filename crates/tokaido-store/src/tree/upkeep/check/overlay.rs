@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, path::Path};
 use crate::{
     OpenError,
     tree::{
-        base::FORMAT_VERSION,
         log::{DirectoryStorage, LogStorage, RecoveryError, count_behind, operations, read_log},
         open::check_operation,
     },
@@ -74,10 +73,7 @@ pub(super) fn read(
             report.log.torn_at = recovered.torn_at;
         }
         Err(RecoveryError::Io(error)) => return Err(io(error)),
-        Err(RecoveryError::Version(found)) => {
-            let directory = directory.to_owned();
-            return Err(OpenError::Version { directory, found, known: FORMAT_VERSION });
-        }
+        Err(RecoveryError::Version(found)) => return Err(OpenError::version(directory, found)),
         Err(RecoveryError::Damaged { segment, byte, what }) => {
             report.log.transactions_behind = count_behind(&storage, last).map_err(&io)?;
             report.add(Finding::Log { segment, byte, what });

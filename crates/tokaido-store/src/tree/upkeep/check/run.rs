@@ -86,8 +86,7 @@ pub(in crate::tree) fn examine(
     let mut pages = PageSet::of(&file);
     let survey = base::survey(&file, &mut pages, &mut report);
     if let Some(found) = survey.version.filter(|version| *version != FORMAT_VERSION) {
-        let directory = directory.to_owned();
-        return Err(OpenError::Version { directory, found, known: FORMAT_VERSION }.into());
+        return Err(OpenError::version(directory, found).into());
     }
     report.base.sequence = survey.sequence;
     let overlay = overlay::read(directory, survey.store, survey.sequence, &mut report)?;
