@@ -73,14 +73,17 @@ pub enum What<'g> {
 /// As long as it lives, an observer is told of changes.
 pub struct ObserverGuard {
     observers: Arc<Observers>,
-    id: u64,
+    observer: Arc<dyn Observer>,
 }
 
 impl Drop for ObserverGuard {
     fn drop(&mut self) {
-        let mut list = lock(&self.observers.list);
-        list.all.retain(|(id, _)| *id != self.id);
-        self.observers.has_any.store(!list.all.is_empty(), Ordering::Relaxed);
+        let mut all = lock(&self.observers.all);
+        // The same one may have been added twice.
+        if let Some(own) = all.iter().position(|other| Arc::ptr_eq(other, &self.observer)) {
+            all.remove(own);
+        }
+        self.observers.has_any.store(!all.is_empty(), Ordering::Relaxed);
     }
 }
 
@@ -88,23 +91,15 @@ impl Drop for ObserverGuard {
 #[derive(Default)]
 pub(crate) struct Observers {
     has_any: AtomicBool,
-    list: Mutex<List>,
-}
-
-#[derive(Default)]
-struct List {
-    all: Vec<(u64, Arc<dyn Observer>)>,
-    next_id: u64,
+    all: Mutex<Vec<Arc<dyn Observer>>>,
 }
 
 impl Observers {
     pub(crate) fn add(self: &Arc<Self>, observer: Arc<dyn Observer>) -> ObserverGuard {
-        let mut list = lock(&self.list);
-        let id = list.next_id;
-        list.next_id += 1;
-        list.all.push((id, observer));
+        let mut all = lock(&self.all);
+        all.push(Arc::clone(&observer));
         self.has_any.store(true, Ordering::Relaxed);
-        ObserverGuard { observers: Arc::clone(self), id }
+        ObserverGuard { observers: Arc::clone(self), observer }
     }
 
     #[inline]
@@ -114,8 +109,8 @@ impl Observers {
 
     pub(crate) fn tell(&self, group: &[TransactionChanges<'_>]) {
         // Not under the lock, so that an observer may drop guards, and its own with them.
-        let all = lock(&self.list).all.clone();
-        for (_, observer) in all {
+        let all = lock(&self.all).clone();
+        for observer in all {
             if catch_unwind(AssertUnwindSafe(|| observer.published(group))).is_err() {
                 tracing::error!("an observer of changes has panicked; what was committed stays");
             }

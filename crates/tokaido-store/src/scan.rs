@@ -106,14 +106,11 @@ impl Scanner {
             return Ok(None);
         }
         let from = self.next.as_ref().map(Vec::as_slice);
-        let Some(entry) = transaction.seek(self.database, from, self.range.direction)? else {
+        let found = transaction.seek(self.database, from, self.range.direction)?;
+        let Some(entry) = found.filter(|entry| !self.range.is_past(entry.key)) else {
             self.remaining = 0;
             return Ok(None);
         };
-        if self.range.is_past(entry.key) {
-            self.remaining = 0;
-            return Ok(None);
-        }
         self.remaining -= 1;
         remember(&mut self.next, entry.key);
         Ok(Some(entry))

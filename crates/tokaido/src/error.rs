@@ -125,9 +125,7 @@ impl Error {
             | Self::Open(_)
             | Self::Start(StartError::Open(_))
             | Self::Check(_)
-            | Self::Upkeep(
-                UpkeepError::NoStore { .. } | UpkeepError::Check(_) | UpkeepError::Open(_),
-            )
+            | Self::Upkeep(UpkeepError::Check(_) | UpkeepError::Open(_))
             | Self::Http(HttpError::Protocol { .. })
             | Self::LookUp(_) => EXIT_UNREACHABLE,
             Self::Client(error) | Self::Http(HttpError::Client(error)) => error.exit_code(),

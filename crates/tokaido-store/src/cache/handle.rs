@@ -21,7 +21,7 @@ use super::{
 pub struct Cache {
     shards: Box<[Padded]>,
     pub(super) hasher: RandomState,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     bytes_max: usize,
     pub(super) record_len_max: usize,
     key_len_max: usize,
@@ -211,10 +211,6 @@ impl Cache {
 
     pub(super) fn shard_count(&self) -> usize {
         self.shards.len()
-    }
-
-    pub(super) fn clock(&self) -> &dyn Clock {
-        &*self.clock
     }
 
     /// Refuses a record that cannot be kept here.

@@ -117,7 +117,7 @@ impl<'c> CacheTransaction<'c> {
 
 impl ReadTransaction for CacheTransaction<'_> {
     fn now_ms(&self) -> u64 {
-        *self.now_ms.get_or_init(|| self.cache.clock().now_ms())
+        *self.now_ms.get_or_init(|| self.cache.clock.now_ms())
     }
 
     fn get<'t>(
@@ -246,7 +246,7 @@ mod tests {
     fn an_expiry_that_changed_is_a_change() {
         let (cache, id) = cache();
         cache.set(b"k", NewRecord::of(b"1")).unwrap();
-        let far = cache.clock().now_ms() + 1_000_000;
+        let far = cache.clock.now_ms() + 1_000_000;
         let mut runs = 0;
         cache
             .transact::<_, WriteError>(id, |tx| {

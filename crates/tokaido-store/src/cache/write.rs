@@ -228,7 +228,7 @@ impl Cache {
     pub fn flush_all(&self, delay_ms: u64) {
         let at_ms = match delay_ms {
             0 => 0,
-            delay => self.clock().now_ms().saturating_add(delay),
+            delay => self.clock.now_ms().saturating_add(delay),
         };
         for number in 0..self.shard_count() {
             self.in_shard(number, |shard, now| {

@@ -46,9 +46,7 @@ impl ServedFile {
         let mut statistics = DatabaseStatistics::default();
         for record in reader.iter() {
             let record = record.map_err(damaged)?;
-            statistics.records += 1;
-            statistics.key_bytes += record.key.len() as u64;
-            statistics.value_bytes += record.value.len() as u64;
+            statistics.add(DatabaseStatistics::of_record(record.key.len(), record.value.len()));
         }
         let version = reader.identity().modified_us();
         Ok(Self { reader, statistics, version })

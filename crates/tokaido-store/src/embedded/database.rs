@@ -14,15 +14,11 @@ use super::handle::Embedded;
 /// database.
 #[derive(Clone)]
 pub struct Database {
-    store: Embedded,
-    id: DatabaseId,
+    pub(super) store: Embedded,
+    pub(super) id: DatabaseId,
 }
 
 impl Database {
-    pub(super) fn new(store: Embedded, id: DatabaseId) -> Self {
-        Self { store, id }
-    }
-
     /// What names this database within a transaction or a snapshot.
     #[must_use]
     pub fn id(&self) -> DatabaseId {

@@ -83,7 +83,7 @@ impl Embedded {
     /// # Errors
     /// For a name that no database can have, and at the limit of databases.
     pub fn database(&self, name: &str) -> Result<Database, DatabaseError> {
-        Ok(Database::new(self.clone(), self.shared.store.database(name)?))
+        Ok(Database { store: self.clone(), id: self.shared.store.database(name)? })
     }
 
     /// Runs `body` as one transaction over all databases, and returns once it is durable. An error

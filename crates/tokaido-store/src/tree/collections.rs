@@ -1,4 +1,4 @@
-//! Collections in the writer's transaction: their numbers, and the removal of their elements.
+//! Collections in the writer's transaction, and the removal of their elements.
 //!
 //! A record with a collection owns its elements. When it is deleted, expires or makes room for
 //! another, nobody looks for them: an entry of the expiry index lists the collection, and the
@@ -6,21 +6,11 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use crate::{
-    CollectionId, DatabaseId, Direction, Kind, NewRecord, ReadTransaction, WriteError,
-    WriteTransaction, record,
-};
+use crate::{CollectionId, DatabaseId, Direction, Kind, NewRecord, WriteError, record};
 
 use super::{expiry, transaction::TreeTransaction};
 
 impl TreeTransaction {
-    /// The number of a collection that this transaction makes.
-    pub(super) fn number_collection(&mut self) -> Result<CollectionId, WriteError> {
-        let id = CollectionId::new(self.number, self.collections);
-        self.collections += 1;
-        id.ok_or(WriteError::TooManyCollections)
-    }
-
     /// Drops the collection of the record that a new one is about to replace, unless it stays.
     pub(super) fn replace_collection(
         &mut self,
@@ -58,29 +48,6 @@ impl TreeTransaction {
             self.account(expiry::ENTRY_HEAD_LEN + CollectionId::LEN)?;
         }
         self.move_expiry(database.elements(), &collection.prefix(), None, Some(self.now_ms))
-    }
-
-    /// Moves a record that can be seen, and its collection with it.
-    pub(super) fn move_record(
-        &mut self,
-        database: DatabaseId,
-        from: &[u8],
-        to: &[u8],
-    ) -> Result<bool, WriteError> {
-        let Some(tree) = self.trees.get(database) else { return Ok(false) };
-        let Some(record) = self.get(database, from)? else { return Ok(false) };
-        if from == to {
-            return Ok(true);
-        }
-        let value = record.value.to_vec();
-        let new = record.with_same_value(&value);
-        self.shared.options.check_record(database, to, &value)?;
-        self.account(from.len() + to.len() + value.len())?;
-        self.delete(database, to)?;
-        self.write_record(database, tree, to, &new)?;
-        let old_expiry = self.write(tree, from, None)?;
-        self.move_expiry(database, from, old_expiry, None)?;
-        Ok(true)
     }
 
     /// Removes up to `limit` elements whose keys begin with `prefix`, and gives how many it was. If

@@ -59,7 +59,7 @@ pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> 
     if let SyncMode::Interval(_) = shared.options.sync {
         checkpoint::start_checkpointer(&shared).map_err(io)?;
     }
-    Ok(TreeStore::new(shared))
+    Ok(TreeStore { shared })
 }
 
 struct Opening<'d> {
@@ -130,7 +130,7 @@ impl Opening<'_> {
         let (base, contents) = opened.map_err(|error| self.base_error(error))?;
         let storage = self.storage()?;
         let mut replay = Replay::new(&contents);
-        let recovered = recover(&*storage, base.store(), contents.sequence, |sequence, bytes| {
+        let recovered = recover(&*storage, base.store, contents.sequence, |sequence, bytes| {
             replay.transaction(sequence, bytes)
         });
         let mut recovered = recovered.map_err(|error| match error {
@@ -172,7 +172,7 @@ impl Opening<'_> {
             options: self.options,
             names: Names::new(&entries),
             visible: Visible::new(Arc::clone(&base), tables, statistics, sequence, trees),
-            durable: Durable::new(directory, storage, base.store(), synced, state, lock),
+            durable: Durable::new(directory, storage, base.store, synced, state, lock),
             signal: Signal::default(),
             observers: Arc::default(),
             base,
@@ -189,7 +189,7 @@ impl Opening<'_> {
         storage: &dyn LogStorage,
         recovered: &Recovered,
     ) -> Result<(LogEnd, u64), OpenError> {
-        let place = LogPlace { directory: self.path, storage, store: base.store() };
+        let place = LogPlace { directory: self.path, storage, store: base.store };
         let mut log = LogEnd::of(recovered, self.options.log_growth_bytes);
         let last = recovered.last_sequence;
         if last == contents.sequence && recovered.bytes > 0 {

@@ -11,7 +11,7 @@ use super::{checkpoint, shared::Shared, snapshot::TreeSnapshot, usage, writer::T
 
 /// The durable engine; see [`open`](super::open).
 pub struct TreeStore {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 /// Bytes of log that are left by whoever has only read, so that the next who does so need not read
@@ -19,14 +19,6 @@ pub struct TreeStore {
 const LOG_READ_AGAIN_MAX: u64 = 64 << 10;
 
 impl TreeStore {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
-    }
-
-    pub(super) fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
     /// Takes all that was committed into the base, and so out of the log: the next opening then
     /// has nothing to read back. It waits until that is done.
     ///

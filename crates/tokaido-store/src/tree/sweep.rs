@@ -30,7 +30,7 @@ pub(super) fn sweep(transaction: &mut TreeTransaction, limit: usize) -> Result<u
                 removed += usize::from(transaction.remove_if_expired(database, key)?);
             }
         }
-        transaction.remove_expiry_entry(&entry)?;
+        transaction.write(EXPIRY_TREE, &entry, None)?;
         // Of this moment there may come more: the elements of what has expired.
         if entry[..] < transaction.now_ms.to_be_bytes()[..] {
             transaction.swept = entry;

@@ -292,11 +292,6 @@ impl TreeTransaction {
         Ok(())
     }
 
-    /// Removes an entry of the expiry index.
-    pub(super) fn remove_expiry_entry(&mut self, entry: &[u8]) -> Result<(), WriteError> {
-        self.write(EXPIRY_TREE, entry, None).map(|_| ())
-    }
-
     /// Removes the record under `key` if it has expired; for the sweep, which follows the index.
     pub(super) fn remove_if_expired(
         &mut self,
@@ -416,11 +411,26 @@ impl WriteTransaction for TreeTransaction {
     }
 
     fn rename(&mut self, database: DatabaseId, from: &[u8], to: &[u8]) -> Result<bool, WriteError> {
-        self.move_record(database, from, to)
+        let Some(tree) = self.trees.get(database) else { return Ok(false) };
+        let Some(record) = self.get(database, from)? else { return Ok(false) };
+        if from == to {
+            return Ok(true);
+        }
+        let value = record.value.to_vec();
+        let new = record.with_same_value(&value);
+        self.shared.options.check_record(database, to, &value)?;
+        self.account(from.len() + to.len() + value.len())?;
+        self.delete(database, to)?;
+        self.write_record(database, tree, to, &new)?;
+        let old_expiry = self.write(tree, from, None)?;
+        self.move_expiry(database, from, old_expiry, None)?;
+        Ok(true)
     }
 
     fn new_collection(&mut self) -> Result<CollectionId, WriteError> {
-        self.number_collection()
+        let id = CollectionId::new(self.number, self.collections);
+        self.collections += 1;
+        id.ok_or(WriteError::TooManyCollections)
     }
 
     fn clear(&mut self, database: DatabaseId) -> Result<(), WriteError> {

@@ -167,9 +167,9 @@ impl TreeWriter {
             Err(LogError::Undetermined(error)) => return Err(self.undetermined(&error)),
         }
         let synced = match self.shared.options.sync {
-            SyncMode::Always => self.log.sync(),
+            SyncMode::Always => self.log.written().sync(),
             SyncMode::Interval(_) => {
-                self.shared.durable.sync_later(self.log.file());
+                self.shared.durable.sync_later(self.log.written().file());
                 return Ok(());
             }
             SyncMode::Os => return Ok(()),
@@ -290,9 +290,9 @@ mod tests {
 
     /// Changes what the writer has, past everything that checks it.
     fn tamper(store: &TreeStore, tamper: impl FnOnce(&mut WriterState)) {
-        let mut state = store.shared().durable.take_writer_state().unwrap();
+        let mut state = store.shared.durable.take_writer_state().unwrap();
         tamper(&mut state);
-        store.shared().durable.give_writer_state_back(state);
+        store.shared.durable.give_writer_state_back(state);
     }
 
     #[test]
@@ -363,7 +363,7 @@ mod tests {
             (0..100_000u32).try_for_each(|n| tx.put(main, &n.to_be_bytes(), NewRecord::of(b"")))
         })
         .unwrap();
-        let bytes = || store.shared().visible.tables().active.bytes();
+        let bytes = || store.shared.visible.tables().active.bytes();
         assert!(bytes() > 2 * MEMTABLE_BYTES, "{} bytes", bytes());
         writer.begin().unwrap();
         assert!(bytes() < MEMTABLE_BYTES, "{} bytes", bytes());

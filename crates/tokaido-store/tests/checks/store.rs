@@ -43,7 +43,7 @@ fn empty() -> &'static Empty {
     EMPTY.get_or_init(|| {
         let (directory, log) = (directory(), Memory::default());
         let store = open_with(directory.path(), &log, usize::MAX).expect("a new store");
-        let number = store.shared().base.store();
+        let number = store.shared.base.store;
         drop(store);
         let base = fs::read(directory.path().join(DATA_FILE)).expect("a base");
         Empty { base, store: number }

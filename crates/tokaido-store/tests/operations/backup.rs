@@ -13,7 +13,7 @@ use std::{
 
 use tokaido_store::{
     NewRecord, Store, WriteError, counter, transact,
-    tree::{self, LogFile, LogStorage, UpkeepError},
+    tree::{self, CheckError, LogFile, LogStorage, UpkeepError},
 };
 
 use crate::support::{
@@ -55,7 +55,10 @@ fn a_backup_is_refused_where_it_cannot_be_made() {
     let filled = Filled::new();
     let (store, copy) = (filled.path(), filled.beside("copy"));
     assert!(matches!(tree::backup(&store, &store), Err(UpkeepError::Exists { .. })));
-    assert!(matches!(tree::backup(&copy, &copy), Err(UpkeepError::NoStore { .. })));
+    assert!(matches!(
+        tree::backup(&copy, &copy),
+        Err(UpkeepError::Check(CheckError::NoStore { .. }))
+    ));
     let nowhere = filled.beside("no/where");
     assert!(matches!(tree::backup(&store, &nowhere), Err(UpkeepError::Io { .. })));
     let opened = open(&store);

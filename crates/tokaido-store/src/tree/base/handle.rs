@@ -75,7 +75,7 @@ pub(in crate::tree) struct Base {
     /// The slots that views may use.
     pub(super) slots: RwLock<Vec<Dbi>>,
     /// A random number, the same in all files of a store.
-    store: u64,
+    pub(in crate::tree) store: u64,
     pub(super) rescue: Rescue,
 }
 
@@ -165,10 +165,6 @@ impl Base {
         let rescue = Rescue::new(path.to_owned(), options);
         let base = Self { environment, directory, slots, store, rescue };
         Ok((base, BaseContents { sequence, log_from, trees }))
-    }
-
-    pub(in crate::tree) fn store(&self) -> u64 {
-        self.store
     }
 
     /// Commits what it holds once more, up to transaction `sequence`. What a process has left that

@@ -1,10 +1,10 @@
 //! The end of the log, where the writer goes on: in the last segment that is there, or in a new one.
 
-use std::{io, path::Path, sync::Arc};
+use std::{io, path::Path};
 
 use crate::tree::files;
 
-use super::{FrameBuilder, LogFile, LogStorage, Tail, recovery::Recovered, segment::Segment};
+use super::{FrameBuilder, LogStorage, Tail, recovery::Recovered, segment::Segment};
 
 /// Where a log is.
 #[derive(Clone, Copy)]
@@ -127,17 +127,7 @@ impl LogEnd {
         Ok(())
     }
 
-    /// Makes durable what was written since the store was opened.
-    pub(in crate::tree) fn sync(&mut self) -> io::Result<()> {
-        self.written().sync()
-    }
-
-    /// The file that is written to, for syncing it in the background.
-    pub(in crate::tree) fn file(&mut self) -> Arc<dyn LogFile> {
-        self.written().file()
-    }
-
-    fn written(&mut self) -> &mut Segment {
+    pub(in crate::tree) fn written(&mut self) -> &mut Segment {
         self.segment.as_mut().expect("`open` comes first")
     }
 
@@ -190,7 +180,7 @@ impl LogEnd {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{Operation, RecoveryError, fuzzing::Memory, recover, segment::HEADER_LEN},
+        super::{LogFile, Operation, RecoveryError, fuzzing::Memory, recover, segment::HEADER_LEN},
         *,
     };
 

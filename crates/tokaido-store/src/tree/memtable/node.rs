@@ -118,11 +118,6 @@ impl Node {
         node
     }
 
-    /// Makes an unlinked node the head of a list, which has no next node.
-    pub(super) fn make_head(&self) {
-        self.set_next(None);
-    }
-
     /// Whether the node has its place in the list. Its neighbours are set then.
     pub(super) fn is_linked(&self) -> bool {
         // Acquire: pairs with the Release of `set_next`, before which `back` is set as well.

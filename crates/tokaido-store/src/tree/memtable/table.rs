@@ -120,8 +120,9 @@ impl Memtable {
         let piece = arena.allocate(&mut cursor, Node::size(0));
         // SAFETY: the piece is as large as such a node, and new.
         let head = unsafe { Node::write(piece, &Place::new(0, &[])) };
+        // It leads the list, and is not unlinked, as a new node is.
         // SAFETY: it was just written.
-        unsafe { head.as_ref() }.make_head();
+        unsafe { head.as_ref() }.set_next(None);
         let list = List::new(head);
         let hasher = foldhash::fast::RandomState::default();
         let table =

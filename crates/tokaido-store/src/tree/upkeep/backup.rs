@@ -16,7 +16,7 @@ use std::{
 
 use super::{
     UpkeepError,
-    check::{self, BaseIdentity, CheckReport, survey_base},
+    check::{self, BaseIdentity, CheckError, CheckReport, survey_base},
 };
 use crate::tree::{
     LogStorage, TreeStore,
@@ -50,7 +50,7 @@ pub struct BackupReport {
 pub fn backup(directory: &Path, destination: &Path) -> Result<BackupReport, UpkeepError> {
     let owned = || directory.to_owned();
     if !directory.join(DATA_FILE).is_file() {
-        return Err(UpkeepError::NoStore { directory: owned() });
+        return Err(CheckError::NoStore { directory: owned() }.into());
     }
     let making = Making::begin(directory, destination)?;
     let right = OpenHere::take(directory)
@@ -67,7 +67,7 @@ impl TreeStore {
     /// # Errors
     /// See [`UpkeepError`].
     pub fn backup(&self, destination: &Path) -> Result<BackupReport, UpkeepError> {
-        let shared: &Shared = self.shared();
+        let shared: &Shared = &self.shared;
         let making = Making::begin(&shared.durable.directory, destination)?;
         making.copy(&*shared.durable.storage, |file| Ok(shared.base.copy(file)?))
     }

@@ -15,12 +15,6 @@ use super::check::{CheckError, CheckReport};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpkeepError {
-    /// There is nothing to back up.
-    #[error("there is no store in {}", directory.display())]
-    NoStore {
-        /// The directory.
-        directory: PathBuf,
-    },
     /// There is something at the destination already.
     #[error("{} is there already; name a directory that is not", destination.display())]
     Exists {
