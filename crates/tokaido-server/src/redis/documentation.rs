@@ -100,6 +100,8 @@ the call remains in the data.
 - Keyspace events come when the change is on disk, and tell of all who write but those to caches. In a transaction of several
   commands, each that names a key which the transaction has changed counts as a change of it, and a key that comes and goes within it has no events. A record has its `expired` event when it
   is removed (`expiry_interval_ms`), and none if it is overwritten before. There are no events of the classes `m`, `n`, `e` and `d`.
+- `SORT` holds all elements and what it gives while it sorts, up to `reply_bytes_max`. Elements whose texts to be sorted by
+  are equal stay in the order of the collection; in Redis they stand in any.
 - There are no streams.
 - A script of `EVAL` is a transaction, and can always be stopped: see redis-scripts.md.
 ";

@@ -43,6 +43,7 @@ mod server;
 mod session;
 mod set;
 mod sets;
+mod sort;
 mod sorted_sets;
 mod strings;
 mod syntax;

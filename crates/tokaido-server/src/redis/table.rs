@@ -6,7 +6,7 @@ use tokaido_wire::resp::Request;
 use super::{
     bitfields, bitmaps, blocking, client, command::Command, connection, counters, eval, expiry,
     failure::Failure, hashes, hyperloglog, introspection, keys, keyspace, lcs, lists, procedures,
-    pubsub, scan, server, set, sets, sorted_sets, strings, transactions,
+    pubsub, scan, server, set, sets, sort, sorted_sets, strings, transactions,
 };
 
 /// The rows of each family, sorted by name.
@@ -32,6 +32,7 @@ const FAMILIES: &[&[Command]] = &[
     server::COMMANDS,
     set::COMMANDS,
     sets::COMMANDS,
+    sort::COMMANDS,
     sorted_sets::COMBINING,
     sorted_sets::MEMBERS,
     sorted_sets::POPS,

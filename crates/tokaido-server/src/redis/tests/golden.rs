@@ -150,4 +150,4 @@ macro_rules! golden {
     };
 }
 
-golden! { strings bitmaps hyperloglog set counters keys expiry scan connection server transactions introspection }
+golden! { strings bitmaps hyperloglog sort set counters keys expiry scan connection server transactions introspection }
