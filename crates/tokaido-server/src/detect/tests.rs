@@ -12,14 +12,7 @@ fn rows() -> Vec<Row<&'static str>> {
         first_line: row.first_line,
     });
     served
-        .chain([
-            Row {
-                protocol: "kyoto",
-                first_bytes: b"\xb1\xb4\xb8\xb9\xba\xbf",
-                first_line: kyoto_line,
-            },
-            Row { protocol: "tyrant", first_bytes: b"\xc8", first_line: |_| Claim::No },
-        ])
+        .chain([Row { protocol: "tyrant", first_bytes: b"\xc8", first_line: |_| Claim::No }])
         .collect()
 }
 
@@ -27,12 +20,6 @@ fn rows() -> Vec<Row<&'static str>> {
 fn detect_any<P: Copy + PartialEq>(rows: &[Row<P>], input: &[u8]) -> Option<Verdict<P>> {
     let all: Vec<P> = rows.iter().map(|row| row.protocol).collect();
     detect(rows, &all, input)
-}
-
-/// Procedure calls in the form of HTTP.
-fn kyoto_line(line: &[u8]) -> Claim {
-    let is_call = line.split(|&byte| byte == b' ').nth(1).is_some_and(|p| p.starts_with(b"/rpc/"));
-    if is_call { http_request_line(line) } else { Claim::No }
 }
 
 /// How each protocol begins.
@@ -77,7 +64,15 @@ const BEGINNINGS: &[(&str, &[&[u8]])] = &[
     ),
     (
         "kyoto",
-        &[b"\xb1\x00", b"\xb4", b"\xb8", b"\xb9", b"\xba", b"\xbf", b"PUT /rpc/x HTTP/1.1\r\n"],
+        &[
+            b"\xb1\x00",
+            b"\xb4",
+            b"\xb8",
+            b"\xb9",
+            b"\xba",
+            b"GET /a HTTP/1.0\n",
+            b"PUT /rpc/x HTTP/1.1\r\n",
+        ],
     ),
     ("tyrant", &[b"\xc8\x10\x00\x00"]),
 ];
@@ -91,6 +86,8 @@ const AMBIGUOUS: &[(&[u8], &[&str])] = &[
     (b"append k v\n", &["redis", "memcached"]),
     (b"touch k 1\r\n", &["redis", "memcached"]),
     (b"quit\n", &["redis", "memcached"]),
+    (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", &["http", "kyoto"]),
+    (b"GET /a HTTP/1.0\n", &["http", "kyoto"]),
     (b"PUT /rpc/x HTTP/1.1\r\n", &["http", "kyoto"]),
 ];
 
