@@ -18,8 +18,8 @@ use crate::{
     access::Principal,
     connection::Connection,
     kyoto::{
-        Cursor, Cursors, Figure, Inputs, Kind, Refusal, Script, Work, check_synchronize, report,
-        rest, work,
+        Cursor, Cursors, Figure, Inputs, Kind, Refusal, Script, Work, check_synchronize, named,
+        report, rest, work,
     },
     placement::{Place, Placement},
     procedures::Procedures,
@@ -158,7 +158,9 @@ impl Caller<'_> {
                     let mut cursor = cursor;
                     (read(&given, &mut cursor, tx, id), cursor)
                 };
-                let moved = self.placement().read(id, true, move |tx| read(tx)).await?;
+                // Where keys have no order, a step may have to look through many pages.
+                let is_long = !shared.capabilities(id).is_ordered;
+                let moved = self.placement().read(id, is_long, move |tx| read(tx)).await?;
                 self.moved(number, moved)
             }
             Work::WriteAt(write) => {
@@ -284,7 +286,7 @@ fn locate(caller: &Caller<'_>, parts: &Parts) -> Result<(Selected, Vec<u8>), Ref
     let (database, key) = path.split_once('/').unwrap_or(("", path));
     let key = key.strip_prefix('/').unwrap_or(key);
     let database = columns::unescape(database.as_bytes());
-    let database = rest::database(&caller.worker.service.shared, &database)?;
+    let database = named(&caller.worker.service.shared, &database)?;
     Ok((database, columns::unescape(key.as_bytes())))
 }
 

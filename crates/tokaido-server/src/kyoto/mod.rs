@@ -26,7 +26,7 @@ mod work;
 
 pub(crate) use binary::{Binary, refusal};
 pub(crate) use cursors::{Cursor, Cursors};
-pub(crate) use databases::permission;
+pub(crate) use databases::{named, permission};
 pub use documentation::documentation;
 pub(crate) use figures::Figure;
 pub(crate) use inputs::Inputs;

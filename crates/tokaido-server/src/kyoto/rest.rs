@@ -5,11 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
 
 use super::{
-    databases::named,
     records,
     refusal::{DatabaseError, Kind, Refusal},
 };
-use crate::{Shared, selected::Selected};
 
 /// A record as the interface shows it.
 pub(crate) struct Found {
@@ -36,11 +34,6 @@ impl Mode {
             _ => Self::Set,
         }
     }
-}
-
-/// The database of a path; an empty one is the first.
-pub(crate) fn database(shared: &Shared, name: &[u8]) -> Result<Selected, Refusal> {
-    named(shared, name)
 }
 
 pub(crate) fn get(
