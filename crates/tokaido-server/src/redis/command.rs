@@ -115,6 +115,8 @@ pub enum Group {
     Set,
     /// Members in the order of their scores.
     SortedSet,
+    /// Members with places on the earth.
+    Geo,
     /// Messages.
     PubSub,
     /// Several commands as one.
@@ -138,6 +140,7 @@ impl Group {
             Self::List => "list",
             Self::Set => "set",
             Self::SortedSet => "sorted-set",
+            Self::Geo => "geo",
             Self::PubSub => "pubsub",
             Self::Transactions => "transactions",
             Self::Scripting => "scripting",
@@ -157,6 +160,7 @@ impl Group {
             Self::List => Some("@list"),
             Self::Set => Some("@set"),
             Self::SortedSet => Some("@sortedset"),
+            Self::Geo => Some("@geo"),
             Self::PubSub => Some("@pubsub"),
             Self::Transactions => Some("@transaction"),
             Self::Scripting => Some("@scripting"),

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// The groups in the order of the page.
-const GROUPS: [(Group, &str); 13] = [
+const GROUPS: [(Group, &str); 14] = [
     (Group::String, "Values"),
     (Group::Bitmap, "Bitmaps"),
     (Group::HyperLogLog, "HyperLogLogs"),
@@ -16,6 +16,7 @@ const GROUPS: [(Group, &str); 13] = [
     (Group::List, "Lists"),
     (Group::Set, "Sets"),
     (Group::SortedSet, "Sorted sets"),
+    (Group::Geo, "Places on the earth"),
     (Group::Generic, "Keys"),
     (Group::PubSub, "Publish and subscribe"),
     (Group::Scripting, "Procedures and scripts"),

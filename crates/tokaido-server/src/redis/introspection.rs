@@ -265,6 +265,7 @@ fn get_keys(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The places of the keys among the arguments.
 pub(super) fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<usize>, Failure> {
     if let Some(place) = command.key_count_place() {
         let count = request.get(place).and_then(parse_integer);
@@ -281,7 +282,35 @@ pub(super) fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<
     if command.keys.first == 0 {
         return Err(Failure::other("The command has no key arguments"));
     }
-    Ok(command.keys.places(request.len()).collect())
+    Ok(command.keys.places(request.len()).chain(stored_at(command, request)).collect())
+}
+
+/// The place of the key behind STORE or STOREDIST, of a command that has such an option. The last one counts.
+fn stored_at(command: &Command, request: Request<'_>) -> Option<usize> {
+    let first = match command.name {
+        "sort" => 2,
+        "georadius" => 6,
+        "georadiusbymember" => 5,
+        _ => return None,
+    };
+    let is_word = |at: usize, words: &[&str]| {
+        let argument = request.get(at).unwrap_or_default();
+        words.iter().any(|word| argument.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    let (mut found, mut at) = (None, first);
+    while at + 1 < request.len() {
+        at += if is_word(at, &["STORE", "STOREDIST"]) {
+            found = Some(at + 1);
+            2
+        } else if is_word(at, &["BY", "GET", "COUNT"]) {
+            2
+        } else if is_word(at, &["LIMIT"]) {
+            3
+        } else {
+            1
+        };
+    }
+    found
 }
 
 pub(super) fn help(call: &mut Call<'_>) -> Result<(), Failure> {

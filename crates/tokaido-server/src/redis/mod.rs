@@ -19,6 +19,7 @@ mod events;
 mod execute;
 mod expiry;
 mod failure;
+mod geo;
 mod glob;
 mod hashes;
 mod hyperloglog;

@@ -60,6 +60,9 @@ pub trait Reply {
     /// A floating-point number.
     fn double(&mut self, value: f64);
 
+    /// A floating-point number whose text on the wire is this one.
+    fn double_as(&mut self, value: f64, text: &str);
+
     /// An integer of any size, in decimal digits.
     fn big_number(&mut self, digits: &str);
 
@@ -126,6 +129,10 @@ impl Reply for ReplyWriter<'_> {
         move_before(first: usize, last: usize);
         limit(bytes_max: usize);
         set_version(version: Version);
+    }
+
+    fn double_as(&mut self, _value: f64, text: &str) {
+        self.double_text(text);
     }
 
     fn mark(&self) -> usize {

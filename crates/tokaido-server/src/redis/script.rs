@@ -262,6 +262,13 @@ impl Reply for ScriptReply {
         }
     }
 
+    fn double_as(&mut self, value: f64, text: &str) {
+        match self.is_resp3 {
+            true => self.double(value),
+            false => self.bulk(text.as_bytes()),
+        }
+    }
+
     fn big_number(&mut self, digits: &str) {
         match self.is_resp3 {
             true => self.push_field("big_number", digits),

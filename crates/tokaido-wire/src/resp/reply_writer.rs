@@ -201,6 +201,11 @@ impl<'o> ReplyWriter<'o> {
         self.line_or_bulk(b',', format_double(value).as_bytes());
     }
 
+    /// A floating-point number as a text that the caller has made. Version 2: a byte string.
+    pub fn double_text(&mut self, text: &str) {
+        self.line_or_bulk(b',', text.as_bytes());
+    }
+
     /// True or false. Version 2: the integer 1 or 0.
     pub fn boolean(&mut self, value: bool) {
         self.text(match (self.version, value) {

@@ -57,7 +57,7 @@ pub(super) fn of_command(name: &str, call: &Call<'_>, place: usize) -> &'static 
         "sunionstore" if is_first => &["sunionstore"],
         "sdiffstore" if is_first => &["sdiffstore"],
         "zadd" if has("INCR") => &["zincr"],
-        "zadd" => &["zadd"],
+        "zadd" | "geoadd" => &["zadd"],
         "zincrby" => &["zincr"],
         "zrem" => &["zrem"],
         "zremrangebyscore" => &["zremrangebyscore"],
@@ -71,6 +71,9 @@ pub(super) fn of_command(name: &str, call: &Call<'_>, place: usize) -> &'static 
         "zunionstore" if is_first => &["zunionstore"],
         "zinterstore" if is_first => &["zinterstore"],
         "zdiffstore" if is_first => &["zdiffstore"],
+        "georadius" | "georadiusbymember" if !is_first => &["georadiusstore"],
+        "geosearchstore" if is_first => &["geosearchstore"],
+        "sort" if !is_first => &["sortstore"],
         _ => &[],
     }
 }
@@ -109,7 +112,8 @@ pub(super) fn class(name: &str) -> Classes {
             Classes::STRING
         }
         "expired" => Classes::EXPIRED,
-        "rpush" | "rpop" => Classes::LIST,
+        "georadiusstore" | "geosearchstore" => Classes::SORTED_SET,
+        "sortstore" | "rpush" | "rpop" => Classes::LIST,
         _ => match name.as_bytes().first() {
             Some(b'l') => Classes::LIST,
             Some(b's') => Classes::SET,

@@ -51,7 +51,7 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 };
 
 /// The sorted set that the argument at `index` names.
-pub(super) fn sorted_set<'c>(call: &Call<'c>, index: usize) -> SortedSet<'c> {
+pub(in crate::redis) fn sorted_set<'c>(call: &Call<'c>, index: usize) -> SortedSet<'c> {
     SortedSet::new(call.database, call.arg(index))
 }
 
@@ -65,12 +65,13 @@ pub(super) fn write_score(call: &mut Call<'_>, score: Option<f64>) {
 
 /// What ZADD does to which members.
 #[derive(Default)]
-struct Rules {
-    only_new: bool,
-    only_old: bool,
+pub(in crate::redis) struct Rules {
+    pub(in crate::redis) only_new: bool,
+    pub(in crate::redis) only_old: bool,
     only_greater: bool,
     only_less: bool,
-    counts_changes: bool,
+    /// Whether members that get another score are counted, too.
+    pub(in crate::redis) counts_changes: bool,
     adds: bool,
 }
 
@@ -180,6 +181,16 @@ fn add(
         let score = parse_double(call.arg(at)).ok_or(Failure::NotAFloat)?;
         members.push((call.arg(at + 1), score));
     }
+    give_scores(call, tx, rules, members)
+}
+
+/// Gives scores to members of the sorted set under the first argument, and answers as ZADD does.
+pub(in crate::redis) fn give_scores(
+    call: &mut Call<'_>,
+    tx: &mut dyn WriteTransaction,
+    rules: &Rules,
+    members: Vec<(&[u8], f64)>,
+) -> Result<(), Failure> {
     let mut outcome = Outcome::default();
     sorted_set(call, 1).update(tx, call.packing(), members, |old, offered| {
         rules.decide(old, offered, &mut outcome)
