@@ -1,4 +1,4 @@
-//! Hashes, sets, lists and sorted sets, made of what every transaction can do: records of their kind,
+//! Hashes, sets, lists, sorted sets and streams, made of what every transaction can do: records of their kind,
 //! and the elements of collections.
 //!
 //! A small collection is *packed* into its record: its texts stand in the record's value, and a change
@@ -6,7 +6,7 @@
 //! element is a record of its own, and the collection's record counts them. A large one does not
 //! become a packed one again. docs/file-format.md has both forms, byte by byte.
 //!
-//! What is empty is not there: the record goes with the last element. Every change writes the
+//! What is empty is not there: the record goes with the last element. Only a stream has no packed form, and may be empty. Every change writes the
 //! record, so that its version tells of it.
 
 #![deny(missing_docs)]
@@ -20,6 +20,7 @@ mod place;
 mod sampling;
 mod set;
 mod sorted_set;
+mod stream;
 mod table;
 
 use tokaido_store::{ReadError, Record};
@@ -31,6 +32,7 @@ pub use packed::Packing;
 pub use place::Random;
 pub use set::Set;
 pub use sorted_set::{SortedSet, Span};
+pub use stream::{Consumer, Fields, Group, OpenGroup, Pending, State, Stream, StreamId, Trim};
 
 /// The number of elements of a collection, as its record tells; of a hash or a sorted set that is packed, it
 /// is that of its texts.

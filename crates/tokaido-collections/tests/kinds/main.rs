@@ -1,4 +1,4 @@
-//! Hashes, lists, sets and sorted sets against models: random operations in transactions that are kept
+//! Hashes, lists, sets, sorted sets and streams against models: random operations in transactions that are kept
 //! or taken back, with packed and with large forms, over checkpoints and reopenings.
 
 mod corners;
@@ -7,6 +7,7 @@ mod hashes;
 mod lists;
 mod sets;
 mod sorted_sets;
+mod streams;
 
 use std::{collections::BTreeMap, fmt::Debug};
 
