@@ -29,6 +29,11 @@ impl LmdbError {
         self.0 == ffi::MDB_PANIC
     }
 
+    /// There are more named databases than the environment was opened for.
+    pub fn is_databases_full(self) -> bool {
+        self.0 == ffi::MDB_DBS_FULL
+    }
+
     /// There are as many read transactions as there may be.
     pub fn is_readers_full(self) -> bool {
         self.0 == ffi::MDB_READERS_FULL

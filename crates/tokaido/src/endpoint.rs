@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use tokaido_store::{DatabaseId, Store, tree};
+use tokaido_store::{DatabaseId, Store, limits, tree};
 
 use crate::{
     client::{Client, Server},
@@ -78,7 +78,9 @@ pub(crate) fn open_store(directory: &Path, missing: Missing) -> Result<Arc<dyn S
     if missing == Missing::Refuse && !tree::exists(directory) {
         return Err(Error::NoStore { directory: directory.to_owned() });
     }
-    Ok(Arc::new(tree::open(directory, tree::Options::default())?))
+    let options =
+        tree::Options { databases_max: limits::DATABASES_MAX, ..tree::Options::default() };
+    Ok(Arc::new(tree::open(directory, options)?))
 }
 
 /// The database of that name, which somebody must have written to.

@@ -272,7 +272,7 @@ limits! {
     }
     "Store" {
         /// Maximum number of databases
-        databases_max: usize = tree::DATABASES_DEFAULT, 1..=fixed::DATABASES_MAX as u64;
+        databases_max: usize = 4096, 1..=fixed::DATABASES_MAX as u64;
         /// Number of databases up to which a client makes one by writing to it; procedures and the command line may make more
         client_databases_max: usize = 1024, 0..=fixed::DATABASES_MAX as u64;
         /// Maximum size of the writes kept in memory between two checkpoints

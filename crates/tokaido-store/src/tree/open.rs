@@ -12,7 +12,7 @@ use crate::{DatabaseId, OpenError, ReadError, WriteError, limits, record};
 
 use super::{
     DirectoryStorage, LogStorage, Options, SyncMode, TreeStore,
-    base::{Base, BaseContents, BaseError, BaseView, format::NO_TREE},
+    base::{Base, BaseContents, BaseError, BaseOptions, BaseView, format::NO_TREE},
     catalog::{self, CATALOG_TREE, CatalogEntry, EXPIRY_TREE, FIRST_TREE, TreeMap, read_catalog},
     checkpoint,
     durable::Durable,
@@ -124,10 +124,11 @@ impl Opening<'_> {
     fn find(&self, lock: &StoreLock) -> Result<Found, OpenError> {
         // A random number, as hash seeds are: it tells the files of stores apart.
         let new_store = || foldhash::quality::RandomState::default().hash_one(self.path);
-        let Options { size_max, snapshots_max, .. } = self.options;
+        let Options { size_max, snapshots_max, databases_max, .. } = self.options;
         let views_max = snapshots_max.saturating_add(OWN_VIEWS);
-        let opened = Base::open(self.path, lock, size_max, views_max, new_store);
-        let (base, contents) = opened.map_err(|error| self.base_error(error))?;
+        let options = BaseOptions { size_max, views_max, databases_max };
+        let open = |options| Base::open(self.path, lock, options, new_store);
+        let (mut base, contents) = open(options).map_err(|error| self.base_error(error))?;
         let storage = self.storage()?;
         let mut replay = Replay::new(&contents);
         let recovered = recover(&*storage, base.store, contents.sequence, |sequence, bytes| {
@@ -141,6 +142,13 @@ impl Opening<'_> {
         // Numbers go on behind the one that the base names, also where no segment is left, as in a backup:
         // a reader takes what is older for needless.
         recovered.next_segment = recovered.next_segment.max(contents.log_from);
+        let keyspaces_max = contents.records(CATALOG_TREE) + replay.catalog.len() as u64;
+        if keyspaces_max > databases_max as u64 {
+            // LMDB has one environment of a file in a process.
+            drop(base);
+            let opened = open(options.with_all_databases());
+            (base, _) = opened.map_err(|error| self.base_error(error))?;
+        }
         let base = Arc::new(base);
         Ok(Found { base, contents, storage, recovered, replay })
     }

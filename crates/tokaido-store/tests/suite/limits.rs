@@ -82,8 +82,9 @@ fn names_are_checked_and_counted() {
 
 #[test]
 fn every_database_can_be_written_and_cleared_in_one_transaction() {
-    // With the elements of collections each has two trees, and each checkpoint replaces all of them.
-    const COUNT: usize = 1000;
+    // With the elements of collections each has two trees, and each checkpoint replaces all of them, so
+    // that every place for a tree is taken.
+    const COUNT: usize = tree::DATABASES_DEFAULT;
     let mut engine = TreeEngine::checkpointing(TestClock::new());
     for _ in 0..2 {
         let store = engine.store();

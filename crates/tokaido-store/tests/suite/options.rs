@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use tokaido_store::{
-    NewRecord, ReadError, Store, TransactError, WriteError, limits, transact,
+    Kind, NewRecord, ReadError, Store, TransactError, WriteError, limits, transact,
     tree::{self, Options, TreeStore},
 };
 
@@ -123,5 +123,63 @@ fn the_log_grows_by_what_was_asked_for() {
         let store = open(directory.path(), options);
         let main = store.database("main").unwrap();
         assert_eq!(store.snapshot().unwrap().statistics(main).unwrap().records, 101);
+    }
+}
+
+/// Writes a record with an element into each of `count` databases, in a transaction each.
+fn fill_databases(store: &TreeStore, count: usize) {
+    for number in 0..count {
+        transact::<_, WriteError>(&mut *store.writer().unwrap(), |tx| {
+            let database = tx.open_database(&number.to_string(), count)?;
+            let collection = tx.new_collection().unwrap();
+            let element = [&collection.prefix()[..], b"e"].concat();
+            tx.put(database.elements(), &element, NewRecord::of(b"v"))?;
+            let (kind, collection) = (Kind::Hash, Some(collection));
+            tx.put(database, b"k", NewRecord { kind, collection, ..NewRecord::default() })
+        })
+        .unwrap();
+    }
+}
+
+/// LMDB is opened with places for the trees of `databases_max` databases: there must be places for
+/// those that are there already, also for their second trees, wherever they stand.
+#[test]
+fn a_store_keeps_the_databases_that_are_more_than_it_may_be_given() {
+    const COUNT: usize = 20;
+    let small = Options { databases_max: 3, ..Options::default() };
+    for checkpoints_made in [false, true] {
+        for elements_made in [false, true] {
+            let directory = fast_directory();
+            let memtable_bytes = if checkpoints_made { 1 } else { small.memtable_bytes };
+            let options = Options { memtable_bytes, databases_max: COUNT, ..small.clone() };
+            let store = open(directory.path(), options);
+            match elements_made {
+                true => fill_databases(&store, COUNT),
+                false => transact::<_, WriteError>(&mut *store.writer().unwrap(), |tx| {
+                    (0..COUNT).try_for_each(|number| {
+                        let database = tx.open_database(&number.to_string(), COUNT)?;
+                        tx.put(database, b"k", NewRecord::of(b"v"))
+                    })
+                })
+                .unwrap(),
+            }
+            drop(store);
+            let store = open(directory.path(), Options { memtable_bytes: 1, ..small.clone() });
+            fill_databases(&store, COUNT);
+            let refused = transact::<_, WriteError>(&mut *store.writer().unwrap(), |tx| {
+                Ok(tx.open_database("one more", COUNT + 1).is_err())
+            });
+            assert!(refused.unwrap());
+            drop(store);
+            let store = open(directory.path(), small.clone());
+            let mut snapshot = store.snapshot().unwrap();
+            for number in 0..COUNT {
+                let database = store.database(&number.to_string()).unwrap();
+                let record = snapshot.get(database, b"k").unwrap().unwrap();
+                let element = [&record.collection.unwrap().prefix()[..], b"e"].concat();
+                let element = snapshot.get(database.elements(), &element).unwrap();
+                assert_eq!(element.unwrap().value, b"v");
+            }
+        }
     }
 }

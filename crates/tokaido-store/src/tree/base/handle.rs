@@ -32,6 +32,14 @@ pub(in crate::tree) struct BaseContents {
     pub trees: Vec<(u32, DatabaseStatistics)>,
 }
 
+impl BaseContents {
+    /// The number of records in a tree.
+    pub(in crate::tree) fn records(&self, tree: u32) -> u64 {
+        let found = self.trees.iter().find(|(number, _)| *number == tree);
+        found.map_or(0, |(_, statistics)| statistics.records)
+    }
+}
+
 /// The base cannot be opened, or a checkpoint not be written; then it is as it was.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::tree) enum BaseError {
@@ -64,10 +72,37 @@ impl BaseError {
     }
 }
 
-/// Slots: each database may have two trees, and there are two internal ones. A checkpoint drops the
-/// trees that go before it makes those that come. Whenever LMDB begins a read transaction, it allocates
-/// 49 bytes for each of these places, some 800 KB: so views are kept and renewed.
-const SLOTS_MAX: usize = 2 * limits::DATABASES_MAX + 2;
+/// How to open a base.
+#[derive(Clone, Copy)]
+pub(in crate::tree) struct BaseOptions {
+    /// Maximum number of bytes of its file.
+    pub size_max: usize,
+    /// Maximum number of views at one time.
+    pub views_max: u32,
+    /// Maximum number of databases of the store. LMDB keeps a place for each of their trees, in the
+    /// environment and in every read transaction; with places for 8,192 databases, opening and closing
+    /// takes three times as long as with places for 256.
+    pub databases_max: usize,
+}
+
+impl BaseOptions {
+    /// For a store that has more databases, or had, than it may be given.
+    pub(in crate::tree) fn with_all_databases(self) -> Self {
+        Self { databases_max: limits::DATABASES_MAX, ..self }
+    }
+
+    /// Places for the slots, the directory, and the look at the name after the last slot. Each
+    /// database may have two trees, and there are two internal ones. A checkpoint drops the trees
+    /// that go before it makes those that come.
+    fn environment(self) -> EnvironmentOptions {
+        let slots = 2 * self.databases_max + 2;
+        EnvironmentOptions {
+            map_size: self.size_max,
+            readers_max: self.views_max,
+            databases_max: slots as u32 + 2,
+        }
+    }
+}
 
 pub(in crate::tree) struct Base {
     pub(super) environment: Environment,
@@ -103,27 +138,26 @@ fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), B
 
 impl Base {
     /// Opens the base in the directory `path`, or makes an empty one for a new store, of the number
-    /// that `new_store` gives. Its file may have `size_max` bytes, and there may be `views_max` views.
-    /// The lock is kept as long as the base.
+    /// that `new_store` gives. The lock is kept as long as the base.
     pub(in crate::tree) fn open(
         path: &Path,
         _lock: &StoreLock,
-        size_max: usize,
-        views_max: u32,
+        options: BaseOptions,
         new_store: impl FnOnce() -> u64,
     ) -> Result<(Self, BaseContents), BaseError> {
         let unfinished = path.join(NEW_DIRECTORY);
         if unfinished.exists() {
             fs::remove_dir_all(unfinished)?;
         }
-        // The slots, the directory, and room for the look at the name after the last slot.
-        let databases_max = SLOTS_MAX as u32 + 2;
-        let (map_size, readers_max) = (size_max, views_max);
-        let options = EnvironmentOptions { map_size, readers_max, databases_max };
         if !path.join(DATA_FILE).exists() {
-            create(path, &options, new_store())?;
+            create(path, &options.environment(), new_store())?;
         }
-        Self::open_existing(path, options)
+        match Self::open_existing(path, options.environment()) {
+            Err(BaseError::Lmdb(error)) if error.is_databases_full() => {
+                Self::open_existing(path, options.with_all_databases().environment())
+            }
+            opened => opened,
+        }
     }
 
     fn open_existing(

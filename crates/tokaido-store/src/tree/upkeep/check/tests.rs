@@ -11,7 +11,7 @@ use crate::{
     transact,
     tree::{
         self, CheckReport, Finding, Options,
-        base::{Base, Layer},
+        base::{Base, BaseOptions, Layer},
         catalog::{CATALOG_TREE, EXPIRY_TREE, FIRST_TREE, catalog_key, catalog_value},
         expiry,
         lock::StoreLock,
@@ -39,7 +39,8 @@ type Change<'c> = (u32, &'c [u8], Option<&'c [u8]>);
 /// Changes the base, as a checkpoint would.
 fn change(directory: &Path, changes: &[Change<'_>]) {
     let Ok(lock) = StoreLock::take(directory) else { panic!("nobody has it") };
-    let Ok((base, contents)) = Base::open(directory, &lock, 1 << 30, 10, || 0) else {
+    let options = BaseOptions { size_max: 1 << 30, views_max: 10, databases_max: 16 };
+    let Ok((base, contents)) = Base::open(directory, &lock, options, || 0) else {
         panic!("it opens")
     };
     let mut layer = Layer::begin(&Arc::new(base)).unwrap();
