@@ -94,3 +94,30 @@ def test_every_kind_refuses_the_commands_of_the_others(pair, kind):
             READING[other](name), CHANGING[other](name), ("SET", name, "v"), READING[other](name), ("DEL", name),
             MAKING[kind](name, COUNTS[size]), ("TYPE", name),
         ])
+
+
+def test_databases_are_swapped(pair):
+    pair.check_all([*make_all(), ("EXPIRE", "hash-large", 1000), ("SELECT", 1), ("SET", "k", "one"), ("SET", "x", "v", "PX", 50), ("SELECT", 0)])
+    pair.check_all([
+        ("SWAPDB", 0, 99), ("SWAPDB", -1, 0), ("SWAPDB", 0), ("SWAPDB", 0, 0), ("DBSIZE",), ("SWAPDB", 0, 1),
+        ("GET", "k"), *[read(name) for name in NAMES], ("SELECT", 1), ("GET", "k"), *[read(name) for name in NAMES], ("TTL", "hash-large"),
+        ("SELECT", 0), ("SWAPDB", 1, 5), ("SELECT", 5), *[read(name) for name in NAMES], ("SELECT", 1), ("DBSIZE",), ("SELECT", 5),
+    ])
+    pair.check_all([CHANGING[name.split("-")[0]](name) for name in NAMES] + [read(name) for name in NAMES])
+    time.sleep(0.06)
+    pair.check_all([("SELECT", 0), ("EXISTS", "x"), ("MULTI",), ("SET", "a", "b"), ("SWAPDB", 0, 5), ("GET", "a"), ("EXEC",), ("SELECT", 5), ("GET", "a")])
+
+
+def test_what_will_expire_is_counted(pair):
+    pair.check_all([("SET", "a", "v", "EX", 1000), ("SET", "b", "v"), ("SET", "c", "v", "PX", 100000), ("RPUSH", "l", "x")])
+    assert expires(pair) == [b"2", b"2"]
+    pair.check_all([("EXPIRE", "l", 1000), ("PERSIST", "a"), ("SET", "c", "w", "KEEPTTL"), ("EXPIRE", "c", 2000), ("SET", "d", "v", "EX", 5)])
+    assert expires(pair) == [b"3", b"3"]
+    pair.check_all([("DEL", "d"), ("SET", "c", "v"), ("SELECT", 1), ("SET", "e", "v", "EX", 5), ("SELECT", 0)])
+    assert expires(pair) == [b"1", b"1"]
+
+
+def expires(pair):
+    """What both say of database 0."""
+    texts = [wire.run("INFO", "keyspace")[1] for wire in (pair.redis, pair.tokaido)]
+    return [text.split(b"db0:")[1].split(b"expires=")[1].split(b",")[0] for text in texts]

@@ -31,7 +31,7 @@ pub trait Observer: Send + Sync {
 pub struct TransactionChanges<'g> {
     /// Its number.
     pub number: CommitNumber,
-    /// At most one for each key, in no order, except that [`What::Cleared`] comes before the rest.
+    /// At most one for each key, in no order, except that [`What::Cleared`] and [`What::Moved`] come before the rest.
     pub changes: Vec<Change<'g>>,
 }
 
@@ -50,6 +50,12 @@ pub struct Change<'g> {
 pub enum What<'g> {
     /// Everything that was there before the transaction has gone.
     Cleared,
+    /// Everything that was there before the transaction has gone, and in its place is what was in another
+    /// keyspace before the transaction.
+    Moved {
+        /// The other keyspace.
+        from: DatabaseId,
+    },
     /// A record was put under a key.
     Put {
         /// The key.

@@ -146,6 +146,16 @@ pub trait ReadTransaction {
     /// # Errors
     /// Only if the engine fails.
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError>;
+
+    /// How many records of one database will expire; an estimate if the store has many of them. 0 for an
+    /// engine that does not know.
+    ///
+    /// # Errors
+    /// Only if the engine fails.
+    fn expiring(&mut self, database: DatabaseId) -> Result<u64, ReadError> {
+        let _ = database;
+        Ok(0)
+    }
 }
 
 /// Reads and writes within one transaction, over every database of the store. It is committed or
@@ -236,6 +246,16 @@ pub trait WriteTransaction: ReadTransaction {
     /// [`WriteError::Mounted`] for a database that is mounted; otherwise only if the engine fails.
     fn drop_database(&mut self, database: DatabaseId) -> Result<bool, WriteError> {
         let _ = database;
+        Err(WriteError::Mounted)
+    }
+
+    /// Lets two databases have each other's records, whatever their number. What of them will expire, or is yet
+    /// to be removed, is listed anew, which counts as writing it.
+    ///
+    /// # Errors
+    /// [`WriteError::Mounted`] unless both are the store's own.
+    fn swap_databases(&mut self, one: DatabaseId, other: DatabaseId) -> Result<(), WriteError> {
+        let _ = (one, other);
         Err(WriteError::Mounted)
     }
 

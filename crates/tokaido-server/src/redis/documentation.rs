@@ -52,7 +52,7 @@ the call remains in the data.
 - A key has 1 to 4096 bytes, a value at most 64 MiB, if the server is not set to less.
 - `EXEC` is all or nothing: if a queued command fails, the transaction is rolled back and answered
   with `EXECABORT`. Redis would keep what the other commands did.
-- `SELECT`, `MOVE` and `COPY` also take the name of a database, as in `SELECT companies`. Number 0
+- `SELECT`, `MOVE`, `COPY` and `SWAPDB` also take the name of a database, as in `SELECT companies`. Number 0
   is the database `main`, number 7 is the database `7`.
 - `FLUSHALL` deletes the named databases, too, and gives their names back; `main` and caches
   stay, empty. `TOKAIDO DROP` deletes one database.
@@ -69,7 +69,8 @@ the call remains in the data.
   probability. In a larger one it takes some hundreds of look-ups, and some keys are drawn somewhat more often than
   others; in a cache or a constant database they are of one part of it.
 - An unknown command that Redis has is answered with what serves in its place, behind Redis' own words.
-- `CLIENT LIST` has Redis' fields; those about buffers and memory are 0. In `INFO`, `expires` is 0.
+- `CLIENT LIST` has Redis' fields; those about buffers and memory are 0. In `INFO`, `expires` is an estimate if more
+  than 10,000 records of all databases will expire.
 - `INCRBYFLOAT` and `HINCRBYFLOAT` count with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
 - `HELLO` is refused between `MULTI` and `EXEC`, and `CLIENT TRACKING ON` everywhere. `CONFIG SET`
   changes `notify-keyspace-events` alone, until the server stops.

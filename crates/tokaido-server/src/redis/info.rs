@@ -223,7 +223,10 @@ fn keyspace(
             continue;
         }
         lines.push(match number {
-            Some(n) => (format!("db{n}"), format!("keys={records},expires=0,avg_ttl=0{engine}")),
+            Some(n) => {
+                let expires = tx.expiring(id)?;
+                (format!("db{n}"), format!("keys={records},expires={expires},avg_ttl=0{engine}"))
+            }
             None => (
                 name,
                 format!("keys={records},key_bytes={key_bytes},value_bytes={value_bytes}{engine}"),

@@ -25,6 +25,9 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "randomkey" 1 Read(randomkey), NO_KEY [LONG] Generic "1.0.0"
     ""
     "Gives some key of the database, drawn by lot.";
+"swapdb" 3 Write(swapdb), NO_KEY [FAST DANGEROUS SPANS] Server "4.0.0"
+    "index1 index2"
+    "Gives two databases each other's records.";
 "tokaido" -2 Container(None), NO_KEY [] Server "7.2.0"
     ""
     "Commands that Redis does not have.";
@@ -59,6 +62,13 @@ fn flushall(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Fa
             tx.clear(database)?;
         }
     }
+    call.reply.ok();
+    Ok(())
+}
+
+fn swapdb(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
+    let (one, other) = (call.open_database_at(tx, 1)?, call.open_database_at(tx, 2)?);
+    tx.swap_databases(one, other)?;
     call.reply.ok();
     Ok(())
 }

@@ -165,6 +165,13 @@ impl<I: Inner> ReadTransaction for Composite<I> {
             Engine::Cdb(file) => Ok(file.statistics),
         }
     }
+
+    fn expiring(&mut self, database: DatabaseId) -> Result<u64, ReadError> {
+        match self.engine(database)? {
+            Engine::Inner(inner) => inner.expiring(database),
+            Engine::Cache(..) | Engine::Cdb(_) => Ok(0),
+        }
+    }
 }
 
 impl WriteTransaction for CompositeWriter {
@@ -241,6 +248,13 @@ impl WriteTransaction for CompositeWriter {
         match database.mount() {
             None => self.inner.writer.transaction().drop_database(database),
             Some(_) => Err(WriteError::Mounted),
+        }
+    }
+
+    fn swap_databases(&mut self, one: DatabaseId, other: DatabaseId) -> Result<(), WriteError> {
+        match (one.mount(), other.mount()) {
+            (None, None) => self.inner.writer.transaction().swap_databases(one, other),
+            _ => Err(WriteError::Mounted),
         }
     }
 

@@ -1,13 +1,17 @@
 //! Keyspaces in the writer's transaction: the trees that they get and lose, and what becomes of the names of
 //! their databases when the transaction ends.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    ops::{Bound, ControlFlow},
+};
 
-use crate::{DatabaseError, DatabaseId, NewRecord, WriteError, record::Header};
+use crate::{DatabaseError, DatabaseId, Direction, NewRecord, WriteError, record::Header};
 
 use super::{
     base::format::NO_TREE,
-    catalog::{self, CATALOG_TREE},
+    catalog::{self, CATALOG_TREE, EXPIRY_TREE},
+    expiry,
     transaction::{Done, TreeTransaction},
 };
 
@@ -43,6 +47,66 @@ impl TreeTransaction {
         Ok(true)
     }
 
+    /// Gives two databases each other's trees, and lets the expiry index follow.
+    pub(super) fn swap_trees(
+        &mut self,
+        one: DatabaseId,
+        other: DatabaseId,
+    ) -> Result<(), WriteError> {
+        let (one, other) =
+            (DatabaseId::from_index(one.index()), DatabaseId::from_index(other.index()));
+        if one == other {
+            return Ok(());
+        }
+        self.account(0)?;
+        self.swap_expiry(one, other)?;
+        for (one, other) in [(one, other), (one.elements(), other.elements())] {
+            let (first, second) = (self.trees.get(one), self.trees.get(other));
+            self.enter_tree(one, second)?;
+            self.enter_tree(other, first)?;
+        }
+        for database in [one, other] {
+            match self.trees.get(database) {
+                Some(_) => self.done.claimed.push(database),
+                None => self.done.dropped.push(database),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists what the expiry index has of either database as of the other.
+    fn swap_expiry(&mut self, one: DatabaseId, other: DatabaseId) -> Result<(), WriteError> {
+        let pairs = [(one, other), (one.elements(), other.elements())];
+        let partner = |database| {
+            pairs.iter().find_map(|&(a, b)| match database {
+                _ if database == a => Some(b),
+                _ if database == b => Some(a),
+                _ => None,
+            })
+        };
+        let mut entries = Vec::new();
+        self.view.scan(EXPIRY_TREE, Bound::Unbounded, Direction::Forward, |(entry, _)| {
+            if let Some((at_ms, database, key)) = expiry::parse(entry)
+                && let Some(partner) = partner(database)
+            {
+                entries.push((at_ms, database, partner, key.to_vec()));
+                if entries.len() > self.shared.options.transaction_writes_max {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        // All go before the first comes: two databases may have the same keys with the same expiry.
+        for (at_ms, database, _, key) in &entries {
+            self.account(expiry::ENTRY_HEAD_LEN + key.len())?;
+            self.move_expiry(*database, key, Some(*at_ms), None)?;
+        }
+        for (at_ms, _, partner, key) in &entries {
+            self.move_expiry(*partner, key, None, Some(*at_ms))?;
+        }
+        Ok(())
+    }
+
     /// The tree of a keyspace, which gets one if it has none.
     #[inline]
     pub(super) fn tree_or_create(&mut self, database: DatabaseId) -> Result<u32, WriteError> {
@@ -66,22 +130,29 @@ impl TreeTransaction {
 
     /// Gives a keyspace a new tree.
     pub(super) fn give_tree(&mut self, keyspace: DatabaseId) -> Result<u32, WriteError> {
-        let name = match keyspace.is_elements() {
-            true => String::new(),
-            false => self.shared.names.name(keyspace).ok_or(WriteError::Dropped)?,
-        };
         let tree = self.next_tree;
         if tree == NO_TREE {
             let message = "no number is left for a new tree; open the store again".to_owned();
             return Err(WriteError::Engine { message });
         }
+        self.enter_tree(keyspace, Some(tree))?;
         self.next_tree += 1;
+        Ok(tree)
+    }
+
+    /// Has the catalog say that a keyspace has this tree, or none.
+    fn enter_tree(&mut self, keyspace: DatabaseId, tree: Option<u32>) -> Result<(), WriteError> {
+        let Some(tree) = tree else { return self.take_tree(keyspace) };
+        let name = match keyspace.is_elements() {
+            true => String::new(),
+            false => self.shared.names.name(keyspace).ok_or(WriteError::Dropped)?,
+        };
         let value = catalog::catalog_value(tree, &name);
         let header = Header::new(&NewRecord::of(&value), self.number);
         let parts = [header.as_bytes(), &value];
         self.write(CATALOG_TREE, &catalog::catalog_key(keyspace), Some(parts))?;
         self.set_tree(keyspace, Some(tree));
-        Ok(tree)
+        Ok(())
     }
 
     /// Takes a keyspace its tree, if it has one, and so all that is in it.

@@ -20,6 +20,7 @@ mod catalog;
 mod checkpoint;
 mod collections;
 mod durable;
+mod expiring;
 mod expiry;
 mod files;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -1,6 +1,6 @@
 //! What a group of transactions has changed, read from the frame that went to the log.
 
-use crate::{Change, CommitNumber, TransactionChanges, What, record};
+use crate::{Change, CommitNumber, DatabaseId, TransactionChanges, What, record};
 
 use super::{
     catalog::{self, CATALOG_TREE, FIRST_TREE, Keyspaces, TreeMap},
@@ -29,12 +29,8 @@ impl Follower {
         let transactions = frame.transactions().map(|(number, bytes)| {
             let is_sweep = sweeps.contains(&number);
             // Trees first: of a database that was cleared, some operations may be of its old one.
-            let mut changes = Vec::new();
-            for operation in operations(bytes).flatten() {
-                if operation.tree == CATALOG_TREE {
-                    changes.extend(self.follow(&operation));
-                }
-            }
+            let entries = operations(bytes).flatten().filter(|entry| entry.tree == CATALOG_TREE);
+            let mut changes = self.follow(entries);
             let records = operations(bytes).flatten().filter(|record| record.tree >= FIRST_TREE);
             changes.extend(records.filter_map(|operation| {
                 let Operation { tree, key, record } = operation;
@@ -51,17 +47,34 @@ impl Follower {
         transactions.collect()
     }
 
-    /// Gives a keyspace the tree that the catalog gives it, and tells if it had another.
-    fn follow<'f>(&mut self, operation: &Operation<'f>) -> Option<Change<'f>> {
-        let database = catalog::parse_key(operation.key)?;
-        let entry = operation
-            .record
-            .and_then(|stored| catalog::parse(operation.key, record::decode(stored).ok()?.value));
-        let before = self.trees.get(database);
-        before.map(|tree| self.keyspaces.remove(&tree));
-        let tree = entry.map(|entry| entry.tree);
-        tree.map(|tree| self.keyspaces.insert(tree, database));
-        self.trees.set(database, tree);
-        before.map(|_| Change { database, what: What::Cleared })
+    /// Gives keyspaces the trees that the catalog gives them, and tells of those that had another, or have got one
+    /// that was another's.
+    fn follow<'f>(&mut self, entries: impl Iterator<Item = Operation<'f>>) -> Vec<Change<'f>> {
+        let given = entries.filter_map(|entry| {
+            let stored = entry.record.and_then(|stored| record::decode(stored).ok());
+            let found = stored.and_then(|stored| catalog::parse(entry.key, stored.value));
+            Some((catalog::parse_key(entry.key)?, found.map(|found| found.tree)))
+        });
+        let given: Vec<(DatabaseId, Option<u32>)> = given.collect();
+        let mut changes = Vec::new();
+        for &(database, tree) in &given {
+            let before = self.trees.get(database);
+            let owner = tree.and_then(|tree| self.keyspaces.get(&tree).copied());
+            let what = match owner.filter(|owner| *owner != database) {
+                Some(from) => Some(What::Moved { from }),
+                None if before.is_some() && before != tree => Some(What::Cleared),
+                None => None,
+            };
+            changes.extend(what.map(|what| Change { database, what }));
+        }
+        // A tree that goes from one to another is taken from all before it is given to any.
+        for &(database, _) in &given {
+            self.trees.get(database).map(|tree| self.keyspaces.remove(&tree));
+        }
+        for (database, tree) in given {
+            tree.map(|tree| self.keyspaces.insert(tree, database));
+            self.trees.set(database, tree);
+        }
+        changes
     }
 }

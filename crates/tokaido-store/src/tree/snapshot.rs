@@ -11,8 +11,8 @@ use crate::{
 
 use super::{
     base::BaseView,
-    catalog::TreeMap,
-    live,
+    catalog::{EXPIRY_TREE, TreeMap},
+    expiring, live,
     shared::Shared,
     view::{self, View},
     visible::Present,
@@ -141,6 +141,12 @@ impl ReadTransaction for TreeSnapshot {
                 return Ok(sum);
             }
         }
+    }
+
+    fn expiring(&mut self, database: DatabaseId) -> Result<u64, ReadError> {
+        let entries = self.shared.visible.total(EXPIRY_TREE)?.records;
+        let Some((view, now_ms, tree)) = self.hold(database)? else { return Ok(0) };
+        expiring::count(view, (database, tree), now_ms, entries)
     }
 }
 

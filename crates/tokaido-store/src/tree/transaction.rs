@@ -14,7 +14,7 @@ use crate::{
 
 use super::{
     catalog::{EXPIRY_TREE, TreeMap},
-    expiry, live,
+    expiring, expiry, live,
     log::{FrameBuilder, Operation},
     memtable::{MemtableWriter, Node},
     published::Follower,
@@ -373,6 +373,12 @@ impl ReadTransaction for TreeTransaction {
             None => Ok(DatabaseStatistics::default()),
         }
     }
+
+    fn expiring(&mut self, database: DatabaseId) -> Result<u64, ReadError> {
+        let Some(tree) = self.trees.get(database) else { return Ok(0) };
+        let entries = self.total(EXPIRY_TREE)?.records;
+        expiring::count(&self.view, (database, tree), self.now_ms, entries)
+    }
 }
 
 impl WriteTransaction for TreeTransaction {
@@ -451,6 +457,10 @@ impl WriteTransaction for TreeTransaction {
 
     fn drop_database(&mut self, database: DatabaseId) -> Result<bool, WriteError> {
         self.drop_trees(database)
+    }
+
+    fn swap_databases(&mut self, one: DatabaseId, other: DatabaseId) -> Result<(), WriteError> {
+        self.swap_trees(one, other)
     }
 
     fn drop_all_databases(&mut self) -> Result<(), WriteError> {

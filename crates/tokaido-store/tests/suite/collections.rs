@@ -31,14 +31,37 @@ pub(crate) type Model = BTreeMap<(usize, u8), ModelRecord>;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Write {
-    Bytes { key: u8, ttl_ms: Option<u64> },
-    Collection { key: u8, ttl_ms: Option<u64>, elements: u8 },
-    PutElement { key: u8, element: u8 },
-    DeleteElement { key: u8, element: u8 },
-    Expire { key: u8, ttl_ms: Option<u64> },
-    Delete { key: u8 },
-    Rename { from: u8, to: u8 },
+    Bytes {
+        key: u8,
+        ttl_ms: Option<u64>,
+    },
+    Collection {
+        key: u8,
+        ttl_ms: Option<u64>,
+        elements: u8,
+    },
+    PutElement {
+        key: u8,
+        element: u8,
+    },
+    DeleteElement {
+        key: u8,
+        element: u8,
+    },
+    Expire {
+        key: u8,
+        ttl_ms: Option<u64>,
+    },
+    Delete {
+        key: u8,
+    },
+    Rename {
+        from: u8,
+        to: u8,
+    },
     Clear,
+    /// The two databases get each other's records.
+    Swap,
 }
 
 #[derive(Clone, Debug)]
@@ -63,6 +86,7 @@ pub(crate) fn write() -> impl Strategy<Value = Write> {
         3 => key().prop_map(|key| Write::Delete { key }),
         2 => (key(), key()).prop_map(|(from, to)| Write::Rename { from, to }),
         1 => Just(Write::Clear),
+        1 => Just(Write::Swap),
     ]
 }
 
@@ -151,6 +175,12 @@ pub(crate) fn apply(
         Write::Clear => {
             tx.clear(id).unwrap();
             model.retain(|(d, _), _| *d != db);
+        }
+        Write::Swap => {
+            let other = tx.open_database(DATABASES[1 - db], usize::MAX).unwrap();
+            tx.swap_databases(id, other).unwrap();
+            let swapped = std::mem::take(model).into_iter();
+            model.extend(swapped.map(|((db, key), record)| ((1 - db, key), record)));
         }
     }
 }

@@ -116,10 +116,14 @@ impl Observer for Follower {
         for TransactionChanges { number, changes } in group {
             assert_eq!(*number, replica.last + 1, "each comes once, in order");
             replica.last = *number;
+            let before = replica.records.clone();
             for change in changes {
                 let records = replica.records.entry(change.database).or_default();
                 match change.what {
                     What::Cleared => records.clear(),
+                    What::Moved { from } => {
+                        *records = before.get(&from).cloned().unwrap_or_default();
+                    }
                     What::Put { key, record } => {
                         assert_eq!(record.version, *number);
                         records.insert(key.to_vec(), kept(&record));
@@ -271,6 +275,7 @@ impl Observer for Notes {
         let changes = group.iter().flat_map(|transaction| &transaction.changes);
         let what = changes.map(|change| match change.what {
             What::Cleared => "cleared".to_owned(),
+            What::Moved { from } => format!("moved from {from:?}"),
             What::Put { key, .. } => format!("put {}", key.escape_ascii()),
             What::Deleted { key } => format!("deleted {}", key.escape_ascii()),
             What::Reclaimed { key } => format!("reclaimed {}", key.escape_ascii()),

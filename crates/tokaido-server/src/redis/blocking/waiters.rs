@@ -173,7 +173,9 @@ impl Observer for Waiters {
                     all.wake_first(change.database, key, &record);
                 }
                 // It may be that the database was dropped, and gets another number.
-                What::Cleared => all.wake_where(|wish| wish.database == change.database),
+                What::Cleared | What::Moved { .. } => {
+                    all.wake_where(|wish| wish.database == change.database);
+                }
                 What::Deleted { .. } | What::Reclaimed { .. } => {}
             }
         }

@@ -81,7 +81,7 @@ pub(super) fn of_command(name: &str, call: &Call<'_>, place: usize) -> &'static 
 /// What a change is called that no command has named.
 pub(super) fn of_change(what: What<'_>) -> Option<&'static str> {
     Some(match what {
-        What::Cleared => return None,
+        What::Cleared | What::Moved { .. } => return None,
         What::Reclaimed { .. } => "expired",
         What::Deleted { .. } => "del",
         What::Put { record, .. } => match record.kind {

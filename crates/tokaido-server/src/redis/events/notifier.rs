@@ -187,7 +187,7 @@ impl Notifier {
 fn key_of<'g>(change: &Change<'g>) -> Option<&'g [u8]> {
     match change.what {
         What::Put { key, .. } | What::Deleted { key } | What::Reclaimed { key } => Some(key),
-        What::Cleared => None,
+        What::Cleared | What::Moved { .. } => None,
     }
 }
 

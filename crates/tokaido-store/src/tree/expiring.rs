@@ -1,0 +1,42 @@
+//! How many records of a database have an expiry.
+//!
+//! The expiry index is of all databases together, and some of its entries may be stale. So it is walked, and each
+//! entry's record is looked at, as long as it is short; of a long one, its first part stands for the rest.
+
+use std::ops::{Bound, ControlFlow};
+
+use crate::{DatabaseId, Direction, ReadError, record};
+
+use super::{catalog::EXPIRY_TREE, expiry, view::View};
+
+/// Maximum number of entries that are looked at.
+const ENTRIES_MAX: u64 = 10_000;
+
+/// The number of records of a database that will expire: exact if the index has few entries, else an estimate.
+/// `entries` is how many the index has, with those that are stale or due.
+pub(super) fn count(
+    view: &View,
+    (database, tree): (DatabaseId, u32),
+    now_ms: u64,
+    entries: u64,
+) -> Result<u64, ReadError> {
+    let (mut walked, mut found) = (0, 0);
+    let from = now_ms.to_be_bytes();
+    view.scan(EXPIRY_TREE, Bound::Included(&from), Direction::Forward, |(entry, _)| {
+        walked += 1;
+        if let Some((at_ms, of, key)) = expiry::parse(entry)
+            && of == database
+            && let Some(stored) = view.find(tree, key)?
+        {
+            let record = record::decode(stored)?;
+            found += u64::from(record.expires_at_ms == Some(at_ms) && record.is_live(now_ms));
+        }
+        let is_enough = walked == ENTRIES_MAX;
+        Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
+    if walked < ENTRIES_MAX {
+        return Ok(found);
+    }
+    let share = found as f64 / walked as f64;
+    Ok(((share * entries as f64) as u64).max(found))
+}
