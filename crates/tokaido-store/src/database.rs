@@ -154,6 +154,10 @@ pub struct Usage {
     pub base_bytes: u64,
 }
 
+/// The name that [`Store::internal_database`](crate::Store::internal_database) has in the catalog. Nobody else
+/// can have it: it is no name that [`check_database_name`] takes.
+pub(crate) const INTERNAL_NAME: &str = ".internal";
+
 /// A name is 1 to 64 of `a-z A-Z 0-9 _ - .`, and starts with a letter, a digit or `_`: it stands
 /// in URLs, in file names and as a field in Lua without quoting.
 ///
@@ -176,7 +180,8 @@ mod tests {
         for name in ["main", "0", "_cache", "hits-2026.11", &"x".repeat(64)] {
             assert!(check_database_name(name).is_ok(), "{name}");
         }
-        for name in ["", "-x", ".x", "a b", "a/b", "日本", "a\0", &"x".repeat(65)] {
+        for name in ["", "-x", ".x", INTERNAL_NAME, "a b", "a/b", "日本", "a\0", &"x".repeat(65)]
+        {
             assert!(check_database_name(name).is_err(), "{name}");
         }
     }

@@ -25,6 +25,13 @@ pub trait Store: Any + Send + Sync {
     /// been called for it. Takes nothing.
     fn find_database(&self, name: &str) -> Option<DatabaseId>;
 
+    /// The database that belongs to the program around the store: what must be durable as the data are,
+    /// and is no data. No name finds it, no list has it, and it stays when all databases are dropped.
+    /// Check, backup and salvage carry it as any other. `None` where an engine has none.
+    fn internal_database(&self) -> Option<DatabaseId> {
+        None
+    }
+
     /// How many databases were dropped since the store was opened: as long as that stays the same, an
     /// id that was found is the name's.
     fn databases_dropped(&self) -> u64 {

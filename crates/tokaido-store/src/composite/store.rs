@@ -76,6 +76,10 @@ impl Store for CompositeStore {
         self.mounts.find(name).or_else(|| self.inner.find_database(name))
     }
 
+    fn internal_database(&self) -> Option<DatabaseId> {
+        self.inner.internal_database()
+    }
+
     fn databases_dropped(&self) -> u64 {
         self.inner.databases_dropped()
     }

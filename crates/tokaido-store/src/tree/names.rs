@@ -12,7 +12,10 @@ use std::{
     },
 };
 
-use crate::{DatabaseError, DatabaseId, database};
+use crate::{
+    DatabaseError, DatabaseId,
+    database::{self, INTERNAL_NAME},
+};
 
 use super::catalog::CatalogEntry;
 
@@ -50,6 +53,9 @@ impl Names {
 
     /// The database of that name, if it was written to or is held.
     pub(super) fn find(&self, name: &str) -> Option<DatabaseId> {
+        if name == INTERNAL_NAME {
+            return None;
+        }
         let state = self.read();
         let id = *state.by_name.get(name)?;
         state.by_number[id.index()].as_ref().filter(|named| named.is_there()).map(|_| id)
@@ -57,12 +63,18 @@ impl Names {
 
     /// Holds a name from now on.
     pub(super) fn hold(&self, name: &str, max: usize) -> Result<DatabaseId, DatabaseError> {
-        let mut state = self.write();
-        let (id, _) = state.find_or_add(name, max)?;
-        if let Some(named) = &mut state.by_number[id.index()] {
-            named.is_held = true;
-        }
-        Ok(id)
+        database::check_database_name(name)?;
+        self.write().hold(name, max)
+    }
+
+    /// As [`hold`](Self::hold), for the internal database, which is no one's of those that may be so many.
+    pub(super) fn hold_internal(&self) -> Result<DatabaseId, DatabaseError> {
+        self.write().hold(INTERNAL_NAME, usize::MAX)
+    }
+
+    /// The internal database, if there is one.
+    pub(super) fn internal(&self) -> Option<DatabaseId> {
+        self.read().by_name.get(INTERNAL_NAME).copied()
     }
 
     /// Gives the name a number if it has none. Tells whether it had none; then it has it until
@@ -75,6 +87,7 @@ impl Names {
         if let Some(id) = self.find(name) {
             return Ok((id, false));
         }
+        database::check_database_name(name)?;
         self.write().find_or_add(name, max)
     }
 
@@ -111,6 +124,9 @@ impl Names {
         let state = self.read();
         let named = state.by_number.iter().enumerate().filter_map(|(number, named)| {
             let named = named.as_ref().filter(|named| named.is_there())?;
+            if named.name == INTERNAL_NAME {
+                return None;
+            }
             Some((DatabaseId::from_index(number), named.name.clone()))
         });
         named.collect()
@@ -139,12 +155,20 @@ impl Named {
 }
 
 impl State {
+    fn hold(&mut self, name: &str, max: usize) -> Result<DatabaseId, DatabaseError> {
+        let (id, _) = self.find_or_add(name, max)?;
+        if let Some(named) = &mut self.by_number[id.index()] {
+            named.is_held = true;
+        }
+        Ok(id)
+    }
+
     fn find_or_add(&mut self, name: &str, max: usize) -> Result<(DatabaseId, bool), DatabaseError> {
         if let Some(id) = self.by_name.get(name) {
             return Ok((*id, false));
         }
-        database::check_database_name(name)?;
-        if self.by_name.len() >= max {
+        let internal = usize::from(self.by_name.contains_key(INTERNAL_NAME));
+        if self.by_name.len() - internal >= max {
             return Err(DatabaseError::TooMany { max });
         }
         let number = self.free_number().ok_or(DatabaseError::TooMany { max })?;
@@ -214,6 +238,20 @@ mod tests {
             names.forget(id);
         }
         assert_eq!(names.claim("again", 2).unwrap(), (first, true));
+    }
+
+    #[test]
+    fn the_internal_database_is_seen_by_nobody() {
+        let names = Names::default();
+        assert_eq!(names.internal(), None);
+        let internal = names.hold_internal().unwrap();
+        names.set_written(internal);
+        assert_eq!(names.hold_internal(), Ok(internal));
+        assert_eq!((names.internal(), names.find(INTERNAL_NAME)), (Some(internal), None));
+        assert_eq!(names.all(), []);
+        assert!(matches!(names.hold(INTERNAL_NAME, 9), Err(DatabaseError::BadName { .. })));
+        assert!(matches!(names.claim(INTERNAL_NAME, 9), Err(DatabaseError::BadName { .. })));
+        assert!(names.hold("a", 1).is_ok(), "it is not counted");
     }
 
     #[test]

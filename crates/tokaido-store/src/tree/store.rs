@@ -61,6 +61,10 @@ impl Store for TreeStore {
         self.shared.names.find(name)
     }
 
+    fn internal_database(&self) -> Option<DatabaseId> {
+        self.shared.names.hold_internal().ok()
+    }
+
     fn databases_dropped(&self) -> u64 {
         self.shared.names.dropped()
     }

@@ -464,8 +464,11 @@ impl WriteTransaction for TreeTransaction {
     }
 
     fn drop_all_databases(&mut self) -> Result<(), WriteError> {
+        let internal = self.shared.names.internal();
         for (_, keyspace) in self.trees.keyspaces() {
-            self.drop_trees(keyspace)?;
+            if Some(keyspace) != internal {
+                self.drop_trees(keyspace)?;
+            }
         }
         Ok(())
     }

@@ -7,7 +7,9 @@ use super::{
     check::{CheckReport, examine, keep_still},
 };
 use crate::{
-    CollectionId, DatabaseId, Record, Store, WriteError, Writer, limits,
+    CollectionId, DatabaseId, Record, Store, WriteError, Writer,
+    database::INTERNAL_NAME,
+    limits,
     tree::{Options, SyncMode, TreeStore, files::DirectoryInMaking, open},
 };
 
@@ -146,6 +148,12 @@ impl Salvage<'_> {
             && last == name
         {
             return Ok(*id);
+        }
+        if name == INTERNAL_NAME
+            && let Some(id) = self.store.internal_database()
+        {
+            self.database = Some((name.to_owned(), id));
+            return Ok(id);
         }
         self.databases += 1;
         let id = self.store.database(name).or_else(|_| {

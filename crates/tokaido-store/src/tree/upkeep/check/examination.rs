@@ -91,7 +91,8 @@ impl Examination<'_> {
                     ));
                 }
             } else {
-                if database::check_database_name(name).is_err() {
+                let is_internal = name == database::INTERNAL_NAME;
+                if !is_internal && database::check_database_name(name).is_err() {
                     report.add_directory(format!(
                         "database {index} has the impossible name {name:?}"
                     ));
