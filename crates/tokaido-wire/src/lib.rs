@@ -8,4 +8,5 @@ pub mod base64;
 pub mod http;
 pub mod kyoto;
 pub mod memcached;
+pub mod rdb;
 pub mod resp;

@@ -1,0 +1,180 @@
+//! Values out of payloads.
+
+use super::{
+    PayloadError, Texts,
+    packed::{self, Element, Visit},
+    reader::{Reader, score_of},
+};
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A string.
+    String(Vec<u8>),
+    /// The items of a list, in order.
+    List(Texts),
+    /// The members of a set. One may be there twice, which no set that was dumped has.
+    Set(Texts),
+    /// The fields of a hash, each before its value. One may be there twice.
+    Hash(Texts),
+    /// The members of a sorted set, with as many scores. One may be there twice; no score is NaN.
+    SortedSet(Texts, Vec<f64>),
+}
+
+/// What stands before a value, by the names that Redis has for it.
+pub(super) mod kind {
+    pub(in crate::rdb) const STRING: u8 = 0;
+    pub(in crate::rdb) const LIST: u8 = 1;
+    pub(in crate::rdb) const SET: u8 = 2;
+    pub(in crate::rdb) const ZSET: u8 = 3;
+    pub(in crate::rdb) const HASH: u8 = 4;
+    pub(in crate::rdb) const ZSET_2: u8 = 5;
+    pub(in crate::rdb) const HASH_ZIPMAP: u8 = 9;
+    pub(in crate::rdb) const LIST_ZIPLIST: u8 = 10;
+    pub(in crate::rdb) const SET_INTSET: u8 = 11;
+    pub(in crate::rdb) const ZSET_ZIPLIST: u8 = 12;
+    pub(in crate::rdb) const HASH_ZIPLIST: u8 = 13;
+    pub(in crate::rdb) const LIST_QUICKLIST: u8 = 14;
+    pub(in crate::rdb) const HASH_LISTPACK: u8 = 16;
+    pub(in crate::rdb) const ZSET_LISTPACK: u8 = 17;
+    pub(in crate::rdb) const LIST_QUICKLIST_2: u8 = 18;
+    pub(in crate::rdb) const SET_LISTPACK: u8 = 20;
+}
+
+/// The forms of a node of a quicklist.
+const NODE_PLAIN: u64 = 1;
+const NODE_PACKED: u64 = 2;
+
+/// Reads a packed form.
+type Unpack = for<'p> fn(&'p [u8], Visit<'_, 'p>) -> Result<(), PayloadError>;
+
+/// Reads the value of a payload without its footer. What is held in memory for it takes at most twice
+/// `bytes_max`.
+///
+/// # Errors
+/// [`PayloadError::Format`], also for a collection of nothing, and for what Redis has and this has not, such
+/// as the values of modules; [`PayloadError::TooLarge`].
+pub fn decode(body: &[u8], bytes_max: usize) -> Result<Value, PayloadError> {
+    let mut decoder = Decoder { reader: Reader::new(body, bytes_max), bytes_max };
+    let value = decoder.value()?;
+    let is_empty = match &value {
+        Value::String(_) => false,
+        Value::List(texts)
+        | Value::Set(texts)
+        | Value::Hash(texts)
+        | Value::SortedSet(texts, _) => texts.is_empty(),
+    };
+    if is_empty || !decoder.reader.is_at_end() { Err(PayloadError::Format) } else { Ok(value) }
+}
+
+struct Decoder<'p> {
+    reader: Reader<'p>,
+    bytes_max: usize,
+}
+
+impl Decoder<'_> {
+    fn value(&mut self) -> Result<Value, PayloadError> {
+        use packed::{intset, listpack, ziplist, zipmap};
+        Ok(match self.reader.byte()? {
+            kind::STRING => Value::String(self.reader.text()?.into_owned()),
+            kind::LIST => Value::List(self.texts(1)?),
+            kind::SET => Value::Set(self.texts(1)?),
+            kind::HASH => Value::Hash(self.texts(2)?),
+            kind::ZSET => self.sorted_set(|reader| reader.score_in_digits())?,
+            kind::ZSET_2 => self.sorted_set(|reader| reader.score())?,
+            kind::HASH_ZIPMAP => Value::Hash(self.packed(zipmap)?),
+            kind::LIST_ZIPLIST => Value::List(self.packed(ziplist)?),
+            kind::SET_INTSET => Value::Set(self.packed(intset)?),
+            kind::SET_LISTPACK => Value::Set(self.packed(listpack)?),
+            kind::ZSET_ZIPLIST => self.packed_sorted_set(ziplist)?,
+            kind::ZSET_LISTPACK => self.packed_sorted_set(listpack)?,
+            kind::HASH_ZIPLIST => Value::Hash(even(self.packed(ziplist)?)?),
+            kind::HASH_LISTPACK => Value::Hash(even(self.packed(listpack)?)?),
+            kind::LIST_QUICKLIST => self.quicklist(false)?,
+            kind::LIST_QUICKLIST_2 => self.quicklist(true)?,
+            _ => return Err(PayloadError::Format),
+        })
+    }
+
+    /// So many times `each` texts, behind their number.
+    fn texts(&mut self, each: usize) -> Result<Texts, PayloadError> {
+        let mut texts = Texts::default();
+        for _ in 0..self.reader.count()?.saturating_mul(each) {
+            texts.push(&self.reader.text()?, self.bytes_max)?;
+        }
+        Ok(texts)
+    }
+
+    fn sorted_set(
+        &mut self,
+        score: fn(&mut Reader<'_>) -> Result<f64, PayloadError>,
+    ) -> Result<Value, PayloadError> {
+        let (mut members, mut scores) = (Texts::default(), Vec::new());
+        for _ in 0..self.reader.count()? {
+            members.push(&self.reader.text()?, self.bytes_max)?;
+            scores.push(number(score(&mut self.reader)?)?);
+        }
+        Ok(Value::SortedSet(members, scores))
+    }
+
+    fn packed(&mut self, unpack: Unpack) -> Result<Texts, PayloadError> {
+        let mut texts = Texts::default();
+        let pack = self.reader.text()?;
+        unpack(&pack, &mut |element| push(&mut texts, element, self.bytes_max))?;
+        Ok(texts)
+    }
+
+    /// Members, each before its score.
+    fn packed_sorted_set(&mut self, unpack: Unpack) -> Result<Value, PayloadError> {
+        let (mut members, mut scores) = (Texts::default(), Vec::new());
+        let mut is_score = false;
+        let pack = self.reader.text()?;
+        unpack(&pack, &mut |element| {
+            if is_score {
+                scores.push(number(match element {
+                    Element::Integer(score) => score as f64,
+                    Element::Text(digits) => score_of(digits)?,
+                })?);
+            } else {
+                push(&mut members, element, self.bytes_max)?;
+            }
+            is_score = !is_score;
+            Ok(())
+        })?;
+        if is_score { Err(PayloadError::Format) } else { Ok(Value::SortedSet(members, scores)) }
+    }
+
+    /// Nodes, each of which is packed, or an item by itself.
+    fn quicklist(&mut self, says_form: bool) -> Result<Value, PayloadError> {
+        let mut items = Texts::default();
+        for _ in 0..self.reader.count()? {
+            let form = if says_form { Some(self.reader.number()?) } else { None };
+            let node = self.reader.text()?;
+            let mut add = |element: Element<'_>| push(&mut items, element, self.bytes_max);
+            match form {
+                None => packed::ziplist(&node, &mut add)?,
+                Some(NODE_PACKED) => packed::listpack(&node, &mut add)?,
+                Some(NODE_PLAIN) => add(Element::Text(&node))?,
+                Some(_) => return Err(PayloadError::Format),
+            }
+        }
+        Ok(Value::List(items))
+    }
+}
+
+fn push(texts: &mut Texts, element: Element<'_>, bytes_max: usize) -> Result<(), PayloadError> {
+    match element {
+        Element::Text(text) => texts.push(text, bytes_max),
+        Element::Integer(integer) => {
+            texts.push(itoa::Buffer::new().format(integer).as_bytes(), bytes_max)
+        }
+    }
+}
+
+fn even(texts: Texts) -> Result<Texts, PayloadError> {
+    if texts.len().is_multiple_of(2) { Ok(texts) } else { Err(PayloadError::Format) }
+}
+
+fn number(score: f64) -> Result<f64, PayloadError> {
+    if score.is_nan() { Err(PayloadError::Format) } else { Ok(score) }
+}
