@@ -51,4 +51,15 @@ impl Dialect {
         globals: Globals::Refused,
         has_exact_values: false,
     };
+
+    /// The same for libraries of functions: see [`FunctionVm`](crate::FunctionVm).
+    pub(crate) const REDIS_FUNCTIONS: Self = Self {
+        prelude: &[
+            include_str!("../lua/redis/call.lua"),
+            include_str!("../lua/redis/libraries.lua"),
+            include_str!("../lua/redis/errors.lua"),
+            include_str!("../lua/redis/functions.lua"),
+        ],
+        ..Self::REDIS
+    };
 }

@@ -43,7 +43,10 @@ pub use http::{HttpRequest, HttpResponse};
 pub use interrupt::Interrupt;
 pub use limits::{Limits, SOURCE_DEPTH_MAX, SourceLimits};
 pub use procedure::{Mode, Procedure, ProcedureId, Route};
-pub use redis::{RedisCall, RedisScript, RedisVm, sha1_hex};
+pub use redis::{
+    FunctionCall, FunctionFlags, FunctionVm, LibraryError, RedisCall, RedisScript, RedisVm,
+    RegisteredFunction, sha1_hex,
+};
 pub use runtime::{Language, Runtime, RuntimeError, start};
 pub use source::{LoadError, Source, Sources};
 pub use value::Value;

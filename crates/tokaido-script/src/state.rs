@@ -204,7 +204,7 @@ impl LuaState {
     /// Calls a procedure, and gives its first result.
     pub(crate) fn call(&mut self, run: i64, arguments: &[Value]) -> Result<Value, Failure> {
         let converter = self.context().lua_side.converter;
-        self.enter(Target::Procedure(run), arguments, converter)
+        self.enter(Target::Procedure(run), arguments, converter, self.limits.time)
     }
 
     /// Runs a compiled script of Redis, and gives its first result.
@@ -215,8 +215,28 @@ impl LuaState {
         arguments: &[&[u8]],
     ) -> Result<Value, Failure> {
         let (keys, arguments) = (Texts::new(keys), Texts::new(arguments));
+        self.enter_redis(Target::Script { chunk, keys, arguments }, self.limits.time)
+    }
+
+    /// Calls a function of a library, and gives its first result.
+    pub(crate) fn run_function(
+        &mut self,
+        function: c_int,
+        keys: &[&[u8]],
+        arguments: &[&[u8]],
+    ) -> Result<Value, Failure> {
+        let (keys, arguments) = (Texts::new(keys), Texts::new(arguments));
+        self.enter_redis(Target::Function { function, keys, arguments }, self.limits.time)
+    }
+
+    /// Runs the code of a library, which registers its functions.
+    pub(crate) fn run_library(&mut self, chunk: c_int, limit: Duration) -> Result<(), Failure> {
+        self.enter_redis(Target::Chunk(chunk), limit).map(drop)
+    }
+
+    fn enter_redis(&mut self, target: Target, limit: Duration) -> Result<Value, Failure> {
         let converter = self.context().lua_side.converter.lenient(true);
-        self.enter(Target::Script { chunk, keys, arguments }, &[], converter)
+        self.enter(target, &[], converter, limit)
     }
 
     fn enter(
@@ -224,6 +244,7 @@ impl LuaState {
         target: Target,
         arguments: &[Value],
         converter: Converter,
+        limit: Duration,
     ) -> Result<Value, Failure> {
         self.context().entering = Some(Entering { target, arguments });
         let state = self.raw;
@@ -237,7 +258,7 @@ impl LuaState {
         };
         // SAFETY: there is one result.
         let take = |places: RangeInclusive<c_int>| unsafe { converter.read(state, *places.end()) };
-        self.protected(Some(self.limits.time), push, take)?.map_err(Failure::Result)
+        self.protected(Some(limit), push, take)?.map_err(Failure::Result)
     }
 
     /// Puts a compiled chunk into the registry.
@@ -475,6 +496,12 @@ unsafe extern "C-unwind" fn enter(state: *mut ffi::lua_State) -> c_int {
                 redis::set_texts(state, c"ARGV", arguments);
                 ffi::lua_settop(state, 0);
                 push_reference(state, chunk);
+            }
+            Target::Function { function, keys, arguments } => {
+                push_reference(state, function);
+                redis::push_texts(state, keys);
+                redis::push_texts(state, arguments);
+                count = 2;
             }
         }
         for argument in arguments {

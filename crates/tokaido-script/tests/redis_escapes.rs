@@ -286,6 +286,63 @@ fn nothing_reaches_out_and_nothing_stays() {
     }
 }
 
+/// The same as functions, and as what is run while a library is loaded.
+#[test]
+fn nothing_reaches_out_of_a_library() {
+    let mut bed = RedisBed::new(Limits { memory_bytes: 64 << 20, ..Limits::default() });
+    let before = bed.run_function(PROBE).unwrap();
+    for body in OUT_OF_REACH {
+        match bed.run_function(body) {
+            Ok(Value::Nil | Value::Boolean(false))
+            | Err(
+                CallError::Raised { .. }
+                | CallError::MemoryLimit { .. }
+                | CallError::TimeLimit { .. },
+            ) => {}
+            other => panic!("{body}: {other:?}"),
+        }
+        assert_eq!(bed.run_function(PROBE).unwrap(), before, "{body}");
+        assert!(bed.load(body).is_err(), "{body}");
+        assert_eq!(bed.run_function(PROBE).unwrap(), before, "after loading {body}");
+    }
+}
+
+/// While a library is loaded there is nothing but what registers functions; that is all it can keep of it.
+#[test]
+fn what_is_loaded_finds_nothing_else() {
+    let mut bed = RedisBed::new(Limits::default());
+    let refused = [
+        "redis.call('SET', 'k', 'v')",
+        "redis.pcall('SET', 'k', 'v')",
+        "local call = redis.call",
+        "return _G",
+        "local f = getmetatable('')",
+        "string.rep('x', 2)",
+        "pcall(error)",
+        "KEYS = {}",
+        "setmetatable(redis, {})",
+        "redis.register_function('f', function() end) redis = nil",
+        "redis.register_function{function_name = 'f', callback = setmetatable({}, {})}",
+        "redis.register_function(('x'):rep(2 ^ 21), function() end)",
+        "for i = 1, 1e9 do redis.register_function('f' .. i, function() end) end",
+        "redis.log(redis.LOG_WARNING)",
+    ];
+    for body in refused {
+        assert!(bed.load(body).is_err(), "{body}");
+        assert_eq!(bed.run_function("return #redis.sha1hex('')").unwrap(), Value::Integer(40));
+    }
+    assert_eq!(bed.stored("k"), None);
+    bed.load("local own = redis redis.register_function('f', function() return own.call end)")
+        .unwrap();
+    let kept = "local own = redis
+        redis.register_function('f', function()
+          return own.register_function('g', function() end)
+        end)";
+    bed.load(kept).unwrap();
+    let values = bed.run_function("return redis.register_function").unwrap();
+    assert_eq!(values, Value::Nil);
+}
+
 /// A script that runs again finds nothing of its last run.
 #[test]
 fn a_script_keeps_nothing() {

@@ -39,8 +39,11 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+/// How a shape is run: as a script, or as a function.
+type Run = fn(&mut RedisBed, &str) -> Result<Value, CallError>;
+
 /// Runs a shape; tells whether it has ended in time, or what is wrong with how it ended.
-fn run(limit: Duration, end: End, body: &str) -> Result<bool, String> {
+fn run(how: Run, limit: Duration, end: End, body: &str) -> Result<bool, String> {
     let limits = Limits {
         time: limit,
         memory_bytes: 32 << 20,
@@ -50,7 +53,7 @@ fn run(limit: Duration, end: End, body: &str) -> Result<bool, String> {
     let mut bed = RedisBed::new(limits);
     let script = format!("redis.call('SET', 'k', 'v') {body}");
     let start = processor_time();
-    match bed.run(&script) {
+    match how(&mut bed, &script) {
         Err(CallError::TimeLimit { .. }) => {}
         Err(_) if end == End::Refused => {}
         other => return Err(format!("{other:?}")),
@@ -60,7 +63,7 @@ fn run(limit: Duration, end: End, body: &str) -> Result<bool, String> {
         return Err("something of it remains".to_owned());
     }
     for _ in 0..ATTEMPTS_MAX {
-        match bed.run("return redis.call('SET', 'k', 'v').ok") {
+        match how(&mut bed, "return redis.call('SET', 'k', 'v').ok") {
             Ok(Value::String(_)) => return Ok(took <= 2 * limit),
             Err(CallError::TimeLimit { .. }) => {}
             other => return Err(format!("the next script: {other:?}")),
@@ -71,6 +74,38 @@ fn run(limit: Duration, end: End, body: &str) -> Result<bool, String> {
 
 #[test]
 fn each_shape_is_ended() {
+    check(RedisBed::run, 1);
+}
+
+/// Functions run as scripts do, so some of the shapes will do.
+#[test]
+fn shapes_in_functions_are_ended() {
+    check(RedisBed::run_function, 5);
+}
+
+#[test]
+fn what_is_loaded_is_ended() {
+    let limits = Limits { time: LIMITS[0], memory_bytes: 32 << 20, ..Limits::default() };
+    let mut bed = RedisBed::new(limits);
+    let shapes = [
+        "while true do end",
+        "::again:: goto again",
+        "local function f() return f() end f()",
+        "local t, i = {}, 0 while true do i = i + 1 t[i] = {} end",
+        "local s = 'x' while true do s = s .. s end",
+        "local i = 0 while true do i = i + 1 redis.register_function('f' .. i, function() end) end",
+        "while true do redis.log(redis.LOG_DEBUG, 'x') end",
+        "redis.register_function('f', function() end) while true do end",
+        "local t = ('x'):rep(5000) while true do t:find('x*x*x*x*y') end",
+    ];
+    for body in shapes {
+        assert!(bed.load(body).is_err(), "{body}");
+        assert_eq!(bed.run_function("return 7").unwrap(), Value::Integer(7), "{body}");
+    }
+}
+
+/// Runs every shape whose place is a multiple of `step`.
+fn check(how: Run, step: usize) {
     let mut wrong = Vec::new();
     let is_runaway = |(name, _, body): &&(&str, End, &str)| {
         let is_of_procedures = OF_PROCEDURES.iter().any(|missing| body.contains(missing));
@@ -78,8 +113,8 @@ fn each_shape_is_ended() {
     };
     let shapes: Vec<_> = SHAPES.iter().filter(is_runaway).collect();
     assert!(shapes.len() >= 80, "{}", shapes.len());
-    for (name, end, body) in shapes {
-        let mut results = LIMITS.iter().map(|&limit| run(limit, *end, body));
+    for (name, end, body) in shapes.into_iter().step_by(step) {
+        let mut results = LIMITS.iter().map(|&limit| run(how, limit, *end, body));
         match results.find(|result| *result != Ok(false)) {
             Some(Ok(_)) => {}
             Some(Err(why)) => wrong.push(format!("{name}: {why}")),

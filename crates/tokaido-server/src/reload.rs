@@ -97,10 +97,33 @@ impl Service {
             Ok(program) => {
                 let (generation, procedures) = (program.generation(), program.procedures().len());
                 tracing::info!(generation, procedures, "reloaded the procedures");
+                self.tell_hidden_functions(program);
             }
             Err(error) => tracing::error!(%error, "cannot reload the procedures"),
         }
         result
+    }
+
+    /// Tells of functions that clients have loaded and that procedures have the names of: FCALL finds the procedures.
+    fn tell_hidden_functions(&self, program: &Program) {
+        let functions = &self.shared.functions;
+        let libraries = self
+            .shared
+            .store()
+            .snapshot()
+            .map_err(Into::into)
+            .and_then(|mut snapshot| functions.read(&mut *snapshot, &Arc::default()));
+        match libraries {
+            Ok(libraries) => {
+                for name in libraries.hidden_by(program) {
+                    tracing::error!(
+                        name,
+                        "a procedure hides the function that a client has loaded"
+                    );
+                }
+            }
+            Err(error) => tracing::error!(%error, "cannot compare procedures with functions"),
+        }
     }
 
     fn swap(&self, sources: Sources) -> Result<Arc<Program>, ReloadError> {

@@ -19,7 +19,7 @@ use crate::{
     loading::Loading,
     memcached,
     program::{CurrentProgram, Program},
-    redis::{Channels, Clients, Cursors, Notifier, ScriptCache, Waiters},
+    redis::{Channels, Clients, Cursors, Functions, Notifier, ScriptCache, Waiters},
     selected::Selected,
     transport::SocketAddress,
 };
@@ -75,6 +75,7 @@ pub struct Shared {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) cursors: Cursors,
     pub(crate) scripts: ScriptCache,
+    pub(crate) functions: Functions,
     pub(crate) memcached: memcached::State,
     pub(crate) kyoto: kyoto::State,
 }
@@ -99,6 +100,7 @@ impl Shared {
             kyoto: kyoto::State::new(&options.kyoto),
             main: Selected::new(&*store, MAIN)?,
             capabilities: store.capabilities(main),
+            functions: Functions::new(&*store),
             store,
             options,
             policy,

@@ -176,4 +176,5 @@ function core.set_version(text, number)
   redis.REDIS_VERSION, redis.REDIS_VERSION_NUM = text, number
 end
 
+core.redis_entries = redis
 core.redis_globals.redis = core.read_only(redis)

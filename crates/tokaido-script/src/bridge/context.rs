@@ -213,6 +213,8 @@ pub(crate) enum Target {
     Chunk(c_int),
     /// A compiled script of Redis, with what becomes the globals KEYS and ARGV.
     Script { chunk: c_int, keys: Texts, arguments: Texts },
+    /// A function of a library, with its two arguments.
+    Function { function: c_int, keys: Texts, arguments: Texts },
 }
 
 /// Texts that the caller holds.

@@ -1,7 +1,8 @@
 //! Scripts that clients send, in the dialect of Redis: a virtual machine of its own, apart from that
-//! of procedures, and the libraries `cjson`, `cmsgpack` and `struct` on values.
+//! of procedures, another for libraries of functions, and the libraries `cjson`, `cmsgpack` and `struct` on values.
 
 pub(crate) mod codecs;
+mod functions;
 mod json;
 mod json_decode;
 mod message_pack;
@@ -11,6 +12,7 @@ mod sha1;
 mod texts;
 mod vm;
 
+pub use functions::{FunctionCall, FunctionFlags, FunctionVm, LibraryError, RegisteredFunction};
 pub use sha1::sha1_hex;
-pub(crate) use texts::set_texts;
+pub(crate) use texts::{push_texts, set_texts};
 pub use vm::{RedisCall, RedisScript, RedisVm};

@@ -1,4 +1,4 @@
-//! `KEYS` and `ARGV`.
+//! Keys and arguments as Lua has them: `KEYS` and `ARGV` of scripts, what functions are called with.
 
 use std::ffi::{CStr, c_int};
 
@@ -9,9 +9,21 @@ use crate::{bridge::context::Texts, convert};
 /// Sets a field of the table on top of the stack to a list of texts. May raise.
 ///
 /// # Safety
-/// `state` must be valid and run under a protected call, with room for three values, and whoever
-/// holds the texts must still do so.
+/// As [`push_texts`], with room for one value more.
 pub(crate) unsafe fn set_texts(state: *mut ffi::lua_State, name: &CStr, texts: Texts) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        push_texts(state, texts);
+        ffi::lua_setfield(state, -2, name.as_ptr());
+    }
+}
+
+/// Pushes a list of texts. May raise.
+///
+/// # Safety
+/// `state` must be valid and run under a protected call, with room for two values, and whoever
+/// holds the texts must still do so.
+pub(crate) unsafe fn push_texts(state: *mut ffi::lua_State, texts: Texts) {
     // SAFETY: the caller's promise.
     unsafe {
         let texts = texts.get();
@@ -20,6 +32,5 @@ pub(crate) unsafe fn set_texts(state: *mut ffi::lua_State, name: &CStr, texts: T
             convert::push_bytes(state, text);
             ffi::lua_rawseti(state, -2, place);
         }
-        ffi::lua_setfield(state, -2, name.as_ptr());
     }
 }

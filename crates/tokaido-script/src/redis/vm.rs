@@ -59,7 +59,7 @@ impl RedisVm {
     /// If LuaJIT cannot start.
     pub fn new(limits: Limits, version: (u8, u8, u8)) -> Result<Self, RuntimeError> {
         let interrupt = Interrupt::default();
-        let state = start(limits, &interrupt, version)?;
+        let state = start(&Dialect::REDIS, limits, &interrupt, version)?;
         let chunks = HashMap::new();
         Ok(Self { state, limits, interrupt, version, chunks, has_one_line: false })
     }
@@ -186,7 +186,7 @@ impl RedisVm {
 
     /// After it was refused memory a VM may be in a state that nobody tested; a new one is cheap.
     fn replace_state(&mut self) {
-        match start(self.limits, &self.interrupt, self.version) {
+        match start(&Dialect::REDIS, self.limits, &self.interrupt, self.version) {
             Ok(state) => {
                 self.chunks.clear();
                 self.has_one_line = false;
@@ -199,17 +199,18 @@ impl RedisVm {
     }
 }
 
-fn raised(message: String) -> CallError {
+pub(super) fn raised(message: String) -> CallError {
     CallError::Raised { message, traceback: String::new() }
 }
 
-fn start(
+pub(super) fn start(
+    dialect: &'static Dialect,
     limits: Limits,
     interrupt: &Interrupt,
     (major, minor, patch): (u8, u8, u8),
 ) -> Result<LuaState, RuntimeError> {
     let store = Err(WHY_NO_STORE.into());
-    let state = LuaState::new(&Dialect::REDIS, &store, limits, interrupt.clone())?;
+    let state = LuaState::new(dialect, &store, limits, interrupt.clone())?;
     let number = u32::from_be_bytes([0, major, minor, patch]);
     let text = format!("{major}.{minor}.{patch}");
     let set = state.core().get::<mlua::Function>("set_version");

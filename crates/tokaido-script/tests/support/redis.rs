@@ -1,10 +1,10 @@
-//! A VM for scripts of Redis on a store in memory, with a host that knows GET and SET.
+//! VMs for scripts of Redis and for functions, on a store in memory, with a host that knows SET.
 
 use std::time::Duration;
 
 use tokaido_script::{
-    CallError, CommandError, Host, Limits, RedisCall, RedisScript, RedisVm, Scope, Transaction,
-    Value, sha1_hex,
+    CallError, CommandError, FunctionCall, FunctionVm, Host, LibraryError, Limits, RedisCall,
+    RedisScript, RedisVm, Scope, Transaction, Value, sha1_hex,
 };
 use tokaido_store::{NewRecord, Store as _};
 
@@ -13,6 +13,7 @@ use super::MemoryStore;
 pub struct RedisBed {
     pub store: MemoryStore,
     pub vm: RedisVm,
+    pub functions: FunctionVm,
 }
 
 /// Commands that a script can run here.
@@ -41,7 +42,8 @@ impl Host for TwoCommands {
 impl RedisBed {
     pub fn new(limits: Limits) -> Self {
         let vm = RedisVm::new(limits, (7, 2, 0)).unwrap();
-        Self { store: MemoryStore::new(), vm }
+        let functions = FunctionVm::new(limits, (7, 2, 0)).unwrap();
+        Self { store: MemoryStore::new(), vm, functions }
     }
 
     pub fn short() -> Self {
@@ -55,12 +57,36 @@ impl RedisBed {
 
     /// Runs a script with the key `k` and the argument `a`, and commits it unless it fails.
     pub fn run(&mut self, text: &str) -> Result<Value, CallError> {
+        let (name, text) = (sha1_hex(text.as_bytes()), text.as_bytes());
+        let script = RedisScript { name: &name, text };
+        let call = RedisCall { script, keys: &[b"k"], arguments: &[b"a"] };
+        self.transact(|vm, _, scope| vm.call(call, scope))
+    }
+
+    /// Loads the code of a library, behind its first line.
+    pub fn load(&mut self, body: &str) -> Result<(), LibraryError> {
+        let code = format!("#!lua name=lib\n{body}");
+        self.functions.load("lib", code.as_bytes()).map(drop)
+    }
+
+    /// Does the same as [`run`](Self::run), as the function of a library.
+    pub fn run_function(&mut self, body: &str) -> Result<Value, CallError> {
+        let function = format!("function(keys, argv) local KEYS, ARGV = keys, argv {body} end");
+        self.load(&format!("redis.register_function('f', {function})")).map_err(|error| {
+            CallError::Raised { message: error.to_string(), traceback: String::new() }
+        })?;
+        let call = FunctionCall { library: "lib", name: "f", keys: &[b"k"], arguments: &[b"a"] };
+        self.transact(|_, functions, scope| functions.call(call, scope))
+    }
+
+    fn transact(
+        &mut self,
+        run: impl FnOnce(&mut RedisVm, &mut FunctionVm, Scope<'_>) -> Result<Value, CallError>,
+    ) -> Result<Value, CallError> {
         let mut writer = self.store.writer().unwrap();
         let transaction = Transaction::Write(writer.begin().unwrap());
         let scope = Scope { transaction, host: Some(&mut TwoCommands) };
-        let (name, text) = (sha1_hex(text.as_bytes()), text.as_bytes());
-        let script = RedisScript { name: &name, text };
-        let result = self.vm.call(RedisCall { script, keys: &[b"k"], arguments: &[b"a"] }, scope);
+        let result = run(&mut self.vm, &mut self.functions, scope);
         match &result {
             Ok(_) => {
                 writer.commit().unwrap();

@@ -164,12 +164,14 @@ limits! {
         subscription_bytes_max: usize = 16 << 20, 1..=BYTES_MAX;
         /// Maximum number of SCAN cursors kept; each scan takes two
         scan_cursors_max: usize = 4096, 2..=COUNT_MAX;
-        /// Maximum size of a script that EVAL takes
+        /// Maximum size of a script that EVAL takes, and of a library of functions
         redis_script_bytes_max: usize = 1 << 20, 1 << 10..=64 << 20;
         /// Maximum number of scripts EVALSHA knows; one more, and the one not asked for the longest is forgotten
         redis_scripts_max: usize = 1000, 1..=COUNT_MAX;
         /// Maximum size of their texts together
         redis_scripts_bytes_max: usize = 16 << 20, 1 << 10..=BYTES_MAX;
+        /// Maximum size of all libraries of functions together
+        redis_functions_bytes_max: usize = 16 << 20, 1 << 10..=fixed::VALUE_LEN_MAX as u64;
         /// Maximum number of keys one SCAN visits
         scan_count_max: usize = 10_000, 1..=COUNT_MAX;
         /// Maximum number of keys KEYS answers with, and of elements a negative count draws

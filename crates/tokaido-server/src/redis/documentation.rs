@@ -105,7 +105,7 @@ the call remains in the data.
 - `SORT` holds all elements and what it gives while it sorts, up to `reply_bytes_max`. Elements whose texts to be sorted by
   are equal stay in the order of the collection; in Redis they stand in any.
 - There are no streams.
-- A script of `EVAL` is a transaction, and can always be stopped: see redis-scripts.md.
+- A script of `EVAL` is a transaction, as a function of `FUNCTION LOAD` is, and can always be stopped: see redis-scripts.md.
 ";
 
 /// The page, in Markdown.

@@ -281,7 +281,7 @@ fn dispatch(
         Wanted::Command(command) => command,
         Wanted::Procedure => {
             let invocation = procedures::bare(call, &context.procedures)?;
-            return procedures::run(call, session, context, &invocation);
+            return procedures::run(call, session, context, invocation);
         }
     };
     // The writer has it already, and nobody else's reads wait there.
@@ -332,7 +332,7 @@ fn dispatch(
         }
         (Handler::Procedure(prepare), _) => {
             let invocation: Invocation = prepare(call, procedures)?;
-            procedures::run(call, session, context, &invocation)
+            procedures::run(call, session, context, invocation)
         }
     }
 }

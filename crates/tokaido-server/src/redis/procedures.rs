@@ -1,8 +1,9 @@
-//! Procedures as commands: FCALL, FCALL_RO, bare names, and FUNCTION LIST.
+//! Procedures as commands: FCALL, FCALL_RO, and bare names.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
-use tokaido_script::{Mode, Procedure, ProcedureId, Transaction, Value};
+use tokaido_script::{Mode, ProcedureId, Transaction, Value};
+use tokaido_store::ReadTransaction;
 use tokaido_wire::resp::Version;
 
 use super::{
@@ -11,8 +12,7 @@ use super::{
     eval::{self, Script, ScriptCall},
     execute::{self, Step},
     failure::Failure,
-    glob, introspection,
-    number::parse_integer,
+    functions::{self, FunctionCall, LibraryChange},
     reply::Reply,
     script::ScriptCommands,
     session::Session,
@@ -26,20 +26,11 @@ use crate::{
 
 pub(super) const COMMANDS: &[Command] = rows! {
 "fcall" -3 Procedure(fcall), NO_KEY [MOVABLE_KEYS] Scripting "7.0.0"
-    "procedure numkeys [key [key ...]] [arg [arg ...]]"
-    "Calls a procedure with the keys and the arguments.";
+    "function numkeys [key [key ...]] [arg [arg ...]]"
+    "Calls a function, or a procedure, with the keys and the arguments.";
 "fcall_ro" -3 Procedure(fcall_ro), NO_KEY [MOVABLE_KEYS] Scripting "7.0.0"
-    "procedure numkeys [key [key ...]] [arg [arg ...]]"
-    "Calls a procedure that only reads.";
-"function" -2 Container(None), NO_KEY [] Scripting "7.0.0"
-    ""
-    "Commands about procedures.";
-"function|help" 2 Server(introspection::help), NO_KEY [] Scripting "7.0.0"
-    ""
-    "Lists the subcommands.";
-"function|list" -2 Server(list), NO_KEY [NO_SCRIPT] Scripting "7.0.0"
-    "[LIBRARYNAME library-name-pattern]"
-    "Lists the installed procedures, a file of them as a library.";
+    "function numkeys [key [key ...]] [arg [arg ...]]"
+    "Calls a function, or a procedure, that only reads.";
 };
 
 /// What is to be run.
@@ -50,6 +41,12 @@ pub(crate) enum Invocation {
     Script(ScriptCall),
     /// Nothing: a script is only to be known.
     Load(Arc<Script>),
+    /// A function of a library that a client has loaded, by its name: the transaction knows which one that is.
+    Named { only_reads: bool },
+    /// That function.
+    Function(FunctionCall),
+    /// Libraries of functions are to be changed.
+    Libraries(LibraryChange),
 }
 
 impl Invocation {
@@ -57,7 +54,9 @@ impl Invocation {
         match self {
             Self::Procedure { mode, .. } => *mode,
             Self::Script(call) => call.mode(),
+            Self::Function(call) => call.mode(),
             Self::Load(_) => Mode::Read,
+            Self::Named { .. } | Self::Libraries(_) => Mode::Write,
         }
     }
 
@@ -66,8 +65,10 @@ impl Invocation {
             |runs_inline: bool| Place::of_read(shared.capabilities(shared.main()), !runs_inline);
         match self {
             Self::Procedure { id, .. } => Place::of_procedure(shared, program, *id),
-            Self::Script(call) if call.mode() == Mode::Write => Place::Writer,
+            _ if self.mode() == Mode::Write => Place::Writer,
             Self::Script(call) => of_read(call.runs_inline()),
+            Self::Function(call) => of_read(call.runs_inline()),
+            Self::Named { .. } | Self::Libraries(_) => Place::Writer,
             Self::Load(_) => of_read(true),
         }
     }
@@ -79,32 +80,25 @@ pub(super) fn bare(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invoc
 }
 
 fn fcall(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Failure> {
+    if procedures.find(call.arg(1)).is_none() {
+        return Ok(Invocation::Named { only_reads: false });
+    }
     let invocation = prepare(call, procedures, call.arg(1), 3)?;
-    check_key_count(call)?;
+    // A procedure gets keys and arguments alike, so their number is only checked.
+    functions::key_count(call)?;
     Ok(invocation)
 }
 
 fn fcall_ro(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Failure> {
     let invocation = fcall(call, procedures)?;
+    if let Invocation::Named { .. } = invocation {
+        return Ok(Invocation::Named { only_reads: true });
+    }
     match invocation.mode() {
         Mode::Read => Ok(invocation),
         Mode::Write => {
             Err(Failure::other("Can not execute a script with write flag using *_ro command."))
         }
-    }
-}
-
-/// The keys come first, and the procedure gets keys and arguments alike, so their number is only
-/// checked.
-fn check_key_count(call: &Call<'_>) -> Result<(), Failure> {
-    let count =
-        parse_integer(call.arg(2)).ok_or_else(|| Failure::other("Bad number of keys provided"))?;
-    match usize::try_from(count) {
-        Err(_) => Err(Failure::other("Number of keys can't be negative")),
-        Ok(count) if count > call.len() - 3 => {
-            Err(Failure::other("Number of keys can't be greater than number of args"))
-        }
-        Ok(_) => Ok(()),
     }
 }
 
@@ -135,8 +129,9 @@ pub(super) fn run(
     call: &mut Call<'_>,
     session: &Session,
     context: &mut Context<'_>,
-    invocation: &Invocation,
+    invocation: Invocation,
 ) -> Result<Step, Failure> {
+    let invocation = &named(call, session, context, invocation)?;
     let place = invocation.place(call.shared, context.procedures.program());
     if place == Place::Pool && !context.may_take_long {
         return Ok(Step::NeedsPool);
@@ -156,6 +151,20 @@ pub(super) fn run(
     Ok(Step::Done)
 }
 
+/// Finds the function that is called by its name, as what it will run in sees it.
+fn named(
+    call: &mut Call<'_>,
+    session: &Session,
+    context: &mut Context<'_>,
+    invocation: Invocation,
+) -> Result<Invocation, Failure> {
+    let Invocation::Named { only_reads } = invocation else { return Ok(invocation) };
+    let procedures = &mut context.procedures;
+    execute::read(call, session, &mut context.target, |call, _, tx| {
+        functions::wanted(call, procedures, tx, only_reads).map(Invocation::Function)
+    })
+}
+
 /// Runs a procedure in a transaction that is open, and writes its result.
 pub(super) fn call_in(
     call: &mut Call<'_>,
@@ -170,6 +179,21 @@ pub(super) fn call_in(
             return eval::call_in(call, session, procedures, transaction, script);
         }
         Invocation::Load(script) => return eval::load(call, procedures, script),
+        Invocation::Function(function) => {
+            return functions::call_in(call, session, procedures, transaction, function);
+        }
+        Invocation::Libraries(change) => {
+            return functions::change_in(call, procedures, transaction, change);
+        }
+        Invocation::Named { only_reads } => {
+            let mut transaction = transaction;
+            let tx: &mut dyn ReadTransaction = match &mut transaction {
+                Transaction::Read(tx) => *tx,
+                Transaction::Write(tx) => *tx,
+            };
+            let function = functions::wanted(call, procedures, tx, *only_reads)?;
+            return functions::call_in(call, session, procedures, transaction, &function);
+        }
     };
     metrics::add(&session.client().done.procedure_calls, 1);
     let mut commands = ScriptCommands::new(call.shared, session.principal, session.selected());
@@ -203,57 +227,5 @@ fn write_value(reply: &mut dyn Reply, version: Version, value: &Value) {
                 write_value(reply, version, value);
             }
         }
-    }
-}
-
-/// A file of procedures is shown as a library, each procedure as a function.
-fn list(call: &mut Call<'_>) -> Result<(), Failure> {
-    let pattern = match call.len() {
-        2 => &b"*"[..],
-        4 if call.is_word(2, "LIBRARYNAME") => call.arg(3),
-        _ => {
-            let argument = String::from_utf8_lossy(call.arg(2));
-            return Err(Failure::other(format!("Unknown argument {argument}")));
-        }
-    };
-    let mut libraries: BTreeMap<&str, Vec<&Procedure>> = BTreeMap::new();
-    let program = call.shared.program.get();
-    let named = program.procedures().iter().filter(|procedure| procedure.route.is_none());
-    for procedure in named {
-        let library = procedure.name.rsplit_once('.').map_or("", |(library, _)| library);
-        if glob::matches(pattern, library.as_bytes()) {
-            libraries.entry(library).or_default().push(procedure);
-        }
-    }
-    let reply = &mut *call.reply;
-    reply.array(libraries.len());
-    for (library, procedures) in libraries {
-        reply.map(3);
-        reply.bulk(b"library_name");
-        reply.bulk(library.as_bytes());
-        reply.bulk(b"engine");
-        reply.bulk(b"LUA");
-        reply.bulk(b"functions");
-        reply.array(procedures.len());
-        for procedure in procedures {
-            write_function(reply, procedure);
-        }
-    }
-    Ok(())
-}
-
-fn write_function(reply: &mut dyn Reply, procedure: &Procedure) {
-    reply.map(3);
-    reply.bulk(b"name");
-    reply.bulk(procedure.name.as_bytes());
-    reply.bulk(b"description");
-    reply.null();
-    reply.bulk(b"flags");
-    match procedure.mode {
-        Mode::Read => {
-            reply.set(1);
-            reply.simple("no-writes");
-        }
-        Mode::Write => reply.set(0),
     }
 }

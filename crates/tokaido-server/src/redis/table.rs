@@ -5,8 +5,8 @@ use tokaido_wire::resp::Request;
 
 use super::{
     bitfields, bitmaps, blocking, client, command::Command, connection, counters, eval, expiry,
-    failure::Failure, geo, hashes, hyperloglog, introspection, keys, keyspace, lcs, lists,
-    procedures, pubsub, scan, server, set, sets, sort, sorted_sets, strings, transactions,
+    failure::Failure, functions, geo, hashes, hyperloglog, introspection, keys, keyspace, lcs,
+    lists, procedures, pubsub, scan, server, set, sets, sort, sorted_sets, strings, transactions,
 };
 
 /// The rows of each family, sorted by name.
@@ -19,6 +19,7 @@ const FAMILIES: &[&[Command]] = &[
     counters::COMMANDS,
     eval::COMMANDS,
     expiry::COMMANDS,
+    functions::COMMANDS,
     geo::POINTS,
     geo::SEARCHES,
     hashes::COMMANDS,

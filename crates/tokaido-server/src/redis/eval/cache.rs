@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
@@ -12,7 +12,7 @@ use tokaido_script::{RedisScript, sha1_hex};
 
 use super::{
     shebang::{self, ScriptFlags},
-    thread::Slot,
+    slots::Slots,
 };
 use crate::{Limits, call_statistics::CallStatistics, redis::failure::Failure};
 
@@ -47,7 +47,7 @@ pub(crate) struct ScriptCache {
     /// Grows when the scripts are forgotten, so that threads forget what they have compiled.
     generation: AtomicU64,
     /// The threads that run scripts.
-    slots: Mutex<Vec<Weak<Slot>>>,
+    pub(super) slots: Slots,
 }
 
 #[derive(Default)]
@@ -134,22 +134,5 @@ impl ScriptCache {
 
     pub(super) fn generation(&self) -> u64 {
         self.generation.load(Relaxed)
-    }
-
-    fn slots(&self) -> MutexGuard<'_, Vec<Weak<Slot>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes a thread known that runs scripts.
-    pub(super) fn enter(&self, slot: &Arc<Slot>) {
-        let mut slots = self.slots();
-        slots.retain(|slot| slot.strong_count() > 0);
-        slots.push(Arc::downgrade(slot));
-    }
-
-    /// Stops the scripts that run; tells whether there was any.
-    pub(super) fn kill(&self) -> bool {
-        let slots = self.slots();
-        slots.iter().filter_map(Weak::upgrade).fold(false, |any, slot| slot.kill() | any)
     }
 }

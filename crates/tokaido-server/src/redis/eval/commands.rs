@@ -126,7 +126,7 @@ fn flush(call: &mut Call<'_>) -> Result<(), Failure> {
 }
 
 fn kill(call: &mut Call<'_>) -> Result<(), Failure> {
-    if !call.shared.scripts.kill() {
+    if !call.shared.scripts.slots.kill() {
         return Err(Failure::NotBusy);
     }
     call.reply.ok();

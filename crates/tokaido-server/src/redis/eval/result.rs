@@ -6,7 +6,7 @@ use tokaido_wire::resp::Version;
 use crate::redis::reply::Reply;
 
 /// Writes a result. `version` is the one that the script has chosen, by which booleans go; the reply is of the client's.
-pub(super) fn write(reply: &mut dyn Reply, version: Version, value: &Value) {
+pub(in crate::redis) fn write(reply: &mut dyn Reply, version: Version, value: &Value) {
     match value {
         Value::Nil => reply.null(),
         Value::Boolean(value) if version == Version::Resp3 => reply.boolean(*value),

@@ -5,11 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokaido_script::{CallError, Mode, RedisCall, Scope, Transaction};
+use tokaido_script::{CallError, Mode, RedisCall, Scope, Transaction, Value};
+use tokaido_wire::resp::Version;
 
-use super::{cache::Script, host::EvalHost, result};
+use super::{cache::Script, host::EvalHost, result, thread::ThreadScripts};
 use crate::{
-    Procedures, metrics,
+    Procedures,
+    call_statistics::CallStatistics,
+    metrics,
     redis::{call::Call, failure::Failure, session::Session},
 };
 
@@ -34,6 +37,41 @@ impl ScriptCall {
     }
 }
 
+/// Runs Lua of a client in a transaction that is open; gives the version of the protocol that it has chosen, too.
+/// `run` is given the keys, the first arguments behind the head, and the others.
+pub(in crate::redis) fn run_lua(
+    call: &mut Call<'_>,
+    session: &Session,
+    procedures: &mut Procedures<'_>,
+    transaction: Transaction<'_>,
+    (mode, keys, statistics): (Mode, usize, &CallStatistics),
+    run: impl FnOnce(
+        &mut ThreadScripts,
+        (&[&[u8]], &[&[u8]]),
+        Scope<'_>,
+    ) -> Result<Result<Value, CallError>, Failure>,
+) -> Result<(Version, Result<Value, CallError>), Failure> {
+    metrics::add(&session.client().done.procedure_calls, 1);
+    let shared = call.shared;
+    let arguments: Vec<&[u8]> = call.request.arguments_from(HEAD_LEN).collect();
+    let (keys, arguments) = arguments.split_at(keys.min(arguments.len()));
+    let mut host = EvalHost::new(shared, session.principal, session.selected().clone(), mode);
+    let transaction = match (transaction, mode) {
+        (Transaction::Write(tx), Mode::Read) => Transaction::Read(tx),
+        (Transaction::Write(tx), Mode::Write) => Transaction::Write(tx),
+        (Transaction::Read(tx), _) => Transaction::Read(tx),
+    };
+    let scope = Scope { transaction, host: Some(&mut host) };
+    let started = Instant::now();
+    let called = procedures.with_scripts(|scripts| run(scripts, (keys, arguments), scope))?;
+    let took = started.elapsed();
+    let short_max = Duration::from_micros(shared.limits().script_short_us);
+    statistics.called(took, took <= short_max);
+    let version = host.version();
+    call.messages.append(&mut host.into_messages());
+    Ok((version, called))
+}
+
 /// Runs a script in a transaction that is open, and writes its result.
 pub(in crate::redis) fn call_in(
     call: &mut Call<'_>,
@@ -42,29 +80,21 @@ pub(in crate::redis) fn call_in(
     transaction: Transaction<'_>,
     script_call: &ScriptCall,
 ) -> Result<(), Failure> {
-    metrics::add(&session.client().done.procedure_calls, 1);
     let ScriptCall { script, mode, keys } = script_call;
     let shared = call.shared;
-    let arguments: Vec<&[u8]> = call.request.arguments_from(HEAD_LEN).collect();
-    let (keys, arguments) = arguments.split_at(*keys);
-    let mut host = EvalHost::new(shared, session.principal, session.selected().clone(), *mode);
-    let transaction = match (transaction, mode) {
-        (Transaction::Write(tx), Mode::Read) => Transaction::Read(tx),
-        (Transaction::Write(tx), Mode::Write) => Transaction::Write(tx),
-        (Transaction::Read(tx), _) => Transaction::Read(tx),
-    };
-    let scope = Scope { transaction, host: Some(&mut host) };
-    let redis_call = RedisCall { script: script.as_redis(), keys, arguments };
-    let started = Instant::now();
-    let called = procedures.with_scripts(|scripts| {
-        scripts.compile(shared, script)?;
-        scripts.call(shared, redis_call, scope)
-    })?;
-    let took = started.elapsed();
-    let short_max = Duration::from_micros(shared.limits().script_short_us);
-    script.statistics.called(took, took <= short_max);
-    let version = host.version();
-    call.messages.append(&mut host.into_messages());
+    let how = (*mode, *keys, &script.statistics);
+    let (version, called) = run_lua(
+        call,
+        session,
+        procedures,
+        transaction,
+        how,
+        |scripts, (keys, arguments), scope| {
+            scripts.compile(shared, script)?;
+            let call = RedisCall { script: script.as_redis(), keys, arguments };
+            scripts.call(shared, call, scope)
+        },
+    )?;
     match called {
         Ok(value) => result::write(call.reply, version, &value),
         // The error is a reply as any other, and the transaction is committed.

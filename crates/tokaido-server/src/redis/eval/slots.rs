@@ -1,0 +1,123 @@
+//! What other threads know of those that run Lua of clients: what runs there, and how it is stopped.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::{Duration, Instant},
+};
+
+use tokaido_script::Interrupt;
+
+/// Maximum length of a command of which others are told, in bytes; arguments behind that are left out.
+const COMMAND_LEN_MAX: usize = 4 << 10;
+
+/// What others know of one thread.
+pub(in crate::redis) struct Slot {
+    interrupt: Interrupt,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// When what runs has begun.
+    since: Option<Instant>,
+    /// Its name and the command that runs it, one behind the other: memory is kept from one to the next.
+    texts: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// Something that runs.
+#[derive(Debug)]
+pub(in crate::redis) struct RunningScript {
+    pub(in crate::redis) name: Vec<u8>,
+    pub(in crate::redis) command: Vec<Vec<u8>>,
+    pub(in crate::redis) for_so_long: Duration,
+}
+
+impl Slot {
+    pub(in crate::redis) fn new(interrupt: Interrupt) -> Self {
+        Self { interrupt, state: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that something begins, until what this gives is dropped. Whatever was to be stopped before has
+    /// ended. `texts` are its name and the command.
+    pub(in crate::redis) fn begin<'t>(&self, texts: impl Iterator<Item = &'t [u8]>) -> Running<'_> {
+        let mut state = self.lock();
+        let State { since, texts: bytes, ends } = &mut *state;
+        bytes.clear();
+        ends.clear();
+        for text in texts {
+            if bytes.len() + text.len() > COMMAND_LEN_MAX {
+                break;
+            }
+            bytes.extend_from_slice(text);
+            ends.push(bytes.len());
+        }
+        *since = Some(Instant::now());
+        self.interrupt.clear();
+        Running(self)
+    }
+
+    /// Stops what runs; tells whether there is something.
+    fn kill(&self) -> bool {
+        let state = self.lock();
+        let is_running = state.since.is_some();
+        if is_running {
+            self.interrupt.raise();
+        }
+        is_running
+    }
+
+    fn running(&self) -> Option<RunningScript> {
+        let state = self.lock();
+        let for_so_long = state.since?.elapsed();
+        let starts = [0].into_iter().chain(state.ends.iter().copied());
+        let text = |(start, &end): (usize, &usize)| state.texts[start..end].to_vec();
+        let mut texts = starts.zip(&state.ends).map(text);
+        let name = texts.next().unwrap_or_default();
+        Some(RunningScript { name, command: texts.collect(), for_so_long })
+    }
+}
+
+/// Something runs, until this is dropped.
+pub(in crate::redis) struct Running<'s>(&'s Slot);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.lock().since = None;
+        self.0.interrupt.clear();
+    }
+}
+
+/// The threads that run Lua of clients.
+#[derive(Default)]
+pub(in crate::redis) struct Slots(Mutex<Vec<Weak<Slot>>>);
+
+impl Slots {
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Slot>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a thread known.
+    pub(in crate::redis) fn enter(&self, slot: &Arc<Slot>) {
+        let mut slots = self.lock();
+        slots.retain(|slot| slot.strong_count() > 0);
+        slots.push(Arc::downgrade(slot));
+    }
+
+    /// Stops all that runs; tells whether there was anything.
+    pub(in crate::redis) fn kill(&self) -> bool {
+        let slots = self.lock();
+        slots.iter().filter_map(Weak::upgrade).fold(false, |any, slot| slot.kill() | any)
+    }
+
+    /// What has run for the longest.
+    pub(in crate::redis) fn longest_running(&self) -> Option<RunningScript> {
+        let slots = self.lock();
+        let running = slots.iter().filter_map(Weak::upgrade).filter_map(|slot| slot.running());
+        running.max_by_key(|running| running.for_so_long)
+    }
+}
