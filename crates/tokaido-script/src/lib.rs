@@ -14,6 +14,7 @@ mod call_error;
 mod compiled;
 mod convert;
 mod dialect;
+mod failure;
 mod host;
 mod http;
 mod interrupt;

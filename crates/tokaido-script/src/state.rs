@@ -12,28 +12,13 @@ use crate::{
         functions::SharedFunction,
         random,
     },
-    convert::{Converter, Style, Unconvertible},
+    convert::{Converter, Style},
+    failure::{Failure, failure_of},
     memory::{self, MemoryGuard},
     prelude, redis,
     vm::cannot_start,
     watchdog::{Stop, Watched},
 };
-
-/// Why a call into Lua gave no result.
-pub(crate) enum Failure {
-    /// An error that nobody caught.
-    Raised { message: String, traceback: String },
-    /// One that the procedure raised as a table with a message.
-    Refused { message: String, code: Option<String>, status: Option<u16> },
-    /// The VM was refused memory.
-    Memory,
-    /// The watchdog stopped it.
-    Time,
-    /// Somebody else did.
-    Interrupted,
-    /// What it returned has no form outside.
-    Result(Unconvertible),
-}
 
 /// Owns the context that Lua has the address of.
 struct ContextOwner(*mut Context);
@@ -358,55 +343,6 @@ impl LuaState {
         unsafe { ffi::lua_settop(state, base) };
         outcome
     }
-}
-
-/// What `on_error` of the prelude makes of an error.
-#[derive(Default)]
-struct Report {
-    message: String,
-    traceback: String,
-    code: Option<String>,
-    status: Option<u16>,
-    refused: bool,
-}
-
-impl Report {
-    fn set(&mut self, name: &[u8], value: Value) {
-        match (name, value) {
-            (b"message", Value::String(text)) => self.message = lossy(&text),
-            (b"traceback", Value::String(text)) => self.traceback = lossy(&text),
-            (b"code", Value::String(text)) => self.code = Some(lossy(&text)),
-            (b"status", Value::Integer(status)) => self.status = u16::try_from(status).ok(),
-            (b"refused", Value::Boolean(refused)) => self.refused = refused,
-            _ => {}
-        }
-    }
-}
-
-/// Reads a report; where `on_error` failed itself, LuaJIT leaves a string.
-fn failure_of(raised: Result<Value, Unconvertible>) -> Failure {
-    let mut report = Report::default();
-    match raised {
-        Ok(Value::Map(fields)) => {
-            for (name, value) in fields {
-                if let Value::String(name) = name {
-                    report.set(&name, value);
-                }
-            }
-        }
-        Ok(Value::String(text)) => report.message = lossy(&text),
-        _ => report.message = "an error without a message".to_owned(),
-    }
-    let Report { message, traceback, code, status, refused } = report;
-    if refused {
-        Failure::Refused { message, code, status }
-    } else {
-        Failure::Raised { message, traceback }
-    }
-}
-
-fn lossy(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).into_owned()
 }
 
 unsafe fn push_reference(state: *mut ffi::lua_State, reference: c_int) {

@@ -10,9 +10,10 @@ use crate::{
     CallError, Dialect, HostFunction, HttpRequest, HttpResponse, Interrupt, Language, Limits,
     LoadError, Procedure, ProcedureId, Runtime, RuntimeError, Scope, Sources, Value,
     bridge::{context::StoreOrReason, functions::SharedFunction},
+    failure::Failure,
     limits::ARGUMENTS_MAX,
     load,
-    state::{Failure, LuaState},
+    state::LuaState,
 };
 
 /// Lua as a language of procedures.

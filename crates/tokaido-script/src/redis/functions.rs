@@ -6,8 +6,8 @@ use mlua::{Function, Table, chunk::ChunkMode};
 
 use super::vm::{raised, start};
 use crate::{
-    CallError, Dialect, Interrupt, Limits, RuntimeError, Scope, Value, load,
-    state::{Failure, LuaState},
+    CallError, Dialect, Interrupt, Limits, RuntimeError, Scope, Value, failure::Failure, load,
+    state::LuaState,
 };
 
 /// What Lua calls a library in its messages.

@@ -5,11 +5,8 @@ use std::{collections::HashMap, ffi::c_int};
 use mlua::{Table, chunk::ChunkMode};
 
 use crate::{
-    CallError, Dialect, Interrupt, Limits, RuntimeError, Scope, Value,
-    limits::REDIS_CHUNKS_MAX,
-    load,
-    state::{Failure, LuaState},
-    vm::cannot_start,
+    CallError, Dialect, Interrupt, Limits, RuntimeError, Scope, Value, failure::Failure,
+    limits::REDIS_CHUNKS_MAX, load, state::LuaState, vm::cannot_start,
 };
 
 /// A script, by the name under which it is known: the SHA-1 of its text, in hexadecimal digits.
