@@ -18,6 +18,14 @@ impl DatabaseId {
     /// A database that is nowhere: it reads as empty and cannot be written to.
     pub const NOWHERE: Self = Self((limits::DATABASE_NUMBERS_MAX - 1) as u16);
 
+    /// What the keys of elements begin with that belong to the database itself and not to one of its collections, and
+    /// that say something of their own: the number of no collection, and 0.
+    pub const LASTING_ELEMENTS: [u8; CollectionId::LEN + 1] = [0; _];
+
+    /// As [`LASTING_ELEMENTS`](Self::LASTING_ELEMENTS), for what can be made of the records again, such as an index:
+    /// whoever saves what is left of a damaged store leaves it out, for it may lack something.
+    pub const DERIVED_ELEMENTS: [u8; CollectionId::LEN + 1] = [0, 0, 0, 0, 0, 0, 0, 0, 1];
+
     /// The id that stands at `index` in the engine's table of databases.
     ///
     /// # Panics
@@ -95,6 +103,11 @@ impl DatabaseId {
             return Err(ReadError::KeyLength { len, max });
         }
         Ok(())
+    }
+
+    /// Whether an element with that key is one of the database's own.
+    pub(crate) fn has_own_element(key: &[u8]) -> bool {
+        key.starts_with(&Self::LASTING_ELEMENTS) || key.starts_with(&Self::DERIVED_ELEMENTS)
     }
 
     /// Which one of the mounted databases this is; `None` for one of the store's own.

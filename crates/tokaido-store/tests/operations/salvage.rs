@@ -3,7 +3,7 @@
 use std::fs;
 
 use tokaido_store::{
-    NewRecord, Store, limits, transact,
+    DatabaseId, NewRecord, Store, limits, transact,
     tree::{self, CheckError, UpkeepError},
 };
 
@@ -81,4 +81,30 @@ fn nothing_is_salvaged_over_something_or_from_nothing() {
     let none = tree::salvage(&filled.beside("none"), &filled.beside("saved"));
     assert!(matches!(none, Err(UpkeepError::Check(CheckError::NoStore { .. }))));
     assert_eq!(filled.neighbours(), ["store"]);
+}
+
+#[test]
+fn a_databases_own_elements_are_salvaged_unless_they_derive_from_its_records() {
+    let directory = fast_directory();
+    let (path, saved) = (directory.path().join("store"), directory.path().join("saved"));
+    let lasting = [&DatabaseId::LASTING_ELEMENTS[..], b"says"].concat();
+    let derived = [&DatabaseId::DERIVED_ELEMENTS[..], b"index"].concat();
+    let store = tree::open(&path, options()).unwrap();
+    let main = store.database("main").unwrap();
+    transact(&mut *store.writer().unwrap(), |tx| {
+        tx.put(main.elements(), &lasting, NewRecord::of(b"1"))?;
+        tx.put(main.elements(), &derived, NewRecord::of(b"2"))?;
+        tx.put(main, b"k", NewRecord::of(b"v"))
+    })
+    .unwrap();
+    drop(store);
+    assert!(tree::check(&path).unwrap().is_sound());
+    let report = tree::salvage(&path, &saved).unwrap();
+    assert_eq!(report.records, 1);
+    assert!(tree::check(&saved).unwrap().is_sound());
+    let store = tree::open(&saved, options()).unwrap();
+    let main = store.find_database("main").unwrap();
+    let mut snapshot = store.snapshot().unwrap();
+    assert_eq!(snapshot.get(main.elements(), &lasting).unwrap().unwrap().value, b"1");
+    assert_eq!(snapshot.get(main.elements(), &derived).unwrap(), None);
 }

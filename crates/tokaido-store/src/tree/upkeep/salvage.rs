@@ -97,6 +97,9 @@ impl Salvage<'_> {
         let mut new = record.with_same_value(record.value);
         let (database, key) = match keyspace.is_elements() {
             false => (self.database(name)?, key.to_vec()),
+            true if key.starts_with(&DatabaseId::LASTING_ELEMENTS) => {
+                (self.database(name)?.elements(), key.to_vec())
+            }
             true => match self.element(keyspace, key) {
                 Some(place) => place,
                 // Those of a record that could not be read are lost with it.

@@ -225,8 +225,11 @@ impl<'p> Links<'p> {
         record.collection.is_none_or(added)
     }
 
-    /// Whether an element's collection is known.
+    /// Whether an element's collection is known, or it is the database's own.
     fn has_collection(&self, elements: DatabaseId, key: &[u8]) -> bool {
+        if DatabaseId::has_own_element(key) {
+            return true;
+        }
         let prefix = key.get(..CollectionId::LEN).unwrap_or_default();
         let collection = expiry::collection(elements, prefix);
         collection.is_some_and(|collection| self.collections.contains(&(elements, collection)))

@@ -1,0 +1,49 @@
+//! Table databases: rows of columns, with secondary indexes that follow every write in its own
+//! transaction, and queries over them. Made of what every transaction can do.
+//!
+//! A row is a record of bytes, `name NUL value NUL name NUL value`, so every protocol reads and writes
+//! rows. [`TableStore`] stands between the store and whoever writes: in a database that is a table,
+//! each put, deletion, rename or clearing changes the entries of the indexes, too. An entry is an element of the
+//! database itself, which no scan of keys shows; it has the expiry of its row, so that both go
+//! at the same moment. Entries hold no truth of their own: a query looks at the row behind each one.
+//! docs/file-format.md has their form, byte by byte.
+
+#![deny(missing_docs)]
+
+mod build;
+mod command;
+mod condition;
+mod declaration;
+mod entries;
+mod error;
+mod full_text;
+mod indexing;
+mod limits;
+mod meta_search;
+mod number;
+mod plan;
+mod query;
+mod range;
+mod row;
+mod search;
+mod sequence;
+mod store;
+mod text;
+mod walk;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use build::{set_index, set_index_all};
+pub use command::{Command, Reply, put_cat};
+pub use condition::{Condition, OPERATORS, Operator};
+pub use declaration::{Index, IndexKind, IndexSetting, indexes};
+pub use error::{QueryError, TableError};
+pub use limits::{CONDITIONS_MAX, INDEXES_MAX, QUERIES_MAX, ROW_INDEX_BYTES_MAX, ROW_KEY_LEN_MAX};
+pub use meta_search::{SetOperation, meta_search};
+pub use query::{ORDERS, Order, OrderBy, Query};
+pub use row::{Columns, Row};
+pub use search::{Found, Wanted, search};
+pub use sequence::next_unique_id;
+pub use store::{TableStore, Tables};

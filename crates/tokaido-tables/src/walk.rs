@@ -1,0 +1,158 @@
+//! Walks over the rows of a plan: each row is shown once, and only rows that are there.
+
+use std::ops::{Bound, ControlFlow};
+
+use tokaido_store::{DatabaseId, Direction, ReadError, ReadTransaction};
+
+use crate::{
+    Index, Row, TableError,
+    entries::{self, Entry},
+    range::Range,
+};
+
+/// Entries that are read at a time: few at first, since a query may need no more, then more and more.
+const BATCH_MIN: usize = 16;
+const BATCH_MAX: usize = 1024;
+
+/// What comes of showing a row: whether to go on.
+pub(crate) type Shown = Result<ControlFlow<()>, TableError>;
+
+/// Shows `visit` the rows in ranges of keys that are apart and ordered.
+pub(crate) fn rows(
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+    ranges: &[Range],
+    direction: Direction,
+    visit: &mut dyn FnMut(&[u8], Row<'_>) -> Shown,
+) -> Shown {
+    for range in in_direction(ranges, direction) {
+        let mut shown = Ok(ControlFlow::Continue(()));
+        tx.scan(database, start(range, direction), direction, &mut |entry| {
+            if !range.has(entry.key) {
+                return ControlFlow::Break(());
+            }
+            if let Some(value) = entries::row_value(&entry.record) {
+                shown = visit(entry.key, Row::new(value));
+            }
+            if matches!(shown, Ok(ControlFlow::Continue(()))) {
+                return ControlFlow::Continue(());
+            }
+            ControlFlow::Break(())
+        })?;
+        if shown?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// Entries of an index, to be walked over.
+pub(crate) struct EntryWalk<'w> {
+    pub(crate) database: DatabaseId,
+    pub(crate) index: &'w Index,
+    /// Apart and ordered.
+    pub(crate) ranges: &'w [Range],
+    pub(crate) direction: Direction,
+    /// A row may have several entries there, and is to be shown for the first one only.
+    pub(crate) may_repeat: bool,
+}
+
+impl EntryWalk<'_> {
+    /// Shows `visit` the rows of the entries. It is told, too, whether the entry has only the beginning of a text.
+    pub(crate) fn run(
+        &self,
+        tx: &mut dyn ReadTransaction,
+        visit: &mut dyn FnMut(&[u8], Row<'_>, bool) -> Shown,
+    ) -> Shown {
+        for range in in_direction(self.ranges, self.direction) {
+            let mut from = start(range, self.direction).map(<[u8]>::to_vec);
+            let mut batch_len = BATCH_MIN;
+            loop {
+                let batch = self.batch(tx, range, from.as_ref().map(Vec::as_slice), batch_len)?;
+                for entry in &batch {
+                    if self.show(tx, entry, visit)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+                if batch.len() < batch_len {
+                    break;
+                }
+                batch_len = BATCH_MAX.min(batch_len * 2);
+                let Some(last) = batch.into_iter().next_back() else { break };
+                from = Bound::Excluded(last.key);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn batch(
+        &self,
+        tx: &mut dyn ReadTransaction,
+        range: &Range,
+        from: Bound<&[u8]>,
+        len: usize,
+    ) -> Result<Vec<Entry>, ReadError> {
+        let (mut batch, mut failed) = (Vec::new(), None);
+        tx.scan(self.database.elements(), from, self.direction, &mut |found| {
+            if batch.len() == len || !range.has(found.key) {
+                return ControlFlow::Break(());
+            }
+            match Entry::new(found.key, found.record.value) {
+                Ok(entry) => batch.push(entry),
+                Err(error) => {
+                    failed = Some(error);
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        failed.map_or(Ok(batch), Err)
+    }
+
+    fn show(
+        &self,
+        tx: &mut dyn ReadTransaction,
+        entry: &Entry,
+        visit: &mut dyn FnMut(&[u8], Row<'_>, bool) -> Shown,
+    ) -> Shown {
+        let key = entry.row_key();
+        let found = tx.get(self.database, key)?;
+        let Some(value) = found.as_ref().and_then(entries::row_value) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let row = Row::new(value);
+        if self.may_repeat && !self.is_first(entry, key, row) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        visit(key, row, entry.is_cut())
+    }
+
+    /// Whether the walk comes by this entry before all others of its row.
+    fn is_first(&self, entry: &Entry, key: &[u8], row: Row<'_>) -> bool {
+        let own = entries::of_index(self.index, key, row);
+        let mut met = own.iter().filter(|own| self.ranges.iter().any(|range| range.has(own)));
+        let first = match self.direction {
+            Direction::Forward => met.next(),
+            Direction::Backward => met.next_back(),
+        };
+        first == Some(&entry.key)
+    }
+}
+
+fn in_direction(ranges: &[Range], direction: Direction) -> impl Iterator<Item = &Range> {
+    let len = ranges.len();
+    (0..len).map(move |place| match direction {
+        Direction::Forward => &ranges[place],
+        Direction::Backward => &ranges[len - 1 - place],
+    })
+}
+
+/// Where a scan of a range starts.
+fn start(range: &Range, direction: Direction) -> Bound<&[u8]> {
+    match (direction, &range.high) {
+        (Direction::Forward, _) if range.low.is_empty() => Bound::Unbounded,
+        (Direction::Forward, _) => Bound::Included(&range.low),
+        (Direction::Backward, None) => Bound::Unbounded,
+        (Direction::Backward, Some(high)) => Bound::Excluded(high),
+    }
+}
