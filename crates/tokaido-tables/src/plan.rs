@@ -123,7 +123,8 @@ fn indexed<'d>(condition: &Condition, declaration: &'d Declaration) -> Option<Ca
     };
     let has_one_entry = matches!(index.kind, IndexKind::Lexical | IndexKind::Decimal);
     let is_exact = |range: &Range| range.low.last() == Some(&0);
-    let may_repeat = !has_one_entry && !(ranges.len() == 1 && ranges.iter().all(is_exact));
+    let has_one_range = ranges.len() == 1 && ranges.iter().all(is_exact);
+    let may_repeat = !(has_one_entry || has_one_range);
     Some(Candidate { rank, way: Way::Index { index, ranges: apart(ranges), may_repeat } })
 }
 
