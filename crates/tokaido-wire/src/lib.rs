@@ -10,3 +10,4 @@ pub mod kyoto;
 pub mod memcached;
 pub mod rdb;
 pub mod resp;
+pub mod tyrant;

@@ -1,0 +1,275 @@
+//! The table of the binary protocol's commands. The decoder reads requests by it; rights and the page of
+//! documentation follow it, too.
+
+use Effect::{Administer, Call, Read, Replicate, Write};
+use Field::{Count, Int, Long, Name, Natural, Part};
+
+/// What a command asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are named as their commands, which the table describes")]
+pub enum Verb {
+    Put,
+    PutKeep,
+    PutCat,
+    PutShl,
+    PutNr,
+    Out,
+    Get,
+    Mget,
+    Vsiz,
+    IterInit,
+    IterNext,
+    FwmKeys,
+    AddInt,
+    AddDouble,
+    Ext,
+    Sync,
+    Optimize,
+    Vanish,
+    Copy,
+    Restore,
+    SetMst,
+    Rnum,
+    Size,
+    Stat,
+    Misc,
+    Repl,
+}
+
+/// What a command does, by which it is allowed or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It reads data, or looks into the server.
+    Read,
+    /// It writes data.
+    Write,
+    /// It calls a procedure of the operator's.
+    Call,
+    /// It manages the server.
+    Administer,
+    /// It asks for the log of updates.
+    Replicate,
+}
+
+/// A number that stands before the bytes of a request. All are big-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// The length of bytes that follow the numbers, in their order: 32 bits.
+    Part,
+    /// As [`Self::Part`], of a name, which is short.
+    Name,
+    /// A number of 32 bits with a sign.
+    Int,
+    /// A number of 32 bits that is not negative.
+    Natural,
+    /// A number of 64 bits.
+    Long,
+    /// How many items follow the parts, each behind its length: 32 bits.
+    Count,
+}
+
+impl Field {
+    pub(super) const fn len(self) -> usize {
+        match self {
+            Long => 8,
+            Part | Name | Int | Natural | Count => 4,
+        }
+    }
+}
+
+/// A command: a row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// Its name.
+    pub name: &'static str,
+    /// The byte behind the magic one.
+    pub id: u8,
+    /// What it asks for.
+    pub verb: Verb,
+    /// What it does.
+    pub effect: Effect,
+    /// The numbers that its requests begin with.
+    pub fields: &'static [Field],
+    /// What it takes.
+    pub inputs: &'static str,
+    /// What follows the code of a reply that says that it is done.
+    pub outputs: &'static str,
+    /// What it is for.
+    pub summary: &'static str,
+}
+
+const fn row(
+    (name, id, verb): (&'static str, u8, Verb),
+    effect: Effect,
+    fields: &'static [Field],
+    (inputs, outputs, summary): (&'static str, &'static str, &'static str),
+) -> Command {
+    Command { name, id, verb, effect, fields, inputs, outputs, summary }
+}
+
+/// The commands, by their numbers.
+pub static COMMANDS: &[Command] = &[
+    row(
+        ("put", 0x10, Verb::Put),
+        Write,
+        &[Part, Part],
+        ("key, value", "", "puts a record in place of what is there"),
+    ),
+    row(
+        ("putkeep", 0x11, Verb::PutKeep),
+        Write,
+        &[Part, Part],
+        ("key, value", "", "puts a record where there is none"),
+    ),
+    row(
+        ("putcat", 0x12, Verb::PutCat),
+        Write,
+        &[Part, Part],
+        ("key, value", "", "appends to a value"),
+    ),
+    row(
+        ("putshl", 0x13, Verb::PutShl),
+        Write,
+        &[Part, Part, Natural],
+        ("key, value, width", "", "appends to a value, and keeps its last *width* bytes"),
+    ),
+    row(
+        ("putnr", 0x18, Verb::PutNr),
+        Write,
+        &[Part, Part],
+        ("key, value", "no reply at all", "puts a record"),
+    ),
+    row(("out", 0x20, Verb::Out), Write, &[Part], ("key", "", "removes a record")),
+    row(("get", 0x30, Verb::Get), Read, &[Part], ("key", "value", "gets a value")),
+    row(
+        ("mget", 0x31, Verb::Mget),
+        Read,
+        &[Count],
+        ("keys", "keys with values", "gets those records that there are"),
+    ),
+    row(
+        ("vsiz", 0x38, Verb::Vsiz),
+        Read,
+        &[Part],
+        ("key", "length", "tells the length of a value in bytes"),
+    ),
+    row(
+        ("iterinit", 0x50, Verb::IterInit),
+        Read,
+        &[],
+        ("", "", "sets the iterator of the connection to the first key"),
+    ),
+    row(
+        ("iternext", 0x51, Verb::IterNext),
+        Read,
+        &[],
+        ("", "key", "gives the iterator's key, and steps on"),
+    ),
+    row(
+        ("fwmkeys", 0x58, Verb::FwmKeys),
+        Read,
+        &[Part, Int],
+        ("prefix, max", "keys", "gives keys that begin so; all, where *max* is negative"),
+    ),
+    row(
+        ("addint", 0x60, Verb::AddInt),
+        Write,
+        &[Part, Int],
+        ("key, number", "sum", "adds to an integer of 4 bytes"),
+    ),
+    row(
+        ("adddouble", 0x61, Verb::AddDouble),
+        Write,
+        &[Part, Long, Long],
+        ("key, number", "sum", "adds to a floating-point number of 8 bytes"),
+    ),
+    row(
+        ("ext", 0x68, Verb::Ext),
+        Call,
+        &[Name, Int, Part, Part],
+        ("name, options, key, value", "result", "calls a procedure with a key and a value"),
+    ),
+    row(
+        ("sync", 0x70, Verb::Sync),
+        Administer,
+        &[],
+        ("", "", "waits until what was written is on disk"),
+    ),
+    row(
+        ("optimize", 0x71, Verb::Optimize),
+        Administer,
+        &[Part],
+        ("parameters", "", "does nothing, as there is nothing to tune; refused with parameters"),
+    ),
+    row(("vanish", 0x72, Verb::Vanish), Write, &[], ("", "", "removes all records")),
+    row(
+        ("copy", 0x73, Verb::Copy),
+        Administer,
+        &[Part],
+        ("path", "", "refused: `tokaido backup` copies a store in use"),
+    ),
+    row(
+        ("restore", 0x74, Verb::Restore),
+        Administer,
+        &[Part, Long, Int],
+        ("path, time, options", "", "refused: there is no update log"),
+    ),
+    row(
+        ("setmst", 0x78, Verb::SetMst),
+        Administer,
+        &[Part, Natural, Long, Int],
+        ("host, port, time, options", "", "refused: there is no replication"),
+    ),
+    row(("rnum", 0x80, Verb::Rnum), Read, &[], ("", "number", "tells the number of records")),
+    row(
+        ("size", 0x81, Verb::Size),
+        Read,
+        &[],
+        ("", "bytes", "tells the size of keys and values"),
+    ),
+    row(("stat", 0x88, Verb::Stat), Read, &[], ("", "text", "tells of the server")),
+    row(
+        ("misc", 0x90, Verb::Misc),
+        Write,
+        &[Name, Int, Count],
+        ("name, options, list", "list", "does what a name stands for: the table below"),
+    ),
+    row(
+        ("repl", 0xa0, Verb::Repl),
+        Replicate,
+        &[Long, Int],
+        ("time, server", "", "refused: the connection is closed, as there is no replication"),
+    ),
+];
+
+/// The command of that number.
+#[must_use]
+pub fn of_id(id: u8) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| command.id == id)
+}
+
+/// The command of that name, in letters of any case.
+#[must_use]
+pub fn of_name(name: &str) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| command.name.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tyrant::binary::{NUMBERS_MAX, PARTS_MAX};
+
+    #[test]
+    fn the_table_is_one_of_ids_and_verbs() {
+        for (place, command) in COMMANDS.iter().enumerate() {
+            assert_eq!(command.verb as usize, place, "{}", command.name);
+            let count = |wanted: fn(&&Field) -> bool| command.fields.iter().filter(wanted).count();
+            assert!(count(|field| matches!(field, Part | Name)) <= PARTS_MAX, "{}", command.name);
+            assert!(count(|f| matches!(f, Int | Natural | Long)) <= NUMBERS_MAX);
+            assert!(count(|field| matches!(field, Count)) <= 1);
+            assert_eq!(of_id(command.id).map(|found| found.name), Some(command.name));
+            assert_eq!(of_name(command.name).map(|found| found.id), Some(command.id));
+        }
+        assert!(of_id(0x14).is_none() && of_name("putt").is_none());
+    }
+}

@@ -1,0 +1,9 @@
+//! Any bytes as the requests of a client of Tokyo Tyrant, in lines of memcached's.
+
+#![no_main]
+
+#[path = "../../crates/tokaido-wire/tests/checks/tyrant.rs"]
+#[allow(dead_code, reason = "the other target uses the rest")]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::check_text(data));
