@@ -3,13 +3,13 @@
 use std::{io, rc::Rc, time::Duration};
 
 use tokaido_store::DatabaseError;
-use tokaido_wire::kyoto::binary::MAGICS;
+use tokaido_wire::{kyoto::binary::MAGICS, tyrant::binary::MAGIC as TYRANT_MAGIC};
 use tokio::io::AsyncReadExt;
 
 use crate::{
     Mailbox,
     connection::{Connection, Phase},
-    detect::{FIRST_LINE_BYTES_MAX, ProtocolName, ROWS, Verdict, detect},
+    detect::{FIRST_LINE_BYTES_MAX, ProtocolName, ROWS, Verdict, detect, is_http},
     http::{self, Paths},
     kyoto::{self, Binary},
     memcached::{self, Memcached},
@@ -17,6 +17,7 @@ use crate::{
     redis::{Redis, Session, show_address},
     stream,
     transport::Input,
+    tyrant,
     worker::Worker,
 };
 
@@ -50,6 +51,9 @@ pub(crate) async fn serve(
         Ok(Some(Verdict::Serve(ProtocolName::Kyoto))) => {
             http::serve(worker, connection, input, first, Paths::KyotoTycoon).await;
         }
+        Ok(Some(Verdict::Serve(ProtocolName::Tyrant))) => {
+            serve_tyrant(worker, connection, input, first).await;
+        }
         Ok(Some(Verdict::Serve(ProtocolName::Memcached))) => match memcached(worker, connection) {
             Ok(memcached) => {
                 let placement = Placement::memcached(worker);
@@ -81,6 +85,25 @@ pub(crate) async fn serve(
 /// Whether a client of Kyoto Tycoon speaks its binary protocol, and not HTTP.
 fn is_binary(first: &[u8]) -> bool {
     first.first().is_some_and(|byte| MAGICS.contains(byte))
+}
+
+/// Serves a client of Tokyo Tyrant, which has three ways to speak.
+async fn serve_tyrant(
+    worker: &Rc<Worker>,
+    connection: &Rc<Connection>,
+    input: Input,
+    first: Vec<u8>,
+) {
+    let (placement, shared) = (Placement::tyrant(worker), &worker.service.shared);
+    if first.first() == Some(&TYRANT_MAGIC) {
+        let binary = tyrant::Binary::new(shared);
+        stream::serve(placement, connection, input, first, |_| binary).await;
+    } else if is_http(&first) {
+        http::serve(worker, connection, input, first, Paths::TokyoTyrant).await;
+    } else {
+        let text = tyrant::Text::new(shared);
+        stream::serve(placement, connection, input, first, |_| text).await;
+    }
 }
 
 /// A new Redis session.
@@ -134,6 +157,9 @@ fn refusal(protocol: ProtocolName, http_status: &str, reason: &str, first: &[u8]
         ProtocolName::Memcached => memcached::refusal(reason, first),
         ProtocolName::Kyoto if is_binary(first) => kyoto::refusal(),
         ProtocolName::Kyoto => http::raw_error(http_status, reason).into(),
+        ProtocolName::Tyrant if first.first() == Some(&TYRANT_MAGIC) => tyrant::refusal(),
+        ProtocolName::Tyrant if is_http(first) => http::raw_error(http_status, reason).into(),
+        ProtocolName::Tyrant => format!("SERVER_ERROR {reason}\r\n").into(),
     }
 }
 

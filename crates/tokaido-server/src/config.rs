@@ -19,12 +19,14 @@ mod kyoto;
 mod limits;
 mod listen;
 mod memcached;
+mod tyrant;
 
 pub use databases::{Bytes, DatabaseConfig, Databases};
 pub use kyoto::KyotoConfig;
 pub use limits::{LIMITS, Limit, Limits};
 pub use listen::{Address, AddressError, Listen, Mode};
 pub use memcached::MemcachedConfig;
+pub use tyrant::TyrantConfig;
 
 use crate::{detect::ProtocolName, pool};
 
@@ -71,6 +73,8 @@ pub struct Config {
     pub memcached: MemcachedConfig,
     /// What clients of Kyoto Tycoon see.
     pub kyoto: KyotoConfig,
+    /// What clients of Tokyo Tyrant see.
+    pub tyrant: TyrantConfig,
     /// Sizes and times.
     pub limits: Limits,
 }
@@ -94,6 +98,7 @@ impl Default for Config {
             databases: Databases::new(),
             memcached: MemcachedConfig::default(),
             kyoto: KyotoConfig::default(),
+            tyrant: TyrantConfig::default(),
             limits: Limits::default(),
         }
     }
@@ -176,6 +181,7 @@ impl Config {
         }
         self.memcached.validate(&self.databases)?;
         self.kyoto.validate()?;
+        self.tyrant.validate()?;
         self.limits.validate()?;
         let (given, min) = (self.limits.snapshots_max, self.snapshots_min());
         if given < min {
@@ -367,7 +373,7 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `sync`, `log`, `databases`, `memcached`, `kyoto`, `limits`
+        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `sync`, `log`, `databases`, `memcached`, `kyoto`, `tyrant`, `limits`
         ");
         let message = |text: &str| parse(text).expect_err(text).to_string();
         let no_port = message("[[listen]]\naddress = \"localhost\"");
@@ -375,7 +381,7 @@ mod tests {
         let protocol = message("[[listen]]\naddress = \"a:1\"\nprotocols = [\"resp\"]");
         assert!(
             protocol.contains(
-                "unknown variant `resp`, expected one of `redis`, `http`, `memcached`, `kyoto`"
+                "unknown variant `resp`, expected one of `redis`, `http`, `memcached`, `kyoto`, `tyrant`"
             ),
             "{protocol}"
         );

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use tokaido_wire::{
     kyoto,
     memcached::{self, Mode, Verb},
+    tyrant,
 };
 
 /// Maximum number of bytes of a first line that are looked at. As much as a client may send that has
@@ -43,6 +44,8 @@ pub enum ProtocolName {
     Memcached,
     /// Kyoto Tycoon: HTTP for its procedures and records, and its binary protocol.
     Kyoto,
+    /// Tokyo Tyrant: its binary protocol, and lines of memcached's and HTTP as it understands them.
+    Tyrant,
 }
 
 impl ProtocolName {
@@ -54,6 +57,7 @@ impl ProtocolName {
             Self::Http => "http",
             Self::Memcached => "memcached",
             Self::Kyoto => "kyoto",
+            Self::Tyrant => "tyrant",
         }
     }
 }
@@ -93,6 +97,12 @@ pub(crate) const ROWS: &[Row<ProtocolName>] = &[
         protocol: ProtocolName::Kyoto,
         first_bytes: kyoto::binary::MAGICS,
         first_line: http_request_line,
+    },
+    // What others of these speak is theirs, unless an address is for Tokyo Tyrant alone.
+    Row {
+        protocol: ProtocolName::Tyrant,
+        first_bytes: &[tyrant::binary::MAGIC],
+        first_line: tyrant_line,
     },
 ];
 
@@ -199,6 +209,19 @@ fn memcached_line(line: &[u8]) -> Claim {
         Claim::No => Claim::Possible,
         _ => Claim::No,
     }
+}
+
+/// It understands what HTTP begins with, and some of memcached's lines.
+fn tyrant_line(line: &[u8]) -> Claim {
+    match http_request_line(line) {
+        Claim::No if tyrant::text::is_command(line) => memcached_line(line),
+        claim => claim,
+    }
+}
+
+/// Whether a client of several protocols speaks HTTP, which its first line tells.
+pub(crate) fn is_http(input: &[u8]) -> bool {
+    first_line(skip_empty_lines(input)).is_some_and(|line| http_request_line(line) != Claim::No)
 }
 
 #[cfg(test)]

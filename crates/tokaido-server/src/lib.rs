@@ -32,22 +32,26 @@ mod protocol;
 mod read_context;
 pub mod redis;
 mod reload;
+mod search;
 mod selected;
 mod server;
 mod service;
 mod shared;
 mod signals;
 mod stream;
+mod system;
 mod threads;
 mod transport;
 mod turn;
+pub mod tyrant;
 mod watch;
 mod worker;
 mod writer;
 
 pub use config::{
     Address, AddressError, Bytes, Config, ConfigError, DatabaseConfig, Databases, KyotoConfig,
-    LIMITS, Limit, Limits, Listen, MemcachedConfig, Mode, PORT_DEFAULT, Password, WORKERS_MAX,
+    LIMITS, Limit, Limits, Listen, MemcachedConfig, Mode, PORT_DEFAULT, Password, TyrantConfig,
+    WORKERS_MAX,
 };
 pub use detect::ProtocolName;
 pub use listeners::ListenError;

@@ -41,6 +41,7 @@ pub(crate) struct WorkerCounters {
     pub(crate) http: RequestCounters,
     pub(crate) memcached: RequestCounters,
     pub(crate) kyoto: RequestCounters,
+    pub(crate) tyrant: RequestCounters,
 }
 
 /// Requests of one protocol.
@@ -211,11 +212,12 @@ impl Collector for Numbers {
 
 impl Numbers {
     fn encode_requests(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let protocols: [(&str, Part<WorkerCounters, RequestCounters>); 4] = [
+        let protocols: [(&str, Part<WorkerCounters, RequestCounters>); 5] = [
             ("resp", |w| &w.resp),
             ("http", |w| &w.http),
             ("memcached", |w| &w.memcached),
             ("kyoto", |w| &w.kyoto),
+            ("tyrant", |w| &w.tyrant),
         ];
         let places: [(&str, Part<RequestCounters, AtomicU64>); 3] =
             [("worker", |r| &r.local), ("writer", |r| &r.writer), ("pool", |r| &r.pool)];

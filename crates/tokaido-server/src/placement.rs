@@ -105,6 +105,11 @@ impl<'w> Placement<'w> {
         Self { worker, counters: &worker.counters.kyoto }
     }
 
+    /// Requests of Tokyo Tyrant's binary protocol, and of its lines.
+    pub(crate) fn tyrant(worker: &'w Worker) -> Self {
+        Self { worker, counters: &worker.counters.tyrant }
+    }
+
     /// Counts requests that ran.
     pub(crate) fn count(self, place: Place, requests: usize) {
         let counter = match place {

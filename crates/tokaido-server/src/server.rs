@@ -153,6 +153,7 @@ impl Server {
             limits: config.limits.clone(),
             memcached: config.memcached.clone(),
             kyoto: config.kyoto.clone(),
+            tyrant: config.tyrant.clone(),
             keep_failed_scripts: config.keep_failed_scripts,
             workers: config.worker_count(),
         };

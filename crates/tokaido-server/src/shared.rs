@@ -14,7 +14,7 @@ use tokaido_store::{Capabilities, DatabaseError, DatabaseId, Store};
 use crate::{
     Limits,
     access::Policy,
-    config::{KyotoConfig, MemcachedConfig},
+    config::{KyotoConfig, MemcachedConfig, TyrantConfig},
     kyoto,
     loading::Loading,
     memcached,
@@ -22,6 +22,7 @@ use crate::{
     redis::{Channels, Clients, Cursors, Functions, Notifier, ScriptCache, Waiters},
     selected::Selected,
     transport::SocketAddress,
+    tyrant,
 };
 
 /// The version of Redis whose commands are understood; clients switch features on by it.
@@ -51,6 +52,8 @@ pub struct SharedOptions {
     pub memcached: MemcachedConfig,
     /// What clients of Kyoto Tycoon see.
     pub kyoto: KyotoConfig,
+    /// What clients of Tokyo Tyrant see.
+    pub tyrant: TyrantConfig,
     /// Whether what a script of `EVAL` wrote before it failed is kept.
     pub keep_failed_scripts: bool,
     /// The number of threads that serve connections.
@@ -78,6 +81,7 @@ pub struct Shared {
     pub(crate) functions: Functions,
     pub(crate) memcached: memcached::State,
     pub(crate) kyoto: kyoto::State,
+    pub(crate) tyrant: tyrant::State,
 }
 
 impl Shared {
@@ -98,6 +102,7 @@ impl Shared {
         Ok(Self {
             memcached: memcached::State::new(&options.memcached),
             kyoto: kyoto::State::new(&options.kyoto),
+            tyrant: tyrant::State::new(&options.tyrant),
             main: Selected::new(&*store, MAIN)?,
             capabilities: store.capabilities(main),
             functions: Functions::new(&*store),

@@ -196,6 +196,12 @@ limits! {
         /// Maximum number of cursors of a connection of Kyoto Tycoon's
         kyoto_cursors_max: usize = 1000, 1..=1_000_000;
     }
+    "Tokyo Tyrant" {
+        /// Maximum size of a request of Tokyo Tyrant's protocols
+        tyrant_request_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
+        /// Maximum size of the keys and values one command of Tokyo Tyrant is answered with
+        tyrant_reply_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
+    }
     "HTTP" {
         /// Maximum size of an HTTP request line with its headers
         http_head_bytes_max: usize = 400 << 10, 8 << 10..=16 << 20;

@@ -1,19 +1,16 @@
-//! The table is tried with the protocols that are served and with such as other servers have, so
-//! that each pair of them is told apart by the rules, and not by luck.
+//! Each pair of protocols is told apart by the rules, and not by luck.
 
 use super::*;
 use Verdict::{Refuse, Serve, Tls};
 
-/// The table of [`ROWS`] with the beginnings of further protocols.
+/// The table of [`ROWS`], by the names of protocols.
 fn rows() -> Vec<Row<&'static str>> {
-    let served = ROWS.iter().map(|row| Row {
+    let rows = ROWS.iter().map(|row| Row {
         protocol: row.protocol.name(),
         first_bytes: row.first_bytes,
         first_line: row.first_line,
     });
-    served
-        .chain([Row { protocol: "tyrant", first_bytes: b"\xc8", first_line: |_| Claim::No }])
-        .collect()
+    rows.collect()
 }
 
 /// On a listener that names no protocols.
@@ -74,21 +71,38 @@ const BEGINNINGS: &[(&str, &[&[u8]])] = &[
             b"PUT /rpc/x HTTP/1.1\r\n",
         ],
     ),
-    ("tyrant", &[b"\xc8\x10\x00\x00"]),
+    (
+        "tyrant",
+        &[
+            b"\xc8\x10\x00\x00",
+            b"get k\r\n",
+            b"set k 0 0 5\r\n",
+            b"stats\r\n",
+            b"GET /a HTTP/1.0\n",
+        ],
+    ),
 ];
 
 /// What more than one protocol may begin with; all else must be told apart in any order.
 const AMBIGUOUS: &[(&[u8], &[&str])] = &[
-    (b"get k\r\n", &["redis", "memcached"]),
-    (b"set k v\r\n", &["redis", "memcached"]),
-    (b"set k 1 ex 5\r\n", &["redis", "memcached"]),
-    (b"incr k\r\n", &["redis", "memcached"]),
-    (b"append k v\n", &["redis", "memcached"]),
+    (b"get k\r\n", &["redis", "memcached", "tyrant"]),
+    (b"set k v\r\n", &["redis", "memcached", "tyrant"]),
+    (b"set k 1 ex 5\r\n", &["redis", "memcached", "tyrant"]),
+    (b"incr k\r\n", &["redis", "memcached", "tyrant"]),
+    (b"append k v\n", &["redis", "memcached", "tyrant"]),
     (b"touch k 1\r\n", &["redis", "memcached"]),
-    (b"quit\n", &["redis", "memcached"]),
-    (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", &["http", "kyoto"]),
-    (b"GET /a HTTP/1.0\n", &["http", "kyoto"]),
-    (b"PUT /rpc/x HTTP/1.1\r\n", &["http", "kyoto"]),
+    (b"quit\n", &["redis", "memcached", "tyrant"]),
+    (b"get k j\r\n", &["memcached", "tyrant"]),
+    (b"gets k\r\n", &["memcached", "tyrant"]),
+    (b"set k 0 0 5\r\n", &["memcached", "tyrant"]),
+    (b"set k 0 -1 5 noreply\r\n", &["memcached", "tyrant"]),
+    (b"append k 0 0 5\r\n", &["memcached", "tyrant"]),
+    (b"incr k 1\r\n", &["memcached", "tyrant"]),
+    (b"version\n", &["memcached", "tyrant"]),
+    (b"stats\r\n", &["memcached", "tyrant"]),
+    (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", &["http", "kyoto", "tyrant"]),
+    (b"GET /a HTTP/1.0\n", &["http", "kyoto", "tyrant"]),
+    (b"PUT /rpc/x HTTP/1.1\r\n", &["http", "kyoto", "tyrant"]),
 ];
 
 #[test]
@@ -123,6 +137,8 @@ fn a_pinned_listener_refuses_what_can_only_be_another_protocol() {
         ("memcached", b"*1\r\n", "redis"),
         ("memcached", b"GET / HTTP/1.1\r\n", "http"),
         ("tyrant", b"*1\r\n", "redis"),
+        ("tyrant", b"mg k v\r\n", "memcached"),
+        ("kyoto", b"\xc8", "tyrant"),
     ];
     for (pinned, input, speaker) in refused {
         assert_eq!(detect(&rows, &[*pinned], input), Some(Refuse(*speaker)), "{pinned} {input:?}");
@@ -143,6 +159,7 @@ fn without_an_order_of_the_listener_the_order_of_the_table_decides() {
         (b"\xff\n", "redis"),
         (b"set k 0 0 5\r\n", "memcached"),
         (b"\x80", "memcached"),
+        (b"\xc8", "tyrant"),
     ];
     for (input, speaker) in cases {
         assert_eq!(detect_any(&rows(), input), Some(Serve(*speaker)), "{input:?}");

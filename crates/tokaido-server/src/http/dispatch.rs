@@ -19,7 +19,7 @@ use super::{
     error::{HttpError, allowed},
     exchange::{Exchange, Paths},
     kyoto::{self, Caller},
-    listing, records, route, site, status,
+    listing, records, route, site, status, tyrant,
 };
 use crate::{
     access::{self, Permission, Principal, Scope},
@@ -44,7 +44,8 @@ pub(super) async fn answer(
         Ok(endpoint) => match read_body(worker, connection, exchange, principal, incoming).await {
             Ok(body) => {
                 connection.enter(Phase::Working);
-                let caller = Caller { worker, connection, principal, cursors: exchange.cursors() };
+                let (cursors, tyrant) = (exchange.cursors(), exchange.tyrant());
+                let caller = Caller { worker, connection, principal, cursors, tyrant };
                 endpoint.answer(&caller, &parts, body).await
             }
             Err(error) => Err(error),
@@ -118,6 +119,8 @@ enum Endpoint<'p> {
     },
     /// A record, as Kyoto Tycoon has them.
     KyotoRecord,
+    /// A record or a function, as Tokyo Tyrant has them.
+    Tyrant,
     /// Whatever the program makes of it.
     Route,
 }
@@ -132,15 +135,15 @@ fn find<'p>(
     has_body: bool,
 ) -> Result<Endpoint<'p>, HttpError> {
     let authority = site::authority(parts)?;
-    let is_kyoto = exchange.paths() == Paths::KyotoTycoon;
-    if is_kyoto || is_own(parts.uri.path()) {
+    if exchange.paths() != Paths::Own || is_own(parts.uri.path()) {
         // No browser reaches a UNIX socket by a name.
         let is_named = matches!(connection.peer, SocketAddress::Tcp(_));
         site::check_own(is_named.then_some(&worker.service.hosts), authority, parts)?;
     }
-    let found = match is_kyoto {
-        true => locate_kyoto(parts),
-        false => locate(worker, parts, has_body),
+    let found = match exchange.paths() {
+        Paths::Own => locate(worker, parts, has_body),
+        Paths::KyotoTycoon => locate_kyoto(parts),
+        Paths::TokyoTyrant => only(parts, Endpoint::Tyrant, &tyrant::METHODS),
     };
     // An anonymous client must not learn which paths there are, either.
     let permission =
@@ -277,6 +280,7 @@ impl Endpoint<'_> {
                 kyoto_permission(Effect::Read)
             }
             Self::KyotoRecord => kyoto_permission(Effect::Write),
+            Self::Tyrant => tyrant::permission(method),
             Self::Call { .. } | Self::Route => Permission::Call,
         }
     }
@@ -291,6 +295,7 @@ impl Endpoint<'_> {
         match self {
             Self::Rpc { procedure } => Ok(kyoto::call(caller, procedure, parts, &body).await),
             Self::KyotoRecord => kyoto::record(caller, parts, body).await,
+            Self::Tyrant => tyrant::answer(caller, parts, body).await,
             Self::Route => route::answer(worker, principal, parts, body).await,
             Self::Record { database, key } => {
                 records::answer(worker, parts, database, key, body).await
@@ -340,7 +345,8 @@ mod tests {
             Some(Endpoint::Call { .. }) => Some(Endpoint::Route),
             Some(Endpoint::Route) => Some(Endpoint::Rpc { procedure: find_procedure(b"set") }),
             Some(Endpoint::Rpc { .. }) => Some(Endpoint::KyotoRecord),
-            Some(Endpoint::KyotoRecord) => Some(Endpoint::Reload),
+            Some(Endpoint::KyotoRecord) => Some(Endpoint::Tyrant),
+            Some(Endpoint::Tyrant) => Some(Endpoint::Reload),
             Some(Endpoint::Reload) => Some(Endpoint::Options { allowed: String::new() }),
             Some(Endpoint::Options { .. }) => None,
         }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use tokaido_wire::http::{FramingError, HeadLimits};
 
+use super::tyrant::Memory;
 use crate::{Limits, access::Principal, kyoto::Cursors};
 
 /// One HTTP connection, between what reads its bytes and what answers its requests.
@@ -13,6 +14,7 @@ pub(super) struct Exchange {
     timeout_told: Cell<bool>,
     paths: Paths,
     cursors: RefCell<Cursors>,
+    tyrant: Memory,
 }
 
 /// What paths stand for on a connection.
@@ -22,6 +24,8 @@ pub(crate) enum Paths {
     Own,
     /// Records, as Kyoto Tycoon has them.
     KyotoTycoon,
+    /// Records, as Tokyo Tyrant has them.
+    TokyoTyrant,
 }
 
 impl Exchange {
@@ -40,6 +44,7 @@ impl Exchange {
             timeout_told: Cell::new(false),
             paths,
             cursors: RefCell::default(),
+            tyrant: Memory::default(),
         }
     }
 
@@ -50,6 +55,11 @@ impl Exchange {
     /// The cursors of Kyoto Tycoon's procedures.
     pub(super) fn cursors(&self) -> &RefCell<Cursors> {
         &self.cursors
+    }
+
+    /// What Tokyo Tyrant remembers.
+    pub(super) fn tyrant(&self) -> &Memory {
+        &self.tyrant
     }
 
     /// How large a head may be that comes next.

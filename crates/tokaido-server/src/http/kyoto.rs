@@ -13,7 +13,7 @@ use tokaido_script::Transaction;
 use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
 use tokaido_wire::kyoto::{ContentType, Pairs, Procedure, Verb, columns};
 
-use super::{body::Reply, error::HttpError};
+use super::{body::Reply, error::HttpError, tyrant::Memory};
 use crate::{
     access::Principal,
     connection::Connection,
@@ -40,6 +40,7 @@ pub(super) struct Caller<'c> {
     pub(super) connection: &'c Connection,
     pub(super) principal: Principal,
     pub(super) cursors: &'c RefCell<Cursors>,
+    pub(super) tyrant: &'c Memory,
 }
 
 /// Answers a call of a procedure; `None` is one that there is not.

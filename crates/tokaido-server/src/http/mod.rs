@@ -1,5 +1,6 @@
 //! HTTP/1.1: records and listings under `/v1/db`, procedures under `/v1/call`, the routes that
-//! procedures declare, what operators look at, and Kyoto Tycoon's procedures and records. `docs/http.md` is its manual.
+//! procedures declare, what operators look at, Kyoto Tycoon's procedures and records, and
+//! Tokyo Tyrant's. `docs/http.md` is its manual.
 
 mod auth;
 mod body;
@@ -18,6 +19,7 @@ mod router;
 mod site;
 mod socket;
 mod status;
+mod tyrant;
 
 pub(crate) use connection::{raw_error, serve};
 pub(crate) use exchange::Paths;

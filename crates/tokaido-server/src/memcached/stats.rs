@@ -14,6 +14,7 @@ use crate::{
     SocketAddress,
     protocol::Context,
     shared::{TOKAIDO_VERSION, wall_clock_us},
+    system::processor_time,
 };
 
 /// Figures in their order.
@@ -129,18 +130,6 @@ fn general(session: &Session, context: &mut Context<'_>) -> Result<Group, Failur
         stat("reclaimed", cache.expired),
     ]);
     Ok(group)
-}
-
-/// The processor time of the process, of itself and of the system for it, in seconds.
-fn processor_time() -> (String, String) {
-    // SAFETY: all zeros are a value of this structure of numbers.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a structure of our own, which the call fills.
-    let failed = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0;
-    let show = |time: libc::timeval| {
-        if failed { "0".to_owned() } else { format!("{}.{:06}", time.tv_sec, time.tv_usec) }
-    };
-    (show(usage.ru_utime), show(usage.ru_stime))
 }
 
 /// There is one class of items, number 1: memory is not dealt out by sizes.

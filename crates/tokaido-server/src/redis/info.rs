@@ -15,6 +15,7 @@ use super::{clients::Totals, failure::Failure, pubsub::Names};
 use crate::{
     Shared, SocketAddress, log,
     shared::{REDIS_VERSION, TOKAIDO_VERSION, wall_clock_us},
+    system::resident_bytes,
 };
 
 /// The sections, in the order in which they are shown.
@@ -145,15 +146,6 @@ fn persistence(shared: &Shared) -> Lines {
         ("log_bytes", log_bytes.to_string()),
         ("base_bytes", base_bytes.to_string()),
     ]
-}
-
-/// The memory that the process occupies, with what it has mapped of its files; 0 where the system
-/// does not tell.
-fn resident_bytes() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kilobytes.unwrap_or(0) * 1024
 }
 
 fn stats(shared: &Shared) -> Lines {

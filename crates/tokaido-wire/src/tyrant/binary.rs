@@ -262,9 +262,14 @@ fn read_head(input: &[u8]) -> Result<Option<Head>, BinaryError> {
     Ok(Some(head))
 }
 
-/// Writes bytes behind their length. They come from requests and records, which are shorter than 4 GiB.
-pub fn bytes(bytes: &[u8], output: &mut Vec<u8>) {
+/// Writes the length of bytes. They come from requests and records, which are shorter than 4 GiB.
+pub fn bytes_len(bytes: &[u8], output: &mut Vec<u8>) {
     output.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
+}
+
+/// Writes bytes behind their length.
+pub fn bytes(bytes: &[u8], output: &mut Vec<u8>) {
+    bytes_len(bytes, output);
     output.extend_from_slice(bytes);
 }
 
@@ -293,9 +298,8 @@ impl ListWriter {
     /// Adds a record, for `mget`.
     pub fn record(&mut self, key: &[u8], value: &[u8], output: &mut Vec<u8>) {
         self.count += 1;
-        for part in [key, value] {
-            output.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_be_bytes());
-        }
+        bytes_len(key, output);
+        bytes_len(value, output);
         output.extend_from_slice(key);
         output.extend_from_slice(value);
     }

@@ -221,12 +221,7 @@ pub static COMMANDS: &[Command] = &[
         ("host, port, time, options", "", "refused: there is no replication"),
     ),
     row(("rnum", 0x80, Verb::Rnum), Read, &[], ("", "number", "tells the number of records")),
-    row(
-        ("size", 0x81, Verb::Size),
-        Read,
-        &[],
-        ("", "bytes", "tells the size of keys and values"),
-    ),
+    row(("size", 0x81, Verb::Size), Read, &[], ("", "bytes", "tells the size of keys and values")),
     row(("stat", 0x88, Verb::Stat), Read, &[], ("", "text", "tells of the server")),
     row(
         ("misc", 0x90, Verb::Misc),

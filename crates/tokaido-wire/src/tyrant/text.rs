@@ -1,6 +1,24 @@
 //! Lines of memcached's text protocol, as Tokyo Tyrant understands them: flags, times of expiry and
 //! versions of records are passed over, keys have any length, and a number is as much of a word as is one.
 
+/// What a line may begin with.
+const COMMANDS: [&[u8]; 14] = [
+    b"set",
+    b"add",
+    b"replace",
+    b"append",
+    b"prepend",
+    b"get",
+    b"gets",
+    b"delete",
+    b"incr",
+    b"decr",
+    b"stats",
+    b"flush_all",
+    b"version",
+    b"quit",
+];
+
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
@@ -50,6 +68,13 @@ pub enum Mode {
     Replace,
     Append,
     Prepend,
+}
+
+/// Whether a line begins with a command.
+#[must_use]
+pub fn is_command(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    Words(line).next().is_some_and(|word| COMMANDS.contains(&word))
 }
 
 /// The words of a line.
@@ -149,9 +174,8 @@ impl Decoder {
         let command = words.next().unwrap_or_default();
         let arguments = words.clone();
         let mut word = || words.next();
-        let complete = |is_quiet, request| {
-            Ok(Decoded::Complete { consumed: line_len, is_quiet, request })
-        };
+        let complete =
+            |is_quiet, request| Ok(Decoded::Complete { consumed: line_len, is_quiet, request });
         let is_noreply = |word: Option<&[u8]>| word == Some(b"noreply");
         let mode = match command {
             b"set" => Mode::Set,
@@ -271,8 +295,11 @@ mod tests {
         let Request::Get(keys) = request else { panic!("{request:?}") };
         assert_eq!(keys.collect::<Vec<_>>(), [b"a", b"b", b"c"]);
         assert_eq!(complete(b"mg k\r\n").2, Request::Unknown);
-        for line in ["version", "quit"] {
-            assert_ne!(complete(format!("{line}\n").as_bytes()).2, Request::Unknown, "{line}");
+        assert!(!is_command(b"mg k") && !is_command(b"") && is_command(b" get\tk"));
+        for command in COMMANDS {
+            assert!(is_command(command));
+            let line = [command, b"\n"].concat();
+            assert_ne!(complete(&line).2, Request::Unknown, "{}", command.escape_ascii());
         }
     }
 

@@ -19,7 +19,7 @@ const CONFIG_PATH: &str = "tokaido.toml";
 /// Start a server
 ///
 /// Options come from the configuration file, and flags go over it; each option has a flag of the
-/// same name, which of the sections [memcached] and [kyoto] begins with that; the example file tokaido.toml tells
+/// same name, which of the sections [memcached], [kyoto] and [tyrant] begins with that; the example file tokaido.toml tells
 /// more of each. Those of its section [limits] are left out of -h.
 ///
 /// The server answers every protocol on the same port. It stops on SIGINT and SIGTERM, once it has
@@ -74,6 +74,15 @@ pub(crate) struct ServeArgs {
     /// Databases that have numbers for Kyoto Tycoon's clients, from 0 on
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     kyoto_databases: Option<Vec<String>>,
+    /// Database of Tokyo Tyrant's clients
+    #[arg(long, value_name = "NAME")]
+    tyrant_database: Option<String>,
+    /// Commands and groups of commands that those may not run, such as allwrite
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    tyrant_mask: Option<Vec<String>>,
+    /// What is taken away from these again
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    tyrant_unmask: Option<Vec<String>>,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -138,6 +147,9 @@ impl ServeArgs {
         put(&mut config.memcached.database, self.memcached_database);
         put(&mut config.memcached.bytes, self.memcached_bytes);
         put(&mut config.kyoto.databases, self.kyoto_databases);
+        put(&mut config.tyrant.database, self.tyrant_database);
+        put(&mut config.tyrant.mask, self.tyrant_mask);
+        put(&mut config.tyrant.unmask, self.tyrant_unmask);
         self.limits.put_over(&mut config.limits)
     }
 }

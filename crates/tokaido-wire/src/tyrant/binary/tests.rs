@@ -92,9 +92,9 @@ fn a_request_is_whole_at_its_last_byte() {
         }
         request.extend(behind);
         for end in 0..request.len() {
-            let decoded = Decoder::new(LEN_MAX).decode(&request[..end]).map(|decoded| {
-                matches!(decoded, Decoded::Incomplete)
-            });
+            let decoded = Decoder::new(LEN_MAX)
+                .decode(&request[..end])
+                .map(|decoded| matches!(decoded, Decoded::Incomplete));
             assert_eq!(decoded, Ok(true), "{} at {end}", command.name);
         }
         assert_eq!(complete(&request).0, request.len(), "{}", command.name);

@@ -1,0 +1,59 @@
+//! `[tyrant]`: what clients of Tokyo Tyrant see.
+
+use serde::{Deserialize, Serialize};
+use tokaido_store::check_database_name;
+
+use super::ConfigError;
+use crate::{shared::MAIN, tyrant::Rights};
+
+/// What clients of Tokyo Tyrant see.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TyrantConfig {
+    /// The database that they read and write.
+    pub database: String,
+    /// Commands and groups of commands that they may not run.
+    pub mask: Vec<String>,
+    /// What is taken away from those again.
+    pub unmask: Vec<String>,
+}
+
+impl Default for TyrantConfig {
+    fn default() -> Self {
+        Self { database: MAIN.to_owned(), mask: Vec::new(), unmask: Vec::new() }
+    }
+}
+
+impl TyrantConfig {
+    /// Refuses a name that no database can have, and one of no command.
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        let value = |option, message| Err(ConfigError::Value { option, message });
+        if let Err(error) = check_database_name(&self.database) {
+            return value("tyrant.database", error.to_string());
+        }
+        for (option, names) in [("tyrant.mask", &self.mask), ("tyrant.unmask", &self.unmask)] {
+            if let Some(message) = names.iter().find_map(|name| Rights::check(name).err()) {
+                return value(option, message);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked() {
+        let check = |text: &str| {
+            let config: TyrantConfig = toml::from_str(text).expect("it parses");
+            config.validate().map_err(|error| error.to_string())
+        };
+        assert_eq!(check("mask = [\"allwrite\", \"Get\"]\nunmask = [\"get\"]"), Ok(()));
+        let error = check("mask = [\"putt\"]").unwrap_err();
+        assert!(error.starts_with("option tyrant.mask: \"putt\" is no command"), "{error}");
+        assert!(check("unmask = [\"writes\"]").is_err());
+        assert!(check("database = \"\"").is_err());
+    }
+}

@@ -1,0 +1,24 @@
+//! What the operating system tells of this process.
+
+use std::fs;
+
+/// The processor time of the process, of itself and of the system for it, in seconds.
+pub(crate) fn processor_time() -> (String, String) {
+    // SAFETY: all zeros are a value of this structure of numbers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a structure of our own, which the call fills.
+    let failed = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0;
+    let show = |time: libc::timeval| {
+        if failed { "0".to_owned() } else { format!("{}.{:06}", time.tv_sec, time.tv_usec) }
+    };
+    (show(usage.ru_utime), show(usage.ru_stime))
+}
+
+/// The memory that the process occupies, with what it has mapped of its files; 0 where the system
+/// does not tell.
+pub(crate) fn resident_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}

@@ -1,0 +1,77 @@
+//! The page `docs/tokyo-tyrant-commands.md`, written from the tables.
+
+use std::fmt::Write;
+
+use tokaido_wire::tyrant::{COMMANDS, Effect};
+
+use super::misc::FUNCTIONS;
+
+const HEAD: &str = "\
+# Tokyo Tyrant's commands
+
+<!-- Written from the tables of commands by `cargo xtask docs`. Do not edit. -->
+
+The commands of the binary protocol; [tokyo-tyrant.md](tokyo-tyrant.md) says how to set it up, and what
+differs. A reply is the code 0 and what the table says, or the code 1. *Right* is what a client needs where
+there is a password; a mask of its group (`allread`, `allwrite`, `allmanage`) is one of the command.
+
+| command | number | inputs | outputs | what it does | right |
+|---|---|---|---|---|---|
+";
+
+const MISC: &str = "
+## misc
+
+The functions of `misc`, with a list in and out. Arguments in brackets may be missing. A mask of `misc`, and one of
+the command that a function is like, are masks of the function.
+
+| function | arguments | results | what it does | like |
+|---|---|---|---|---|
+";
+
+/// The page, in Markdown.
+#[must_use]
+pub fn documentation() -> String {
+    let mut page = HEAD.to_owned();
+    for command in COMMANDS {
+        let right = match command.effect {
+            Effect::Read => "read",
+            Effect::Write => "write",
+            Effect::Call => "call",
+            Effect::Administer | Effect::Replicate => "administer",
+        };
+        let (inputs, outputs) = (command.inputs, command.outputs);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            page,
+            "| `{}` | `C8 {:02X}` | {inputs} | {outputs} | {} | {right} |",
+            command.name, command.id, command.summary
+        );
+    }
+    page.push_str(MISC);
+    for function in FUNCTIONS {
+        let like = COMMANDS.get(function.like as usize).map_or("", |command| command.name);
+        let (arguments, results) = (function.arguments, function.results);
+        let _ = writeln!(
+            page,
+            "| `{}` | {arguments} | {results} | {} | `{like}` |",
+            function.name, function.summary
+        );
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_fresh() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tokyo-tyrant-commands.md");
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(path, documentation()).unwrap();
+        }
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(page == documentation(), "{path} is not what the tables say: cargo xtask docs");
+    }
+}

@@ -1,0 +1,173 @@
+//! The functions of `misc` for records and lists of them.
+
+use tokaido_store::{DatabaseId, Kind, ReadTransaction, WriteTransaction};
+
+use super::{
+    iterator::Iterator,
+    misc::{Arguments, Results},
+    records,
+    refusal::Refusal,
+};
+
+type Done = Result<(), Refusal>;
+
+pub(super) fn put(
+    arguments: &Arguments<'_>,
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    _: &mut Results,
+) -> Done {
+    records::put(tx, database, arguments.need(0)?, arguments.need(1)?)
+}
+
+pub(super) fn putkeep(
+    arguments: &Arguments<'_>,
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    _: &mut Results,
+) -> Done {
+    records::putkeep(tx, database, arguments.need(0)?, arguments.need(1)?)
+}
+
+pub(super) fn putcat(
+    arguments: &Arguments<'_>,
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    _: &mut Results,
+) -> Done {
+    records::putcat(tx, database, arguments.need(0)?, arguments.need(1)?)
+}
+
+pub(super) fn out(
+    arguments: &Arguments<'_>,
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    _: &mut Results,
+) -> Done {
+    records::out(tx, database, arguments.need(0)?)
+}
+
+pub(super) fn get(
+    arguments: &Arguments<'_>,
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+    results: &mut Results,
+) -> Done {
+    results.item(records::get(tx, database, arguments.need(0)?)?)
+}
+
+/// Pairs of keys and values; a key without one is passed over.
+pub(super) fn putlist(
+    arguments: &Arguments<'_>,
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    _: &mut Results,
+) -> Done {
+    for pair in arguments.all().chunks_exact(2) {
+        records::put(tx, database, pair[0], pair[1])?;
+    }
+    Ok(())
+}
+
+/// A record that is not there is none to be removed.
+pub(super) fn outlist(
+    arguments: &Arguments<'_>,
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    _: &mut Results,
+) -> Done {
+    for key in arguments.all() {
+        tx.delete(database, key)?;
+    }
+    Ok(())
+}
+
+/// Records that are not there, or of other kinds, are passed over.
+pub(super) fn getlist(
+    arguments: &Arguments<'_>,
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+    results: &mut Results,
+) -> Done {
+    for key in arguments.all() {
+        let record = tx.get(database, key)?.filter(|record| record.kind == Kind::Bytes);
+        if let Some(record) = record {
+            results.pair(key, record.value)?;
+        }
+    }
+    Ok(())
+}
+
+/// As much of a value as begins at an offset, which is within it.
+pub(super) fn getpart(
+    arguments: &Arguments<'_>,
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+    results: &mut Results,
+) -> Done {
+    let size = |place| arguments.integer(place).map(usize::try_from);
+    let offset = size(1).and_then(Result::ok).unwrap_or(0);
+    let len = size(2).and_then(Result::ok).unwrap_or(usize::MAX);
+    let value = records::get(tx, database, arguments.need(0)?)?;
+    let part = value.get(offset..).filter(|part| !part.is_empty());
+    let part = part.ok_or_else(|| Refusal::invalid("the offset is behind the value"))?;
+    results.item(&part[..part.len().min(len)])
+}
+
+/// Sets the iterator to the first record, or to a key.
+pub(super) fn iterinit(
+    arguments: &Arguments<'_>,
+    iterator: &mut Iterator,
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+    _: &mut Results,
+) -> Done {
+    match arguments.get(0) {
+        Some(key) if !key.is_empty() => iterator.jump(tx, database, key),
+        _ => iterator.rewind(tx, database),
+    }
+}
+
+/// Gives a key with its value. Records of other kinds are passed over.
+pub(super) fn iternext(
+    _: &Arguments<'_>,
+    iterator: &mut Iterator,
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+    results: &mut Results,
+) -> Done {
+    loop {
+        let key = iterator.next(tx, database)?;
+        let record = tx.get(database, &key)?.filter(|record| record.kind == Kind::Bytes);
+        if let Some(record) = record {
+            return results.pair(&key, record.value);
+        }
+    }
+}
+
+pub(super) fn vanish(
+    _: &Arguments<'_>,
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    _: &mut Results,
+) -> Done {
+    Ok(tx.clear(database)?)
+}
+
+/// Without parameters there is nothing to be done: the server keeps its files in shape on its own.
+pub(super) fn optimize(
+    arguments: &Arguments<'_>,
+    _: &mut dyn ReadTransaction,
+    _: DatabaseId,
+    _: &mut Results,
+) -> Done {
+    check_parameters(arguments.get(0).unwrap_or_default())
+}
+
+/// Refuses parameters that a database of Tokyo Cabinet would be tuned by.
+pub(super) fn check_parameters(parameters: &[u8]) -> Done {
+    match parameters {
+        b"" => Ok(()),
+        _ => Err(Refusal::invalid("there are no parameters that a database is tuned by")),
+    }
+}

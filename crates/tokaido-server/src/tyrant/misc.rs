@@ -1,0 +1,251 @@
+//! The functions of `misc`: one table, which finds them by name, says what they may do, and writes the page
+//! of documentation.
+
+use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
+use tokaido_wire::tyrant::{Verb, text::integer};
+
+use super::{
+    iterator::Iterator,
+    lists,
+    refusal::{ErrorCode, Refusal},
+    search,
+};
+
+/// What a function does that reads.
+pub(crate) type Read =
+    fn(&Arguments<'_>, &mut dyn ReadTransaction, DatabaseId, &mut Results) -> Result<(), Refusal>;
+
+/// What a function does that writes.
+pub(crate) type Write =
+    fn(&Arguments<'_>, &mut dyn WriteTransaction, DatabaseId, &mut Results) -> Result<(), Refusal>;
+
+/// What a function does that moves the iterator.
+pub(crate) type Iterate = fn(
+    &Arguments<'_>,
+    &mut Iterator,
+    &mut dyn ReadTransaction,
+    DatabaseId,
+    &mut Results,
+) -> Result<(), Refusal>;
+
+/// What is to be done where.
+#[derive(Clone, Copy)]
+pub(crate) enum Work {
+    /// It reads a record or a few.
+    Read(Read),
+    /// It may read all records.
+    Search(Read),
+    /// It writes.
+    Write(Write),
+    /// It moves the iterator of the connection.
+    Iterate(Iterate),
+    /// It waits until all is durable.
+    Sync,
+    /// It tells what went wrong on the connection the last time.
+    Error,
+    /// It is refused, for this reason.
+    Refuse(&'static str),
+}
+
+/// A function: a row of the table.
+#[derive(Clone, Copy)]
+pub(crate) struct Misc {
+    pub(crate) name: &'static str,
+    /// What it takes; what is in brackets may be missing.
+    pub(super) arguments: &'static str,
+    /// What it gives.
+    pub(super) results: &'static str,
+    pub(super) summary: &'static str,
+    /// The command whose like it is: a mask of that is one of this, too.
+    pub(crate) like: Verb,
+    pub(crate) work: Work,
+}
+
+const fn row(
+    name: &'static str,
+    (arguments, results): (&'static str, &'static str),
+    summary: &'static str,
+    like: Verb,
+    work: Work,
+) -> Misc {
+    Misc { name, arguments, results, summary, like, work }
+}
+
+const DUPLICATES: Work =
+    Work::Refuse("a key has one record; use putlist, or a list made by Redis's commands");
+
+/// The functions of ordered databases and hashes.
+pub(super) static FUNCTIONS: &[Misc] = &[
+    row("put", ("key, value", ""), "puts a record", Verb::Put, Work::Write(lists::put)),
+    row(
+        "putkeep",
+        ("key, value", ""),
+        "puts a record where there is none",
+        Verb::PutKeep,
+        Work::Write(lists::putkeep),
+    ),
+    row(
+        "putcat",
+        ("key, value", ""),
+        "appends to a value",
+        Verb::PutCat,
+        Work::Write(lists::putcat),
+    ),
+    row("putdup", ("key, value", ""), "refused: a key has one record", Verb::Put, DUPLICATES),
+    row("putdupback", ("key, value", ""), "refused, as `putdup`", Verb::Put, DUPLICATES),
+    row("out", ("key", ""), "removes a record", Verb::Out, Work::Write(lists::out)),
+    row("get", ("key", "value"), "gets a value", Verb::Get, Work::Read(lists::get)),
+    row("putlist", ("key, value, …", ""), "puts records", Verb::Put, Work::Write(lists::putlist)),
+    row("outlist", ("key, …", ""), "removes records", Verb::Out, Work::Write(lists::outlist)),
+    row(
+        "getlist",
+        ("key, …", "key, value, …"),
+        "gets those records that there are",
+        Verb::Mget,
+        Work::Read(lists::getlist),
+    ),
+    row(
+        "getpart",
+        ("key, [offset], [length]", "bytes"),
+        "gets a part of a value",
+        Verb::Get,
+        Work::Read(lists::getpart),
+    ),
+    row(
+        "iterinit",
+        ("[key]", ""),
+        "sets the iterator to the first record, or to the first from a key on",
+        Verb::IterInit,
+        Work::Iterate(lists::iterinit),
+    ),
+    row(
+        "iternext",
+        ("", "key, value"),
+        "gives the iterator's record, and steps on",
+        Verb::IterNext,
+        Work::Iterate(lists::iternext),
+    ),
+    row(
+        "range",
+        ("[key], [max], [end]", "key, value, …"),
+        "gives records from a key on and before another, where keys have an order",
+        Verb::FwmKeys,
+        Work::Search(search::range),
+    ),
+    row(
+        "regex",
+        ("expression, [max]", "key, value, …"),
+        "gives records whose keys match; behind a `*`, letters match in any case",
+        Verb::FwmKeys,
+        Work::Search(search::regex),
+    ),
+    row("sync", ("", ""), "waits until what was written is on disk", Verb::Sync, Work::Sync),
+    row(
+        "optimize",
+        ("[parameters]", ""),
+        "does nothing; refused with parameters",
+        Verb::Optimize,
+        Work::Read(lists::optimize),
+    ),
+    row("vanish", ("", ""), "removes all records", Verb::Vanish, Work::Write(lists::vanish)),
+    row(
+        "defrag",
+        ("[steps]", ""),
+        "does nothing, as no database gets fragmented",
+        Verb::Optimize,
+        Work::Read(|_, _, _, _| Ok(())),
+    ),
+    row(
+        "cacheclear",
+        ("", ""),
+        "does nothing, as no database has a cache of its own",
+        Verb::Optimize,
+        Work::Read(|_, _, _, _| Ok(())),
+    ),
+    row(
+        "error",
+        ("", "number: text"),
+        "tells what went wrong on this connection the last time",
+        Verb::Stat,
+        Work::Error,
+    ),
+];
+
+/// The function of that name.
+pub(crate) fn find(name: &[u8]) -> Result<&'static Misc, Refusal> {
+    let found = FUNCTIONS.iter().find(|function| function.name.as_bytes() == name);
+    found.ok_or_else(|| {
+        let name = String::from_utf8_lossy(name).into_owned();
+        Refusal::invalid(format!("misc has no function {name:?} for this database"))
+    })
+}
+
+/// What a function is called with.
+pub(crate) struct Arguments<'a>(Vec<&'a [u8]>);
+
+impl<'a> Arguments<'a> {
+    pub(crate) fn new(arguments: impl std::iter::Iterator<Item = &'a [u8]>) -> Self {
+        Self(arguments.collect())
+    }
+
+    pub(super) fn all(&self) -> &[&'a [u8]] {
+        &self.0
+    }
+
+    pub(super) fn get(&self, place: usize) -> Option<&'a [u8]> {
+        self.0.get(place).copied()
+    }
+
+    /// One that must be there.
+    pub(super) fn need(&self, place: usize) -> Result<&'a [u8], Refusal> {
+        self.get(place)
+            .ok_or_else(|| Refusal::invalid(format!("argument {} is missing", place + 1)))
+    }
+
+    /// The number that one begins with.
+    pub(super) fn integer(&self, place: usize) -> Option<i64> {
+        self.get(place).map(integer)
+    }
+}
+
+/// What a function gives.
+pub(crate) struct Results {
+    pub(crate) items: Vec<Vec<u8>>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Results {
+    /// At most so many bytes of items.
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self { items: Vec::new(), bytes: 0, bytes_max }
+    }
+
+    pub(super) fn item(&mut self, item: &[u8]) -> Result<(), Refusal> {
+        self.bytes += item.len();
+        check_reply(self.bytes, self.bytes_max)?;
+        self.items.push(item.to_vec());
+        Ok(())
+    }
+
+    /// What went wrong, as `error` tells it.
+    pub(crate) fn error(&mut self, error: ErrorCode) -> Result<(), Refusal> {
+        self.item(error.text().as_bytes())
+    }
+
+    pub(super) fn pair(&mut self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        self.item(key)?;
+        self.item(value)
+    }
+}
+
+/// Refuses a reply that is larger than the limit.
+pub(super) fn check_reply(bytes: usize, bytes_max: usize) -> Result<(), Refusal> {
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    let reason = format!(
+        "the reply would have more than {bytes_max} bytes; ask for less, or raise limits.tyrant_reply_bytes_max"
+    );
+    Err(Refusal::invalid(reason))
+}

@@ -1,0 +1,42 @@
+//! Tokyo Tyrant: its binary protocol, its lines of memcached's, and what it makes of HTTP.
+//! `docs/tokyo-tyrant.md` is its manual.
+//!
+//! The table of commands is the codec's, `COMMANDS` of `tokaido_wire::tyrant`; the functions of `misc` have
+//! one of their own, in `misc.rs`. What both may do follows from them, and so does the page of
+//! documentation. `records`, `search` and `lists` are what they do to data; `binary`, `text` and
+//! `http/tyrant.rs` are the three doors.
+
+mod binary;
+mod commands;
+mod documentation;
+mod figures;
+mod iterator;
+mod lists;
+mod misc;
+mod records;
+mod refusal;
+mod rights;
+mod scripts;
+mod search;
+mod session;
+mod stat;
+mod state;
+mod text;
+
+pub(crate) use binary::Binary;
+pub use documentation::documentation;
+pub(crate) use figures::Figure;
+pub(crate) use iterator::Iterator;
+pub(crate) use misc::{Arguments, Misc, Results, Work, find as find_misc};
+pub(crate) use records::{get, out, put, putcat, putkeep};
+pub(crate) use refusal::{ErrorCode, Refusal};
+pub(crate) use rights::{Door, Rights};
+pub(crate) use scripts::Script;
+pub(crate) use stat::describe;
+pub(crate) use state::State;
+pub(crate) use text::Text;
+
+/// The only reply on a connection that is not served, whose protocol has no room for a reason.
+pub(crate) fn refusal() -> Vec<u8> {
+    vec![tokaido_wire::tyrant::binary::FAILED]
+}

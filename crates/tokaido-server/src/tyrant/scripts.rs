@@ -1,0 +1,66 @@
+//! `ext`: a call of a procedure with a key and a value.
+
+use tokaido_script::{CallError, ProcedureId, Transaction, Value};
+
+use super::refusal::{ErrorCode, Refusal};
+use crate::{
+    Procedures, Shared, access::Principal, placement::Called, program::Program,
+    redis::ScriptCommands,
+};
+
+/// A call of a procedure by its name.
+#[derive(Clone)]
+pub(crate) struct Script {
+    principal: Principal,
+    name: Vec<u8>,
+    arguments: [Value; 2],
+}
+
+impl Script {
+    pub(crate) fn new(principal: Principal, name: &[u8], key: &[u8], value: &[u8]) -> Self {
+        let arguments = [key, value].map(|bytes| Value::String(bytes.to_vec()));
+        Self { principal, name: name.to_vec(), arguments }
+    }
+
+    /// The procedure, where it has that name.
+    pub(crate) fn find(&self, shared: &Shared, program: &Program) -> Result<ProcedureId, Refusal> {
+        let id = program.find(&self.name).ok_or_else(|| {
+            let why = shared.program.loading().why_missing(&self.name);
+            Refusal::invalid(why.unwrap_or_else(|| "there is no such procedure".to_owned()))
+        })?;
+        if program.get(id).route.is_some() {
+            let reason = "this procedure answers a route of HTTP, and is not called by name";
+            return Err(Refusal::invalid(reason));
+        }
+        Ok(id)
+    }
+
+    /// Calls it; gives nothing if it writes and the transaction does not, else its result and what it has
+    /// published.
+    pub(crate) fn run(
+        &self,
+        shared: &Shared,
+        procedures: &mut Procedures<'_>,
+        transaction: Transaction<'_>,
+    ) -> Result<Called<Vec<u8>>, Refusal> {
+        let id = self.find(shared, procedures.program())?;
+        if !procedures.fits(id, &transaction) {
+            return Ok(None);
+        }
+        let mut commands = ScriptCommands::new(shared, self.principal, shared.main_selected());
+        let result = procedures.call(id, commands.in_transaction(transaction), &self.arguments)?;
+        let result = match result {
+            Value::String(bytes) => bytes,
+            Value::Integer(number) => number.to_string().into(),
+            Value::Number(number) => number.to_string().into(),
+            Value::Boolean(truth) => truth.to_string().into(),
+            // As there: nothing is no result, and an error for the client.
+            Value::Nil => return Err(Refusal::new(ErrorCode::Other, "the procedure returned nil")),
+            _ => {
+                let message = "it returned no string, number or boolean".to_owned();
+                return Err(procedures.failed(id, CallError::Value { message }).into());
+            }
+        };
+        Ok(Some((result, commands.into_messages())))
+    }
+}

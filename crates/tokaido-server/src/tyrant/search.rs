@@ -1,0 +1,85 @@
+//! Commands that look for keys: `fwmkeys`, and `regex` and `range` of `misc`.
+
+use std::ops::{Bound, ControlFlow};
+
+use tokaido_store::{DatabaseId, Kind, ReadTransaction};
+
+use super::{
+    misc::{Arguments, Results},
+    refusal::Refusal,
+};
+use crate::search::{compile, visit, visit_from};
+
+/// Gives each key that begins with `prefix` to `found`, `max` of them at most; a negative number is no limit.
+pub(super) fn fwmkeys(
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+    prefix: &[u8],
+    max: i64,
+    found: &mut dyn FnMut(&[u8]) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    let mut left = u64::try_from(max).unwrap_or(u64::MAX);
+    visit(tx, database, prefix, &mut |entry| {
+        if left == 0 {
+            return Ok(ControlFlow::Break(()));
+        }
+        found(entry.key)?;
+        left -= 1;
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+/// How many records are asked for: all, unless the argument says some.
+fn max(arguments: &Arguments<'_>, place: usize) -> u64 {
+    let max = arguments.integer(place).and_then(|max| u64::try_from(max).ok());
+    max.filter(|&max| max > 0).unwrap_or(u64::MAX)
+}
+
+/// `regex`: the records whose keys match, in letters of any case behind a `*`. Those of other kinds
+/// than bytes have no value that could be given.
+pub(super) fn regex(
+    arguments: &Arguments<'_>,
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+    results: &mut Results,
+) -> Result<(), Refusal> {
+    let pattern = arguments.need(0)?;
+    let regex = match pattern.strip_prefix(b"*") {
+        Some(pattern) => compile(pattern, true),
+        None => compile(pattern, false),
+    };
+    let regex = regex.ok_or_else(|| Refusal::invalid("the expression cannot be compiled"))?;
+    let mut left = max(arguments, 1);
+    visit(tx, database, b"", &mut |entry| {
+        if left == 0 {
+            return Ok(ControlFlow::Break(()));
+        }
+        if entry.record.kind == Kind::Bytes && regex.is_match(entry.key) {
+            results.pair(entry.key, entry.record.value)?;
+            left -= 1;
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+/// `range`: the records from a key on, and before another one. It needs an order.
+pub(super) fn range(
+    arguments: &Arguments<'_>,
+    tx: &mut dyn ReadTransaction,
+    database: DatabaseId,
+    results: &mut Results,
+) -> Result<(), Refusal> {
+    let first = arguments.get(0).unwrap_or_default();
+    let from = if first.is_empty() { Bound::Unbounded } else { Bound::Included(first) };
+    let mut left = max(arguments, 1);
+    visit_from(tx, database, from, &mut |entry| {
+        if left == 0 || arguments.get(2).is_some_and(|end| entry.key >= end) {
+            return Ok(ControlFlow::Break(()));
+        }
+        if entry.record.kind == Kind::Bytes {
+            results.pair(entry.key, entry.record.value)?;
+            left -= 1;
+        }
+        Ok(ControlFlow::Continue(()))
+    })?
+}

@@ -1,0 +1,175 @@
+//! A connection of a client of Tokyo Tyrant, and where its requests run.
+
+use std::sync::Arc;
+
+use tokaido_script::Transaction;
+use tokaido_store::{
+    DatabaseId, ReadTransaction, WriteTransaction, transact_in_place, transact_unflushed,
+};
+use tokaido_wire::tyrant::Effect;
+
+use super::{
+    iterator::Iterator,
+    refusal::{ErrorCode, Refusal},
+    scripts::Script,
+};
+use crate::{
+    Shared,
+    access::{Permission, Principal, Scope},
+    placement::Place,
+    protocol::{Context, Target},
+    redis::Message,
+    selected::Selected,
+};
+
+/// What is remembered of one connection.
+pub(super) struct Session {
+    pub(super) shared: Arc<Shared>,
+    pub(super) principal: Principal,
+    /// `None` only if the store cannot have a database of that name.
+    database: Option<Selected>,
+    pub(super) iterator: Iterator,
+    /// What went wrong the last time.
+    pub(super) error: ErrorCode,
+    /// What procedures have published and nobody has been sent yet.
+    messages: Vec<Message>,
+}
+
+/// Why a request is not done, here or at all.
+pub(super) enum Stop {
+    Refused(Refusal),
+    NeedsWriter,
+    NeedsPool,
+}
+
+impl<E: Into<Refusal>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl Session {
+    /// A new connection.
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        Self {
+            principal: shared.policy().newcomer(),
+            database: Selected::new(&**shared.store(), shared.tyrant.database()).ok(),
+            iterator: Iterator::default(),
+            error: ErrorCode::default(),
+            messages: Vec::new(),
+            shared: Arc::clone(shared),
+        }
+    }
+
+    /// What a client needs for something with this effect.
+    pub(super) fn permission(&self, effect: Effect) -> Permission<'_> {
+        let scope = Scope::Named(self.shared.tyrant.database());
+        match effect {
+            Effect::Read => Permission::Read(scope),
+            Effect::Write => Permission::Write(scope),
+            Effect::Call => Permission::Call,
+            Effect::Administer | Effect::Replicate => Permission::Administer,
+        }
+    }
+
+    /// The database, as it is now.
+    fn database(&mut self) -> Result<&Selected, Refusal> {
+        let database = self.database.as_mut();
+        let database =
+            database.ok_or_else(|| Refusal::invalid("tyrant.database is no database"))?;
+        database.look(&**self.shared.store());
+        Ok(database)
+    }
+
+    /// Runs a read, which may be a long one.
+    pub(super) fn read<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        is_long: bool,
+        work: impl FnOnce(&mut dyn ReadTransaction, DatabaseId) -> Result<T, Refusal>,
+    ) -> Result<T, Stop> {
+        let database = self.database()?.clone();
+        let place = Place::of_read(self.shared.capabilities(database.id()), is_long);
+        if place == Place::Pool && !context.may_take_long {
+            return Err(Stop::NeedsPool);
+        }
+        match &mut context.target {
+            Target::Snapshot(snapshot) => Ok(work(&mut **snapshot, database.id())?),
+            Target::Writer(writer) => {
+                let tx = writer.begin()?;
+                let id = database.find_in(tx);
+                let outcome = work(tx, id);
+                writer.rollback()?;
+                Ok(outcome?)
+            }
+        }
+    }
+
+    /// Runs a write in a transaction of its own. It may run more than once.
+    pub(super) fn write<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        mut work: impl FnMut(&mut dyn WriteTransaction, DatabaseId) -> Result<T, Refusal>,
+    ) -> Result<T, Stop> {
+        let database = self.database()?.clone();
+        let shared = &self.shared;
+        let body = |tx: &mut dyn WriteTransaction| {
+            let id = database.open_in(tx, shared)?;
+            work(tx, id)
+        };
+        if Place::of_write(shared.capabilities(database.id())) == Place::Worker {
+            let done = transact_in_place::<_, Refusal>(&**shared.store(), database.id(), body);
+            return Ok(done?);
+        }
+        match &mut context.target {
+            Target::Writer(writer) => Ok(transact_unflushed(&mut **writer, body)?),
+            Target::Snapshot(_) => Err(Stop::NeedsWriter),
+        }
+    }
+
+    /// Waits until what was written is durable: the group that this runs in is flushed before the reply.
+    pub(super) fn sync(&mut self, context: &mut Context<'_>) -> Result<(), Stop> {
+        match context.target {
+            Target::Writer(_) => Ok(()),
+            Target::Snapshot(_) => Err(Stop::NeedsWriter),
+        }
+    }
+
+    /// Calls a procedure.
+    pub(super) fn call(
+        &mut self,
+        script: &Script,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<u8>, Stop> {
+        let shared = Arc::clone(&self.shared);
+        let procedures = &mut context.procedures;
+        let id = script.find(&shared, procedures.program())?;
+        let place = Place::of_procedure(&shared, procedures.program(), id);
+        if place == Place::Pool && !context.may_take_long {
+            return Err(Stop::NeedsPool);
+        }
+        let called = match &mut context.target {
+            Target::Snapshot(snapshot) => {
+                script.run(&shared, procedures, Transaction::Read(&mut **snapshot))?
+            }
+            Target::Writer(writer) => transact_unflushed(&mut **writer, |tx| {
+                script.run(&shared, procedures, Transaction::Write(tx))
+            })?,
+        };
+        let (result, messages) = called.ok_or(Stop::NeedsWriter)?;
+        match context.target {
+            Target::Snapshot(_) => shared.channels.publish_all(&messages),
+            Target::Writer(_) => self.messages.extend(messages),
+        }
+        Ok(result)
+    }
+
+    /// What is to be done once what was written is durable.
+    pub(super) fn when_durable(&mut self) -> Option<Box<dyn FnOnce()>> {
+        if self.messages.is_empty() {
+            return None;
+        }
+        let (messages, shared) = (std::mem::take(&mut self.messages), Arc::clone(&self.shared));
+        Some(Box::new(move || shared.channels.publish_all(&messages)))
+    }
+}
