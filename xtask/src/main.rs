@@ -22,7 +22,7 @@ cargo xtask test [SUITE…]    all tests, or those of: rust shuttle miri tidy de
                              node go (sets up by itself what they need: Debian packages, a Python
                              environment in .venv, node_modules, Go modules, a nightly toolchain)
 cargo xtask ci               what continuous integration runs: .ci/run
-cargo xtask bench [KIND…]    benchmarks, or those of: store script server
+cargo xtask bench [KIND…]    benchmarks, or those of: store script server [-- NAME…]
 cargo xtask docs [--check]   writes the generated pages, or says which are stale;
                              runs the commands of README.md and docs/
 cargo xtask tidy             lengths of files and functions, words that must not stay, file heads

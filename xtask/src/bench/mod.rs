@@ -3,8 +3,8 @@
 
 mod in_process;
 mod load;
-mod memcached;
 mod peers;
+mod records;
 mod report;
 mod scenarios;
 mod store;
@@ -17,9 +17,12 @@ use crate::{
 };
 
 /// Runs the kinds named, or all: `store` beside libraries in C, `script` in process, `server` over
-/// the wire.
-pub(crate) fn run(kinds: &[&str]) -> Outcome {
+/// the wire. What stands behind `--` are beginnings of the names of what `server` measures; without
+/// any it measures everything.
+pub(crate) fn run(arguments: &[&str]) -> Outcome {
     const KINDS: [&str; 3] = ["store", "script", "server"];
+    let mut parts = arguments.splitn(2, |argument| *argument == "--");
+    let (kinds, names) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     if let Some(unknown) = kinds.iter().find(|kind| !KINDS.contains(kind)) {
         return Err(Failure::new(format!(
             "no benchmarks {unknown}; there are {}",
@@ -31,7 +34,7 @@ pub(crate) fn run(kinds: &[&str]) -> Outcome {
         let table = match *kind {
             "store" => store::run()?,
             "script" => in_process::run("tokaido-script")?,
-            _ => scenarios::run()?,
+            _ => scenarios::run(names)?,
         };
         report.push_str(&format!("\n### {kind}\n\n{table}"));
     }

@@ -22,6 +22,10 @@ pub(super) enum Peer {
     /// Ours with a cache for memcached's clients, and as many threads as memcached is given.
     TokaidoCache,
     Memcached,
+    /// Ours with two workers, and the protocol that its load speaks.
+    TokaidoByRedis,
+    TokaidoByKyoto,
+    TokaidoByTyrant,
     /// Redis that keeps nothing on disk.
     Redis,
     /// Redis that syncs every write, as Tokaido does.
@@ -36,6 +40,9 @@ impl Peer {
             Self::Tokaido => "Tokaido, 1 worker, every write synced",
             Self::TokaidoCache => "Tokaido, 2 workers, a cache",
             Self::Memcached => "memcached -t 2",
+            Self::TokaidoByRedis => "Tokaido, 2 workers, Redis protocol",
+            Self::TokaidoByKyoto => "Tokaido, 2 workers, Kyoto Tycoon's protocol",
+            Self::TokaidoByTyrant => "Tokaido, 2 workers, Tokyo Tyrant's protocol",
             Self::Redis => "Redis, nothing on disk",
             Self::RedisSynced => "Redis, appendfsync always",
             Self::Nginx => "nginx with Lua, 1 worker",
@@ -45,7 +52,11 @@ impl Peer {
     /// Whether it is there; ours always is.
     pub(super) fn is_installed(self) -> bool {
         match self {
-            Self::Tokaido | Self::TokaidoCache => true,
+            Self::Tokaido
+            | Self::TokaidoCache
+            | Self::TokaidoByRedis
+            | Self::TokaidoByKyoto
+            | Self::TokaidoByTyrant => true,
             Self::Memcached => process::is_installed("memcached"),
             Self::Redis | Self::RedisSynced => process::is_installed("redis-server"),
             Self::Nginx => {
@@ -69,6 +80,9 @@ impl Peer {
                 let bytes = format!("{CACHE_MIB}MiB");
                 let options = ["--workers", "2", "--memcached-bytes", &bytes];
                 Server::start(tokaido, "xtask/bench", &options)
+            }
+            Self::TokaidoByRedis | Self::TokaidoByKyoto | Self::TokaidoByTyrant => {
+                Server::start(tokaido, "xtask/bench", &["--workers", "2"])
             }
             Self::Memcached => memcached(port),
             Self::Redis => redis(port, &["--appendonly", "no"]),

@@ -12,8 +12,9 @@ use crate::{
 };
 
 use super::{
-    load, memcached,
+    load,
     peers::Peer,
+    records::{self, Wire, Work},
     report::{self, Measured},
 };
 
@@ -41,7 +42,7 @@ struct Scenario {
     sample: fn(Peer, u16) -> Outcome<f64>,
 }
 
-const SCENARIOS: [Scenario; 13] = [
+const SCENARIOS: [Scenario; 19] = [
     Scenario {
         name: "GET, 50 connections",
         unit: Unit::RequestsPerSecond,
@@ -100,12 +101,22 @@ const SCENARIOS: [Scenario; 13] = [
         fill: |_| Ok(()),
         sample: |_, port| load::http(port, "GET", "/bench/fib"),
     },
-    memcached("memcached get", |_, port| memcached::get(port, 1)),
-    memcached("memcached get, pipeline 16", |_, port| memcached::get(port, 16)),
-    memcached("memcached get, pipeline 100", |_, port| memcached::get(port, 100)),
-    memcached("memcached set 64 bytes", |_, port| memcached::set(port, 1)),
-    memcached("memcached set 64 bytes, pipeline 16", |_, port| memcached::set(port, 16)),
-    memcached("memcached set 64 bytes, pipeline 100", |_, port| memcached::set(port, 100)),
+    memcached("memcached get", |_, port| by_memcached(port, Work::Get, 1)),
+    memcached("memcached get, pipeline 16", |_, port| by_memcached(port, Work::Get, 16)),
+    memcached("memcached get, pipeline 100", |_, port| by_memcached(port, Work::Get, 100)),
+    memcached("memcached set 64 bytes", |_, port| by_memcached(port, Work::Set, 1)),
+    memcached("memcached set 64 bytes, pipeline 16", |_, port| by_memcached(port, Work::Set, 16)),
+    memcached("memcached set 64 bytes, pipeline 100", |_, port| by_memcached(port, Work::Set, 100)),
+    in_bulk("Kyoto Tycoon get_bulk of 100, beside MGET", |peer, port| bulk(peer, port, Work::Get)),
+    in_bulk("Kyoto Tycoon set_bulk of 100, beside MSET", |peer, port| bulk(peer, port, Work::Set)),
+    by_tyrant("Tokyo Tyrant get, beside GET", |peer, port| tyrant(peer, port, Work::Get, 1)),
+    by_tyrant("Tokyo Tyrant get, pipeline 16, beside GET", |peer, port| {
+        tyrant(peer, port, Work::Get, 16)
+    }),
+    by_tyrant("Tokyo Tyrant put, beside SET", |peer, port| tyrant(peer, port, Work::Set, 1)),
+    by_tyrant("Tokyo Tyrant put, pipeline 16, beside SET", |peer, port| {
+        tyrant(peer, port, Work::Set, 16)
+    }),
 ];
 
 /// From 50 connections, among a million keys.
@@ -115,16 +126,51 @@ const fn memcached(name: &'static str, sample: fn(Peer, u16) -> Outcome<f64>) ->
         unit: Unit::RequestsPerSecond,
         subjects: &[Peer::TokaidoCache, Peer::Memcached],
         generator: "",
-        fill: memcached::fill,
+        fill: |port| records::fill(port, Wire::Memcached),
         sample,
     }
 }
 
-/// Runs all scenarios and gives their table.
-pub(super) fn run() -> Outcome<String> {
+fn by_memcached(port: u16, work: Work, pipeline: usize) -> Outcome<f64> {
+    records::run(port, Wire::Memcached, work, pipeline)
+}
+
+/// From 50 connections, among a million keys, beside the same work by the Redis protocol.
+const fn beside_redis(
+    name: &'static str,
+    subjects: &'static [Peer],
+    sample: fn(Peer, u16) -> Outcome<f64>,
+) -> Scenario {
+    let fill = |port| records::fill(port, Wire::Redis);
+    Scenario { name, unit: Unit::RequestsPerSecond, subjects, generator: "", fill, sample }
+}
+
+const fn in_bulk(name: &'static str, sample: fn(Peer, u16) -> Outcome<f64>) -> Scenario {
+    beside_redis(name, &[Peer::TokaidoByKyoto, Peer::TokaidoByRedis], sample)
+}
+
+const fn by_tyrant(name: &'static str, sample: fn(Peer, u16) -> Outcome<f64>) -> Scenario {
+    beside_redis(name, &[Peer::TokaidoByTyrant, Peer::TokaidoByRedis], sample)
+}
+
+fn bulk(peer: Peer, port: u16, work: Work) -> Outcome<f64> {
+    let is_kyoto = peer == Peer::TokaidoByKyoto;
+    records::run(port, if is_kyoto { Wire::KyotoBulk } else { Wire::RedisBulk }, work, 100)
+}
+
+fn tyrant(peer: Peer, port: u16, work: Work, pipeline: usize) -> Outcome<f64> {
+    let is_tyrant = peer == Peer::TokaidoByTyrant;
+    records::run(port, if is_tyrant { Wire::Tyrant } else { Wire::Redis }, work, pipeline)
+}
+
+/// Runs the scenarios whose names begin so, or all, and gives their table.
+pub(super) fn run(names: &[&str]) -> Outcome<String> {
     let tokaido = server::release_binary()?;
     let mut measured = Vec::new();
-    for scenario in &SCENARIOS {
+    let is_named = |scenario: &&Scenario| {
+        names.is_empty() || names.iter().any(|name| scenario.name.starts_with(name))
+    };
+    for scenario in SCENARIOS.iter().filter(is_named) {
         println!("bench: {}", scenario.name);
         measured.push(measure(scenario, &tokaido)?);
     }
@@ -170,8 +216,6 @@ fn loop_procedure(peer: Peer, port: u16) -> Outcome<f64> {
             let script = files::read("xtask/bench/redis-loop.lua")?;
             load::redis_command(port, &["EVAL", &script, "0"])
         }
-        Peer::TokaidoCache | Peer::Memcached | Peer::Nginx => {
-            Err(Failure::new("it is not asked to run the procedure"))
-        }
+        _ => Err(Failure::new("it is not asked to run the procedure")),
     }
 }
