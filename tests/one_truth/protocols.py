@@ -379,6 +379,47 @@ class KyotoRest:
         self.client.close()
 
 
+class Tyrant:
+    """Tokyo Tyrant's binary protocol, which has neither expiry nor flags."""
+
+    numbers = "4 bytes"
+    key_bytes_max = 4096
+    can_expire = False
+    DONE, FAILED = 0, 1
+
+    def __init__(self, ports):
+        self.connection = Connection(ports["all"])
+
+    def ask(self, command, *parts):
+        self.connection.send(b"\xc8" + bytes([command]) + b"".join(parts))
+        return self.connection.read(1)[0]
+
+    def size(self, data):
+        return struct.pack(">I", len(data))
+
+    def set(self, key, value):
+        assert self.ask(0x10, self.size(key), self.size(value), key, value) == self.DONE
+
+    def add(self, key, value):
+        return self.ask(0x11, self.size(key), self.size(value), key, value) == self.DONE
+
+    def get(self, key):
+        if self.ask(0x30, self.size(key), key) != self.DONE:
+            return None
+        return self.connection.read(struct.unpack(">I", self.connection.read(4))[0])
+
+    def delete(self, key):
+        return self.ask(0x20, self.size(key), key) == self.DONE
+
+    def increment(self, key, by):
+        if self.ask(0x60, self.size(key), struct.pack(">i", by), key) != self.DONE:
+            raise Refused
+        return struct.unpack(">i", self.connection.read(4))[0]
+
+    def close(self):
+        self.connection.close()
+
+
 PROTOCOLS = {
     "redis": Redis,
     "lua": Lua,
@@ -388,4 +429,5 @@ PROTOCOLS = {
     "kyoto-calls": KyotoCalls,
     "kyoto-binary": KyotoBinary,
     "kyoto-rest": KyotoRest,
+    "tyrant": Tyrant,
 }
