@@ -105,6 +105,10 @@ the call remains in the data.
 - `SORT` holds all elements and what it gives while it sorts, up to `reply_bytes_max`. Elements whose texts to be sorted by
   are equal stay in the order of the collection; in Redis they stand in any.
 - There are no streams.
+- `DUMP` gives the plain forms that every version of Redis reads, in version 10 of the format, which is that of Redis 7.0;
+  `RESTORE` takes all forms up to Redis 7.2, compressed ones, too, and refuses what follows a value. What is held
+  of a value meanwhile is bounded by `reply_bytes_max`. How long a record was idle, and how often it is read, is not
+  noted. There is no `MIGRATE`.
 - A script of `EVAL` is a transaction, as a function of `FUNCTION LOAD` is, and can always be stopped: see redis-scripts.md.
 ";
 

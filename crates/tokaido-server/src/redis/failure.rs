@@ -34,6 +34,8 @@ pub(crate) enum Failure {
     NotASketch,
     #[error("INVALIDOBJ Corrupted HLL object detected")]
     DamagedSketch,
+    #[error("BUSYKEY Target key name already exists.")]
+    BusyKey,
     #[error("ERR no such key")]
     NoSuchKey,
     #[error("ERR DB index is out of range")]

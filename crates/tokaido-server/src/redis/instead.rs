@@ -4,7 +4,7 @@
 const INSTEAD: &[(&[&str], &str)] = &[
     (&["bgsave", "save"], "`tokaido backup` copies a store while the server uses it"),
     (&["bgrewriteaof"], "checkpoints shorten the log without being asked"),
-    (&["migrate"], "`tokaido dump` and `tokaido load` move data"),
+    (&["migrate"], "DUMP and RESTORE move a record, `tokaido dump` and `tokaido load` a database"),
     (&["module"], "procedures add commands"),
     (
         &["failover", "psync", "replconf", "sync"],

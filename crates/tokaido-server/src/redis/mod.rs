@@ -13,6 +13,7 @@ mod command;
 mod connection;
 mod counters;
 mod documentation;
+mod dump;
 mod element_scan;
 mod eval;
 mod events;

@@ -4,9 +4,10 @@
 use tokaido_wire::resp::Request;
 
 use super::{
-    bitfields, bitmaps, blocking, client, command::Command, connection, counters, eval, expiry,
-    failure::Failure, functions, geo, hashes, hyperloglog, introspection, keys, keyspace, lcs,
-    lists, procedures, pubsub, scan, server, set, sets, sort, sorted_sets, strings, transactions,
+    bitfields, bitmaps, blocking, client, command::Command, connection, counters, dump, eval,
+    expiry, failure::Failure, functions, geo, hashes, hyperloglog, introspection, keys, keyspace,
+    lcs, lists, procedures, pubsub, scan, server, set, sets, sort, sorted_sets, strings,
+    transactions,
 };
 
 /// The rows of each family, sorted by name.
@@ -17,6 +18,7 @@ const FAMILIES: &[&[Command]] = &[
     client::COMMANDS,
     connection::COMMANDS,
     counters::COMMANDS,
+    dump::COMMANDS,
     eval::COMMANDS,
     expiry::COMMANDS,
     functions::COMMANDS,

@@ -14,7 +14,7 @@ pub(super) fn decompress(input: &[u8], len: usize) -> Option<Vec<u8>> {
     if len > input.len().saturating_mul(COPY_LEN_MAX / 2) {
         return None;
     }
-    let mut output = Vec::with_capacity(len);
+    let mut output = Vec::with_capacity(len.min(4 * input.len()));
     let mut bytes = input.iter().map(|&byte| usize::from(byte));
     while let Some(control) = bytes.next() {
         if control < LITERALS_MAX {

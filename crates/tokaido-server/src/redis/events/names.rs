@@ -22,14 +22,9 @@ pub(super) fn of_command(name: &str, call: &Call<'_>, place: usize) -> &'static 
         "pfadd" | "pfmerge" if is_first => &["pfadd"],
         "incr" | "decr" | "incrby" | "decrby" => &["incrby"],
         "incrbyfloat" => &["incrbyfloat"],
-        "del" | "unlink" | "getdel" => &["del"],
         "getex" if has("PERSIST") => &["persist"],
         "getex" | "expire" | "pexpire" | "expireat" | "pexpireat" => &["expire"],
         "persist" => &["persist"],
-        "rename" | "renamenx" if is_first => &["rename_from"],
-        "rename" | "renamenx" => &["rename_to"],
-        "move" => &["move_from"],
-        "copy" if !is_first => &["copy_to"],
         "hset" | "hmset" | "hsetnx" => &["hset"],
         "hincrby" => &["hincrby"],
         "hincrbyfloat" => &["hincrbyfloat"],
@@ -74,6 +69,19 @@ pub(super) fn of_command(name: &str, call: &Call<'_>, place: usize) -> &'static 
         "georadius" | "georadiusbymember" if !is_first => &["georadiusstore"],
         "geosearchstore" if is_first => &["geosearchstore"],
         "sort" if !is_first => &["sortstore"],
+        _ => of_whole_record(name, is_first),
+    }
+}
+
+/// The same of commands that know nothing of what stands in a value.
+fn of_whole_record(name: &str, is_first: bool) -> &'static [&'static str] {
+    match name {
+        "del" | "unlink" | "getdel" => &["del"],
+        "rename" | "renamenx" if is_first => &["rename_from"],
+        "rename" | "renamenx" => &["rename_to"],
+        "move" => &["move_from"],
+        "restore" => &["restore"],
+        "copy" if !is_first => &["copy_to"],
         _ => &[],
     }
 }

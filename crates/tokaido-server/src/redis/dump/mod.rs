@@ -1,0 +1,26 @@
+//! DUMP and RESTORE: records in Redis' own form.
+
+mod read;
+mod write;
+
+use super::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+};
+use tokaido_store::ReadTransaction;
+
+pub(super) const COMMANDS: &[Command] = rows! {
+"dump" 2 Read(dump), KEY [] Generic "2.6.0"
+    "key"
+    "Gives a value in Redis' own form, for RESTORE.";
+"restore" -4 Write(write::restore), KEY [DENYOOM DANGEROUS] Generic "2.6.0"
+    "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]"
+    "Puts a value that DUMP gave under a key, with so many milliseconds to live; 0: for ever.";
+};
+
+fn dump(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let payload = read::payload(call, tx, call.arg(1))?;
+    call.reply.bulk_or_null(payload.as_deref());
+    Ok(())
+}

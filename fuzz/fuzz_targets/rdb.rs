@@ -1,0 +1,8 @@
+//! Any bytes as a value in Redis' own form.
+
+#![no_main]
+
+#[path = "../../crates/tokaido-wire/tests/checks/rdb.rs"]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::check(data));
