@@ -19,6 +19,7 @@ mod kyoto;
 mod limits;
 mod listen;
 mod memcached;
+mod redis;
 mod tyrant;
 
 pub use databases::{Bytes, DatabaseConfig, Databases};
@@ -26,6 +27,8 @@ pub use kyoto::KyotoConfig;
 pub use limits::{LIMITS, Limit, Limits};
 pub use listen::{Address, AddressError, Listen, Mode};
 pub use memcached::MemcachedConfig;
+pub use redis::RedisConfig;
+pub(crate) use redis::SLOW_ENTRIES_MAX;
 pub use tyrant::TyrantConfig;
 
 use crate::{detect::ProtocolName, pool};
@@ -75,6 +78,8 @@ pub struct Config {
     pub kyoto: KyotoConfig,
     /// What clients of Tokyo Tyrant see.
     pub tyrant: TyrantConfig,
+    /// What clients of Redis see.
+    pub redis: RedisConfig,
     /// Sizes and times.
     pub limits: Limits,
 }
@@ -99,6 +104,7 @@ impl Default for Config {
             memcached: MemcachedConfig::default(),
             kyoto: KyotoConfig::default(),
             tyrant: TyrantConfig::default(),
+            redis: RedisConfig::default(),
             limits: Limits::default(),
         }
     }
@@ -182,6 +188,7 @@ impl Config {
         self.memcached.validate(&self.databases)?;
         self.kyoto.validate()?;
         self.tyrant.validate()?;
+        self.redis.validate()?;
         self.limits.validate()?;
         let (given, min) = (self.limits.snapshots_max, self.snapshots_min());
         if given < min {
@@ -373,7 +380,7 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `sync`, `log`, `databases`, `memcached`, `kyoto`, `tyrant`, `limits`
+        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `sync`, `log`, `databases`, `memcached`, `kyoto`, `tyrant`, `redis`, `limits`
         ");
         let message = |text: &str| parse(text).expect_err(text).to_string();
         let no_port = message("[[listen]]\naddress = \"localhost\"");

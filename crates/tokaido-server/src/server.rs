@@ -154,6 +154,7 @@ impl Server {
             memcached: config.memcached.clone(),
             kyoto: config.kyoto.clone(),
             tyrant: config.tyrant.clone(),
+            redis: config.redis.clone(),
             keep_failed_scripts: config.keep_failed_scripts,
             workers: config.worker_count(),
         };

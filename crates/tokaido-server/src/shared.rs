@@ -14,12 +14,15 @@ use tokaido_store::{Capabilities, DatabaseError, DatabaseId, Store};
 use crate::{
     Limits,
     access::Policy,
-    config::{KyotoConfig, MemcachedConfig, TyrantConfig},
+    config::{KyotoConfig, MemcachedConfig, RedisConfig, TyrantConfig},
     kyoto,
     loading::Loading,
     memcached,
     program::{CurrentProgram, Program},
-    redis::{Channels, Clients, Cursors, Functions, Notifier, ScriptCache, Waiters},
+    redis::{
+        Channels, Clients, Cursors, EventClasses, Functions, Instruments, Notifier, ScriptCache,
+        Waiters,
+    },
     selected::Selected,
     transport::SocketAddress,
     tyrant,
@@ -54,6 +57,8 @@ pub struct SharedOptions {
     pub kyoto: KyotoConfig,
     /// What clients of Tokyo Tyrant see.
     pub tyrant: TyrantConfig,
+    /// What clients of Redis see.
+    pub redis: RedisConfig,
     /// Whether what a script of `EVAL` wrote before it failed is kept.
     pub keep_failed_scripts: bool,
     /// The number of threads that serve connections.
@@ -76,6 +81,7 @@ pub struct Shared {
     pub(crate) channels: Arc<Channels>,
     pub(crate) waiters: Arc<Waiters>,
     pub(crate) notifier: Arc<Notifier>,
+    pub(crate) instruments: Instruments,
     pub(crate) cursors: Cursors,
     pub(crate) scripts: ScriptCache,
     pub(crate) functions: Functions,
@@ -99,6 +105,8 @@ impl Shared {
         let waiters = Waiters::new(&store);
         let channels: Arc<Channels> = Arc::default();
         let notifier = Notifier::new(&store, main, Arc::clone(&channels));
+        let events = EventClasses::parse(&options.redis.notify_keyspace_events);
+        notifier.want(events.unwrap_or_default());
         Ok(Self {
             memcached: memcached::State::new(&options.memcached),
             kyoto: kyoto::State::new(&options.kyoto),
@@ -107,6 +115,7 @@ impl Shared {
             capabilities: store.capabilities(main),
             functions: Functions::new(&*store),
             store,
+            instruments: Instruments::new(&options.redis),
             options,
             policy,
             started_at: Instant::now(),

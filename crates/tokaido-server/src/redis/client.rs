@@ -205,7 +205,9 @@ fn unblock(call: &mut Call<'_>) -> Result<(), Failure> {
 fn flags(client: &Client) -> String {
     let is_in_multi = client.queued.load(Ordering::Relaxed) >= 0;
     let is_blocked = client.is_blocked.load(Ordering::Relaxed);
-    let flags = [(client.is_subscribed(), 'P'), (is_in_multi, 'x'), (is_blocked, 'b')];
+    let is_monitor = client.is_monitor.load(Ordering::Relaxed);
+    let flags =
+        [(client.is_subscribed(), 'P'), (is_in_multi, 'x'), (is_blocked, 'b'), (is_monitor, 'O')];
     let flags: String =
         flags.into_iter().filter_map(|(is_so, flag)| is_so.then_some(flag)).collect();
     if flags.is_empty() { "N".to_owned() } else { flags }

@@ -28,6 +28,8 @@ pub(crate) struct Client {
     pub(crate) subscriptions: [AtomicUsize; 3],
     /// Its request waits.
     pub(crate) is_blocked: AtomicBool,
+    /// It is shown all commands.
+    pub(crate) is_monitor: AtomicBool,
     last_command: AtomicU16,
     pub(crate) names: Mutex<Names>,
     pub(crate) done: Done,
@@ -54,6 +56,14 @@ impl Done {
             (&self.procedure_calls, &other.procedure_calls),
         ] {
             metrics::add(sum, count.load(Ordering::Relaxed));
+        }
+    }
+}
+
+impl Done {
+    fn reset(&self) {
+        for counter in [&self.commands, &self.errors, &self.procedure_calls] {
+            counter.store(0, Ordering::Relaxed);
         }
     }
 }
@@ -113,7 +123,10 @@ pub(crate) struct Clients(Mutex<Sessions>);
 
 #[derive(Debug, Default)]
 struct Sessions {
+    /// Those that were ever opened. The last one has this id.
     opened: u64,
+    /// Those of them that are not counted any more.
+    uncounted: u64,
     open: BTreeMap<u64, Arc<Client>>,
     /// What those did that are closed.
     done: Done,
@@ -123,7 +136,7 @@ struct Sessions {
 pub(crate) struct Totals {
     /// Sessions that are open.
     pub(crate) open: usize,
-    /// Sessions that were ever opened.
+    /// Sessions that were opened since the numbers were set to 0.
     pub(crate) opened: u64,
     pub(crate) done: Done,
 }
@@ -145,6 +158,7 @@ impl Clients {
             queued: AtomicI64::new(-1),
             subscriptions: Default::default(),
             is_blocked: AtomicBool::new(false),
+            is_monitor: AtomicBool::new(false),
             last_command: AtomicU16::new(u16::MAX),
             names: Mutex::default(),
             done: Done::default(),
@@ -158,13 +172,21 @@ impl Clients {
         self.lock().open.values().cloned().collect()
     }
 
+    /// Begins to count anew what sessions did.
+    pub(crate) fn reset(&self) {
+        let mut sessions = self.lock();
+        sessions.uncounted = sessions.opened;
+        sessions.done.reset();
+        sessions.open.values().for_each(|client| client.done.reset());
+    }
+
     /// What all sessions did, and how many they are.
     pub(crate) fn totals(&self) -> Totals {
         let sessions = self.lock();
         let done = Done::default();
         done.add(&sessions.done);
         sessions.open.values().for_each(|client| done.add(&client.done));
-        Totals { open: sessions.open.len(), opened: sessions.opened, done }
+        Totals { open: sessions.open.len(), opened: sessions.opened - sessions.uncounted, done }
     }
 
     fn lock(&self) -> MutexGuard<'_, Sessions> {

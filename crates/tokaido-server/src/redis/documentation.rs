@@ -73,7 +73,11 @@ the call remains in the data.
   than 10,000 records of all databases will expire.
 - `INCRBYFLOAT` and `HINCRBYFLOAT` count with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
 - `HELLO` is refused between `MULTI` and `EXEC`, and `CLIENT TRACKING ON` everywhere. `CONFIG SET`
-  changes `notify-keyspace-events` alone, until the server stops.
+  changes what stands in `[redis]` of the configuration (`notify-keyspace-events`, `slowlog-log-slower-than`, `slowlog-max-len`,
+  `latency-monitor-threshold`) until the server stops; `CONFIG REWRITE` is refused.
+- `SLOWLOG`, `LATENCY` and `INFO commandstats` tell how long a command ran, without its waiting for its turn or for the disk. `EXEC`
+  and `EVAL` count as one. `LATENCY` knows the events `command` and `fast-command`. `LATENCY HISTOGRAM` has the powers of two.
+- `MONITOR` shows a script behind the commands that it ran; what procedures do it does not show.
 - A session that has not given the password is told nothing but that, even for unknown commands.
 - On a cache, what writes to it alone (not `COPY`, `MOVE`, `FLUSHALL`) runs on the worker, at once and
   without a transaction: `WATCH` and `MSETNX` are refused, and `EXEC` does not take it back. A constant

@@ -20,6 +20,7 @@ use super::{
     command::{Command, Flags, Handler, WriteFn},
     failure::Failure,
     instead,
+    operator::Ran,
     procedures::{self, Invocation},
     pubsub,
     reply::Reply,
@@ -147,6 +148,9 @@ fn run(
             if let Some(queue) = &mut session.queue {
                 queue.spoil();
             }
+            if let Ok(Some(command)) = table::resolve(request) {
+                context.shared.instruments.statistics.reject(command);
+            }
             return Err(failure);
         }
     };
@@ -166,10 +170,18 @@ fn run(
             Err(Failure::Confined { command })
         };
     }
+    let started = Instant::now();
     let result = dispatch(wanted, &mut call, session, context);
     match result.and_then(|step| call.check_reply().map(|()| step)) {
         Err(Failure::TakesLong) => Ok(Step::NeedsPool),
         result => {
+            if let (Wanted::Command(command), Ok(Step::Done | Step::Close) | Err(_)) =
+                (wanted, &result)
+            {
+                let (took, has_failed) = (started.elapsed(), result.is_err());
+                let ran = Ran { command, request, client: session.client(), took, has_failed };
+                shared.instruments.note(&ran);
+            }
             if result.is_ok() {
                 session.messages.append(&mut call.messages);
             }

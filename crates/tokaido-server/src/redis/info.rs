@@ -11,7 +11,13 @@ use tokaido_store::{
     Capabilities, DatabaseId, DatabaseStatistics, ReadTransaction, Usage, composite,
 };
 
-use super::{clients::Totals, failure::Failure, pubsub::Names};
+use super::{
+    clients::Totals,
+    failure::Failure,
+    operator::Row,
+    pubsub::Names,
+    table::{self, COMMANDS},
+};
 use crate::{
     Shared, SocketAddress, log,
     shared::{REDIS_VERSION, TOKAIDO_VERSION, wall_clock_us},
@@ -19,7 +25,7 @@ use crate::{
 };
 
 /// The sections, in the order in which they are shown.
-const SECTIONS: [&str; 10] = [
+const SECTIONS: [&str; 11] = [
     "Server",
     "Clients",
     "Memory",
@@ -27,6 +33,7 @@ const SECTIONS: [&str; 10] = [
     "Stats",
     "Replication",
     "CPU",
+    "Commandstats",
     "Cluster",
     "Keyspace",
     "Databases",
@@ -39,8 +46,10 @@ pub(super) fn render(
     wanted: &[&[u8]],
 ) -> Result<String, Failure> {
     let is_wanted = |section: &str| {
-        let names = ["all", "default", "everything", section];
-        wanted.is_empty()
+        let is_default = section != "Commandstats";
+        let default = if is_default { "default" } else { "all" };
+        let names = ["all", default, "everything", section];
+        wanted.is_empty() && is_default
             || wanted.iter().any(|w| names.iter().any(|n| w.eq_ignore_ascii_case(n.as_bytes())))
     };
     let mut text = String::new();
@@ -59,6 +68,10 @@ pub(super) fn render(
             "Stats" => stats(shared),
             "Replication" => replication(shared),
             "CPU" => processor(),
+            "Commandstats" => {
+                push_section(&mut text, section, &command_statistics(shared));
+                continue;
+            }
             "Cluster" => vec![("cluster_enabled", "0".to_owned())],
             _ => {
                 let lines = keyspace(shared, tx, section == "Keyspace")?;
@@ -191,6 +204,23 @@ fn processor() -> Lines {
     .map(|(name, place)| {
         let ticks = fields.get(place).and_then(|field| field.parse().ok()).unwrap_or(0.0);
         (name, format!("{:.6}", ticks / TICKS_PER_SECOND))
+    })
+    .collect()
+}
+
+/// How often each command ran, and for how long.
+fn command_statistics(shared: &Shared) -> Vec<(String, String)> {
+    let rows = COMMANDS.iter().map(|command| {
+        (command.name, shared.instruments.statistics.row(table::number_of(command)))
+    });
+    let rows = rows.filter(|(_, row)| row.calls + row.rejected > 0);
+    rows.map(|(name, row)| {
+        let Row { calls, took_us, failed, rejected, .. } = row;
+        let average = took_us as f64 / calls.max(1) as f64;
+        let numbers = format!(
+            "calls={calls},usec={took_us},usec_per_call={average:.2},rejected_calls={rejected},failed_calls={failed}"
+        );
+        (format!("cmdstat_{name}"), numbers)
     })
     .collect()
 }

@@ -104,7 +104,7 @@ impl Protocol for Redis {
     }
 
     fn is_listening(&self) -> bool {
-        self.session.subscriptions.has_any()
+        self.session.subscriptions.has_any() || self.session.monitoring.is_some()
     }
 
     /// Whoever hears of a message finds what was written before it.

@@ -9,6 +9,7 @@ use super::{
     Message,
     blocking::Waiting,
     clients::{Client, Entry},
+    operator::Monitoring,
     pubsub::Subscriptions,
     transactions::{Queue, Watched},
 };
@@ -44,6 +45,8 @@ pub struct Session {
     pub(super) subscriptions: Subscriptions,
     /// What its requests have published, and nobody was sent yet.
     pub(super) messages: Vec<Message>,
+    /// It is shown all commands.
+    pub(super) monitoring: Option<Monitoring>,
     entry: Entry,
     shared: Arc<Shared>,
 }
@@ -65,6 +68,7 @@ impl Session {
             waiting: None,
             subscriptions: Subscriptions::new(channels, client),
             messages: Vec::new(),
+            monitoring: None,
             entry,
             shared: Arc::clone(shared),
         };
@@ -79,6 +83,10 @@ impl Session {
         self.subscriptions.go_to(mailbox.clone());
         self.mailbox = Some(mailbox);
         self
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     pub(super) fn mailbox(&self) -> Option<&Mailbox> {
@@ -172,6 +180,8 @@ impl Session {
         self.take_queue();
         self.watched.clear();
         self.subscriptions.clear();
+        self.monitoring = None;
+        self.client().is_monitor.store(false, Ordering::Relaxed);
         self.client().change_names(|names| names.connection.clear());
     }
 }

@@ -6,7 +6,7 @@ use tokaido_wire::resp::Request;
 use super::{
     bitfields, bitmaps, blocking, client, command::Command, connection, counters, dump, eval,
     expiry, failure::Failure, functions, geo, hashes, hyperloglog, introspection, keys, keyspace,
-    lcs, lists, procedures, pubsub, scan, server, set, sets, sort, sorted_sets, strings,
+    lcs, lists, operator, procedures, pubsub, scan, server, set, sets, sort, sorted_sets, strings,
     transactions,
 };
 
@@ -31,6 +31,10 @@ const FAMILIES: &[&[Command]] = &[
     keyspace::COMMANDS,
     lcs::COMMANDS,
     lists::COMMANDS,
+    operator::CONFIG,
+    operator::LATENCY,
+    operator::MONITOR,
+    operator::SLOWLOG,
     procedures::COMMANDS,
     pubsub::COMMANDS,
     scan::COMMANDS,

@@ -176,6 +176,10 @@ pub(super) fn exec(
                 Failure::Aborted { command: wanted.name(), source: Box::new(source) }
             })?;
             call.messages = std::mem::take(&mut queued.messages);
+            if let Wanted::Command(command) = wanted {
+                let monitors = &call.shared.instruments.monitors;
+                monitors.show(session.client(), command, request.as_request());
+            }
         }
         Ok(())
     });

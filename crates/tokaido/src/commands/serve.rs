@@ -19,7 +19,7 @@ const CONFIG_PATH: &str = "tokaido.toml";
 /// Start a server
 ///
 /// Options come from the configuration file, and flags go over it; each option has a flag of the
-/// same name, which of the sections [memcached], [kyoto] and [tyrant] begins with that; the example file tokaido.toml tells
+/// same name, which of the sections [memcached], [kyoto], [tyrant] and [redis] begins with that; the example file tokaido.toml tells
 /// more of each. Those of its section [limits] are left out of -h.
 ///
 /// The server answers every protocol on the same port. It stops on SIGINT and SIGTERM, once it has
@@ -83,6 +83,18 @@ pub(crate) struct ServeArgs {
     /// What is taken away from these again
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tyrant_unmask: Option<Vec<String>>,
+    /// Keyspace events that are published, in Redis' letters, such as KEA
+    #[arg(long, value_name = "LETTERS")]
+    redis_notify_keyspace_events: Option<String>,
+    /// Note commands in the slow log that take as many microseconds or more; -1: none
+    #[arg(long, value_name = "US", allow_hyphen_values = true)]
+    redis_slowlog_slower_than_us: Option<i64>,
+    /// Entries that the slow log keeps
+    #[arg(long, value_name = "N")]
+    redis_slowlog_entries_max: Option<usize>,
+    /// Note for LATENCY what takes as many milliseconds or more; 0: nothing
+    #[arg(long, value_name = "MS")]
+    redis_latency_threshold_ms: Option<u64>,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -150,6 +162,10 @@ impl ServeArgs {
         put(&mut config.tyrant.database, self.tyrant_database);
         put(&mut config.tyrant.mask, self.tyrant_mask);
         put(&mut config.tyrant.unmask, self.tyrant_unmask);
+        put(&mut config.redis.notify_keyspace_events, self.redis_notify_keyspace_events);
+        put(&mut config.redis.slowlog_slower_than_us, self.redis_slowlog_slower_than_us);
+        put(&mut config.redis.slowlog_entries_max, self.redis_slowlog_entries_max);
+        put(&mut config.redis.latency_threshold_ms, self.redis_latency_threshold_ms);
         self.limits.put_over(&mut config.limits)
     }
 }

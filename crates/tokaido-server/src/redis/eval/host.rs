@@ -89,17 +89,20 @@ impl<'s> EvalHost<'s> {
             Transaction::Read(_) => self.selected.id(),
         };
         self.reply = ScriptReply::of(self.version, self.shared.limits().reply_bytes_max);
+        let monitors = &self.shared.instruments.monitors;
         let Self { shared, ref mut reply, ref mut messages, .. } = *self;
         let (may_take_long, published) = (true, Vec::new());
         let mut call =
             Call { shared, database, request, reply, may_take_long, messages: published };
         if command.name == "select" {
             self.selected = call.database_at(1)?;
+            monitors.show_as(self.selected.name(), "lua", command, request);
             self.reply.ok();
             return Ok(());
         }
         let ran = execute::run_within(command, &mut call, transaction);
         messages.append(&mut call.messages);
+        monitors.show_as(self.selected.name(), "lua", command, request);
         ran
     }
 }

@@ -8,5 +8,5 @@ mod classes;
 mod names;
 mod notifier;
 
-pub(super) use classes::{Classes, LETTERS};
+pub(crate) use classes::{Classes, LETTERS};
 pub(crate) use notifier::Notifier;

@@ -67,6 +67,25 @@ fn commands_need_what_their_rows_say() {
     let names: Vec<_> = COMMANDS.iter().filter(administers).map(|c| c.name).collect();
     assert_eq!(
         names,
-        ["client|list", "client|no-evict", "client|unblock", "config|get", "config|set", "role"]
+        [
+            "client|list",
+            "client|no-evict",
+            "client|unblock",
+            "config|get",
+            "config|resetstat",
+            "config|rewrite",
+            "config|set",
+            "latency|doctor",
+            "latency|graph",
+            "latency|histogram",
+            "latency|history",
+            "latency|latest",
+            "latency|reset",
+            "monitor",
+            "role",
+            "slowlog|get",
+            "slowlog|len",
+            "slowlog|reset",
+        ]
     );
 }

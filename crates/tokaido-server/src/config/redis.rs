@@ -1,0 +1,49 @@
+//! `[redis]`: what clients of Redis see, and what is noted of them.
+
+use serde::{Deserialize, Serialize};
+
+use super::ConfigError;
+use crate::redis::{EVENT_LETTERS, EventClasses};
+
+/// Maximum number of entries that the slow log can be set to.
+pub(crate) const SLOW_ENTRIES_MAX: usize = 1_000_000;
+
+/// What clients of Redis see. `CONFIG SET` changes what has a name of Redis' own until the server stops.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RedisConfig {
+    /// The keyspace events that are published, in Redis' letters; empty: none.
+    pub notify_keyspace_events: String,
+    /// A command that takes as many microseconds, or more, is noted in the slow log; -1: none is.
+    pub slowlog_slower_than_us: i64,
+    /// The number of entries that the slow log keeps.
+    pub slowlog_entries_max: usize,
+    /// What takes as many milliseconds, or more, is noted for LATENCY; 0: nothing is.
+    pub latency_threshold_ms: u64,
+}
+
+impl Default for RedisConfig {
+    fn default() -> Self {
+        Self {
+            notify_keyspace_events: String::new(),
+            slowlog_slower_than_us: 10_000,
+            slowlog_entries_max: 128,
+            latency_threshold_ms: 0,
+        }
+    }
+}
+
+impl RedisConfig {
+    /// Refuses letters that stand for no event, and logs of any length.
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        if EventClasses::parse(&self.notify_keyspace_events).is_none() {
+            let message = format!("a letter stands for no event; use {EVENT_LETTERS}");
+            return Err(ConfigError::Value { option: "redis.notify_keyspace_events", message });
+        }
+        if self.slowlog_entries_max > SLOW_ENTRIES_MAX {
+            let message = format!("at most {SLOW_ENTRIES_MAX}: the slow log lies in memory");
+            return Err(ConfigError::Value { option: "redis.slowlog_entries_max", message });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! How often each command ran, and how long it took.
+//!
+//! Threads count into parts of their own, which are added up when somebody asks: a counter for all would travel
+//! between the cores with every command.
+
+use std::{
+    array,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+};
+
+use crate::redis::{command::Command, table};
+
+/// The number of parts. Threads beyond it share them.
+const PARTS: usize = 16;
+
+/// A bucket for each power of two, in microseconds: the last one is for all that takes longer than half a minute.
+const BUCKETS: usize = 26;
+
+/// What was counted of one command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::redis) struct Row {
+    pub(in crate::redis) calls: u64,
+    pub(in crate::redis) took_us: u64,
+    /// Those that ran and were answered with an error.
+    pub(in crate::redis) failed: u64,
+    /// Those that were refused before they ran.
+    pub(in crate::redis) rejected: u64,
+    buckets: [u64; BUCKETS],
+}
+
+impl Row {
+    /// How many calls took up to so many microseconds, as far as that changes from one power of two to the next.
+    pub(super) fn steps(&self) -> Vec<(u64, u64)> {
+        let (mut steps, mut calls) = (Vec::new(), 0);
+        for (power, count) in self.buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
+            calls += count;
+            steps.push((1 << power, calls));
+        }
+        steps
+    }
+}
+
+#[derive(Default)]
+struct Counters {
+    calls: AtomicU64,
+    took_us: AtomicU64,
+    failed: AtomicU64,
+    rejected: AtomicU64,
+    buckets: [AtomicU64; BUCKETS],
+}
+
+type Part = Box<[Counters]>;
+
+/// The counters of all commands.
+pub(in crate::redis) struct CommandStatistics {
+    parts: [OnceLock<Part>; PARTS],
+}
+
+impl Default for CommandStatistics {
+    fn default() -> Self {
+        Self { parts: array::from_fn(|_| OnceLock::new()) }
+    }
+}
+
+/// The part that this thread counts into.
+fn own_part() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static PART: usize = THREADS.fetch_add(1, Relaxed) % PARTS;
+    }
+    PART.with(|part| *part)
+}
+
+impl CommandStatistics {
+    fn counters(&self, command: &'static Command) -> Option<&Counters> {
+        let part = self.parts[own_part()]
+            .get_or_init(|| table::COMMANDS.iter().map(|_| Counters::default()).collect());
+        part.get(usize::from(table::number_of(command)))
+    }
+
+    /// Counts a call that has run.
+    pub(super) fn note(&self, command: &'static Command, took_us: u64, has_failed: bool) {
+        let Some(counters) = self.counters(command) else { return };
+        counters.calls.fetch_add(1, Relaxed);
+        counters.took_us.fetch_add(took_us, Relaxed);
+        if has_failed {
+            counters.failed.fetch_add(1, Relaxed);
+        }
+        let power = took_us.max(1).next_power_of_two().trailing_zeros() as usize;
+        counters.buckets[power.min(BUCKETS - 1)].fetch_add(1, Relaxed);
+    }
+
+    /// Counts a call that was refused.
+    pub(in crate::redis) fn reject(&self, command: &'static Command) {
+        if let Some(counters) = self.counters(command) {
+            counters.rejected.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// What was counted of the command of that number.
+    pub(in crate::redis) fn row(&self, number: u16) -> Row {
+        let mut row = Row::default();
+        let parts = self.parts.iter().filter_map(OnceLock::get);
+        for counters in parts.filter_map(|part| part.get(usize::from(number))) {
+            row.calls += counters.calls.load(Relaxed);
+            row.took_us += counters.took_us.load(Relaxed);
+            row.failed += counters.failed.load(Relaxed);
+            row.rejected += counters.rejected.load(Relaxed);
+            for (sum, count) in row.buckets.iter_mut().zip(&counters.buckets) {
+                *sum += count.load(Relaxed);
+            }
+        }
+        row
+    }
+
+    /// Begins to count anew.
+    pub(super) fn reset(&self) {
+        for counters in self.parts.iter().filter_map(OnceLock::get).flatten() {
+            let Counters { calls, took_us, failed, rejected, buckets } = counters;
+            for counter in [calls, took_us, failed, rejected].into_iter().chain(buckets) {
+                counter.store(0, Relaxed);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_by_how_long_they_took() {
+        let statistics = CommandStatistics::default();
+        let get = table::find(b"get", None).expect("it is there");
+        for took_us in [0, 1, 2, 3, 4, 5, 1 << 40] {
+            statistics.note(get, took_us, took_us == 3);
+        }
+        statistics.reject(get);
+        let row = statistics.row(table::number_of(get));
+        assert_eq!((row.calls, row.failed, row.rejected), (7, 1, 1));
+        assert_eq!(row.steps(), [(1, 2), (2, 3), (4, 5), (8, 6), (1 << 25, 7)]);
+        statistics.reset();
+        assert_eq!(statistics.row(table::number_of(get)), Row::default());
+    }
+}
