@@ -300,23 +300,28 @@ def test_a_function_is_killed_and_told_of(wire, tokaido_server, flags):
     other.close()
 
 
-def test_what_is_loaded_is_limited(wire):
-    wire.run("FUNCTION", "FLUSH")
-    reply = wire.run("FUNCTION", "LOAD", library("while true do end"))
-    assert reply == ("-", "ERR Error registering functions: ERR FUNCTION LOAD timeout")
-    reply = wire.run("FUNCTION", "LOAD", library("local t = {} for i = 1, 1e9 do t[i] = {} end"))
-    assert reply[0] == "-" and reply[1].startswith("ERR Error registering functions: ERR")
-    reply = wire.run("FUNCTION", "LOAD", library("--" + "x" * (1 << 20)))
-    assert reply == ("-", "ERR a library has at most 1048576 bytes (redis_script_bytes_max)")
-    many = "for i = 1, 20000 do redis.register_function('f' .. ('x'):rep(100) .. i, function() end) end"
-    assert "at most 1048576 bytes" in wire.run("FUNCTION", "LOAD", library(many))[1]
-    body = "redis.register_function('f', function() while true do end end)"
-    assert wire.run("FUNCTION", "LOAD", "REPLACE", library(body)) == ("$", b"lib")
-    assert "was stopped after 1000 ms, its time limit; nothing of it remains" in wire.run("FCALL", "f", "0")[1]
-    padded = [library(f"-- {'x' * 1000000}\nredis.register_function('f{i}', function() end)", f"lib{i}") for i in range(17)]
-    replies = [wire.run("FUNCTION", "LOAD", "REPLACE", code) for code in padded]
-    assert replies[-1] == ("-", "ERR all libraries together have at most 16777216 bytes (redis_functions_bytes_max)")
-    assert wire.run("FUNCTION", "FLUSH") == ("+", "OK")
+def test_what_is_loaded_is_limited(own_server):
+    sizes = ["--redis-script-bytes-max", "20000", "--redis-functions-bytes-max", "100000"]
+    limits = ["--script-ms", "200", "--script-memory-bytes", str(32 << 20), "--sync", "os"]
+    with own_server(options=[*sizes, *limits]) as server:
+        wire = Wire(server.port, 2)
+        reply = wire.run("FUNCTION", "LOAD", library("while true do end"))
+        assert reply == ("-", "ERR Error registering functions: ERR FUNCTION LOAD timeout")
+        reply = wire.run("FUNCTION", "LOAD", library("local t = {} for i = 1, 1e9 do t[i] = {} end"))
+        assert reply[0] == "-" and reply[1].startswith("ERR Error registering functions: ERR")
+        reply = wire.run("FUNCTION", "LOAD", library("--" + "x" * 20000))
+        assert reply == ("-", "ERR a library has at most 20000 bytes (redis_script_bytes_max)")
+        many = "local i = 0 while i < 20000 do i = i + 1 redis.register_function('f' .. ('x'):rep(100) .. i, function() end) end"
+        assert "at most 1048576 bytes" in wire.run("FUNCTION", "LOAD", library(many))[1]
+        body = "redis.register_function('f', function() while true do end end)"
+        assert wire.run("FUNCTION", "LOAD", "REPLACE", library(body)) == ("$", b"lib")
+        assert "was stopped after 200 ms, its time limit; nothing of it remains" in wire.run("FCALL", "f", "0")[1]
+        padded = [library(f"-- {'x' * 19000}\nredis.register_function('f{i}', function() end)", f"lib{i}") for i in range(6)]
+        replies = [wire.run("FUNCTION", "LOAD", "REPLACE", code) for code in padded]
+        assert replies[:5] == [("$", f"lib{i}".encode()) for i in range(5)]
+        assert replies[5] == ("-", "ERR all libraries together have at most 100000 bytes (redis_functions_bytes_max)")
+        assert wire.run("FCALL", "f4", "0") == ("null",) and wire.run("FCALL", "f5", "0")[0] == "-"
+        wire.close()
 
 
 def test_functions_outlive_the_server(own_server, tmp_path):
