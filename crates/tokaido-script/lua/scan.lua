@@ -14,10 +14,10 @@ local scan_ahead, ffi_cast = native.scan_ahead, core.ffi.cast
 local YES, NO = 1, 0
 
 -- The bits of a plan, as in src/bridge/scan.rs; the database's index is below them.
-local BACKWARD = 0x200
-local FROM_GIVEN, FROM_INCLUDED = 0x400, 0x800
-local FAR_GIVEN, FAR_INCLUDED = 0x1000, 0x2000
-local KEYS_ONLY = 0x4000
+local BACKWARD = 0x8000
+local FROM_GIVEN, FROM_INCLUDED = 0x10000, 0x20000
+local FAR_GIVEN, FAR_INCLUDED = 0x40000, 0x80000
+local KEYS_ONLY = 0x100000
 
 -- Before each entry that was read ahead stand the lengths of its key and its value.
 local lens_type = core.ffi.typeof "const int32_t *"

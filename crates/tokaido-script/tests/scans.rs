@@ -203,3 +203,16 @@ fn a_state_that_was_changed_leads_to_no_other_memory() {
         end";
     Bed::body(body).run().unwrap();
 }
+
+#[test]
+fn a_database_of_a_high_number_is_scanned_itself() {
+    let mut bed = Bed::one(&write_body(
+        "local db
+         for i = 1, 600 do db = tx:database('d' .. i) db:put(i, i) end
+         local found = {}
+         for key in db:scan{from = '5', to = '7', reverse = true} do found[#found + 1] = key end
+         for key in db:keys() do found[#found + 1] = key end
+         return table.concat(found, ' ')",
+    ));
+    assert_eq!(bed.run().unwrap(), text("600 600"));
+}

@@ -10,7 +10,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use tokaido_store::Direction;
+use tokaido_store::{Direction, limits};
 
 use super::{
     context::{Context, Fault, NO, YES, database},
@@ -18,13 +18,16 @@ use super::{
 };
 
 /// The bits of a plan above the database's index; `lua/scan.lua` has the same.
-const INDEX_MASK: i32 = 0x1ff;
-const BACKWARD: i32 = 1 << 9;
-const FROM_GIVEN: i32 = 1 << 10;
-const FROM_INCLUDED: i32 = 1 << 11;
-const FAR_GIVEN: i32 = 1 << 12;
-const FAR_INCLUDED: i32 = 1 << 13;
-const KEYS_ONLY: i32 = 1 << 14;
+const INDEX_MASK: i32 = 0x7fff;
+const BACKWARD: i32 = 1 << 15;
+const FROM_GIVEN: i32 = 1 << 16;
+const FROM_INCLUDED: i32 = 1 << 17;
+const FAR_GIVEN: i32 = 1 << 18;
+const FAR_INCLUDED: i32 = 1 << 19;
+const KEYS_ONLY: i32 = 1 << 20;
+
+/// Every index has room below those bits.
+const _: () = assert!(limits::DATABASE_NUMBERS_MAX + limits::MOUNTS_MAX <= INDEX_MASK as usize + 1);
 
 /// Reading ahead ends when so much has been read. The first entry is read whatever its size.
 const AHEAD_BYTES_MAX: usize = 16 << 10;

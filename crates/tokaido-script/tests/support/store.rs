@@ -38,7 +38,7 @@ impl Stored {
 }
 
 /// As many databases as tests need.
-const DATABASES_MAX: usize = 256;
+const DATABASES_MAX: usize = 1024;
 
 type Databases = Vec<BTreeMap<Vec<u8>, Stored>>;
 
