@@ -81,6 +81,21 @@ impl<'k> Hash<'k> {
         self.table.page(tx, cursor, count, &mut visit)
     }
 
+    /// Shows `visit` the fields behind `after` with their values, or from the first one on, until it breaks off, and
+    /// tells whether it did; then the last field that it was shown leads on. A packed hash is shown as a whole, and
+    /// has nothing behind any field. What is there all the while is shown once.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn visit_after(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        after: Option<&[u8]>,
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, ReadError> {
+        self.table.visit_after(tx, after, &mut visit)
+    }
+
     /// Sets fields to values, in order; gives how many of the fields are new.
     ///
     /// # Errors

@@ -80,6 +80,21 @@ impl<'k> Set<'k> {
         self.table.page(tx, cursor, count, &mut |member, _| visit(member))
     }
 
+    /// Shows `visit` the members behind `after`, or from the first one on, until it breaks off, and tells whether it
+    /// did; then the last member that it was shown leads on. A packed set is shown as a whole, and has nothing
+    /// behind any member. What is there all the while is shown once.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn visit_after(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        after: Option<&[u8]>,
+        mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, ReadError> {
+        self.table.visit_after(tx, after, &mut |member, _| visit(member))
+    }
+
     /// Adds members; gives how many of them are new.
     ///
     /// # Errors

@@ -149,6 +149,36 @@ impl<'k> Table<'k> {
         Ok(next)
     }
 
+    /// Shows `visit` the elements behind the one of a name, or from the first one on, until it breaks off; tells
+    /// whether it did. Packed ones are shown all at once, whatever `visit` says, and none behind a name.
+    /// What is there all the while that one goes on behind the last name is shown once.
+    pub(super) fn visit_after(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        after: Option<&[u8]>,
+        visit: Visit<'_>,
+    ) -> Result<ControlFlow<()>, ReadError> {
+        let Some(record) = self.place.find(tx)? else { return Ok(ControlFlow::Continue(())) };
+        let Some(collection) = record.collection else {
+            if after.is_none() {
+                self.visit_packed(record.value, &mut |name, value| {
+                    let _ = visit(name, value);
+                    ControlFlow::Continue(())
+                })?;
+            }
+            return Ok(ControlFlow::Continue(()));
+        };
+        let head = head(collection, TAG);
+        let from = after.map(|name| element_key(collection, name));
+        let from = from.as_deref().map_or(Bound::Included(&head[..]), Bound::Excluded);
+        let mut flow = ControlFlow::Continue(());
+        self.visit_from(tx, &head, from, &mut |name, value| {
+            flow = visit(name, value);
+            flow
+        })?;
+        Ok(flow)
+    }
+
     /// Puts elements, each a name and a value, in the place of those of the same names; gives how
     /// many are new.
     pub(super) fn insert(

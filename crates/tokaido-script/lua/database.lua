@@ -16,7 +16,7 @@ local native = setmetatable({}, {
 local text = core.text
 local context, reply, ffi_string, fail = native.context, native.reply, native.string, native.fail
 local key_text, value_text, integer = text.key, text.value, text.integer
-local NO_COLON = text.NO_COLON
+local NO_COLON, INDEX = text.NO_COLON, core.INDEX
 local type, pairs, error = type, pairs, error
 
 -- The codes of src/bridge/context.rs.
@@ -33,7 +33,7 @@ local Database = {}
 local get = native.get
 function Database:get(key)
   if type(key) ~= "string" then key = key_text(key, self) end
-  local code = get(context, self.index, key, #key)
+  local code = get(context, self[INDEX], key, #key)
   if code == YES then return ffi_string(reply.data, reply.data_len) end
   if code ~= NO then fail() end
   return nil
@@ -42,7 +42,7 @@ end
 local exists = native.exists
 function Database:exists(key)
   if type(key) ~= "string" then key = key_text(key, self) end
-  local code = exists(context, self.index, key, #key)
+  local code = exists(context, self[INDEX], key, #key)
   if code == YES then return true end
   if code ~= NO then fail() end
   return false
@@ -51,7 +51,7 @@ end
 local record = native.record
 function Database:record(key)
   if type(key) ~= "string" then key = key_text(key, self) end
-  local code = record(context, self.index, key, #key)
+  local code = record(context, self[INDEX], key, #key)
   if code == NO then return nil end
   if code ~= YES and code ~= WIDE then fail() end
   local expires_at_ms = reply.expires_at_ms
@@ -79,7 +79,7 @@ function Database:get_many(keys)
     if type(key) ~= "string" then key = key_text(key, self) end
     if many_add(context, key, #key) ~= YES then fail() end
   end
-  if many_run(context, self.index) ~= YES then fail() end
+  if many_run(context, self[INDEX]) ~= YES then fail() end
   local found = {}
   for i = 1, #keys do
     if many_next(context) == YES then
@@ -92,7 +92,7 @@ end
 local all_run = native.all_run
 function Database:get_all(key)
   if type(key) ~= "string" then key = key_text(key, self) end
-  if all_run(context, self.index, key, #key) ~= YES then fail() end
+  if all_run(context, self[INDEX], key, #key) ~= YES then fail() end
   local found = {}
   for i = 1, reply.number do
     many_next(context)
@@ -133,10 +133,10 @@ function Database:put(key, value, options)
   if type(value) ~= "string" then value = value_text(value, self) end
   local code
   if options == nil then
-    code = put(context, self.index, key, #key, value, #value)
+    code = put(context, self[INDEX], key, #key, value, #value)
   else
     local flags, expires_at_ms = put_options(options)
-    code = put_with(context, self.index, key, #key, value, #value, flags, expires_at_ms, ALWAYS)
+    code = put_with(context, self[INDEX], key, #key, value, #value, flags, expires_at_ms, ALWAYS)
   end
   if code ~= YES then fail() end
 end
@@ -147,7 +147,7 @@ function Database:add(key, value, options)
   local flags, expires_at_ms = 0, NEVER
   if options ~= nil then flags, expires_at_ms = put_options(options) end
   local code =
-    put_with(context, self.index, key, #key, value, #value, flags, expires_at_ms, IF_ABSENT)
+    put_with(context, self[INDEX], key, #key, value, #value, flags, expires_at_ms, IF_ABSENT)
   if code == YES then return true end
   if code ~= NO then fail() end
   return false
@@ -159,7 +159,7 @@ function Database:replace(key, value, options)
   local flags, expires_at_ms = 0, NEVER
   if options ~= nil then flags, expires_at_ms = put_options(options) end
   local code =
-    put_with(context, self.index, key, #key, value, #value, flags, expires_at_ms, IF_PRESENT)
+    put_with(context, self[INDEX], key, #key, value, #value, flags, expires_at_ms, IF_PRESENT)
   if code == YES then return true end
   if code ~= NO then fail() end
   return false
@@ -181,7 +181,7 @@ function Database:compare_and_set(key, expected, value)
     if type(value) ~= "string" then value = value_text(value, self) end
     value_len = #value
   end
-  local code = swap(context, self.index, key, #key, expected, expected_len, value, value_len)
+  local code = swap(context, self[INDEX], key, #key, expected, expected_len, value, value_len)
   if code == YES then return true end
   if code ~= NO then fail() end
   return false
@@ -190,7 +190,7 @@ end
 local delete = native.delete
 function Database:delete(key)
   if type(key) ~= "string" then key = key_text(key, self) end
-  local code = delete(context, self.index, key, #key)
+  local code = delete(context, self[INDEX], key, #key)
   if code == YES then return true end
   if code ~= NO then fail() end
   return false
@@ -201,7 +201,7 @@ function Database:increment(key, by)
   if type(self) ~= "table" then error(NO_COLON, 2) end
   if type(key) ~= "string" then key = key_text(key, self) end
   if by == nil then by = 1 else by = integer(by, "the increment") end
-  local code = increment(context, self.index, key, #key, by)
+  local code = increment(context, self[INDEX], key, #key, by)
   if code == YES then return reply.number end
   if code ~= WIDE then fail() end
   return reply.integer
@@ -212,7 +212,7 @@ function Database:increment_float(key, by)
   if type(self) ~= "table" then error(NO_COLON, 2) end
   if type(key) ~= "string" then key = key_text(key, self) end
   text.number(by, "the increment")
-  if increment_float(context, self.index, key, #key, by) ~= YES then fail() end
+  if increment_float(context, self[INDEX], key, #key, by) ~= YES then fail() end
   return reply.number
 end
 
@@ -220,7 +220,7 @@ local append = native.append
 function Database:append(key, suffix)
   if type(key) ~= "string" then key = key_text(key, self) end
   if type(suffix) ~= "string" then suffix = value_text(suffix, self) end
-  if append(context, self.index, key, #key, suffix, #suffix) ~= YES then fail() end
+  if append(context, self[INDEX], key, #key, suffix, #suffix) ~= YES then fail() end
   return reply.number
 end
 
@@ -232,7 +232,7 @@ function Database:expire(key, ttl_ms)
   if now(context) ~= YES then fail() end
   local at = reply.number + ttl_ms
   if at < 0 then at = 0 end
-  local code = expire(context, self.index, key, #key, at)
+  local code = expire(context, self[INDEX], key, #key, at)
   if code == YES then return true end
   if code ~= NO then fail() end
   return false
@@ -240,7 +240,7 @@ end
 
 function Database:persist(key)
   if type(key) ~= "string" then key = key_text(key, self) end
-  local code = expire(context, self.index, key, #key, NEVER)
+  local code = expire(context, self[INDEX], key, #key, NEVER)
   if code == YES then return true end
   if code ~= NO then fail() end
   return false
@@ -248,7 +248,7 @@ end
 
 function Database:ttl(key)
   if type(key) ~= "string" then key = key_text(key, self) end
-  local code = record(context, self.index, key, #key)
+  local code = record(context, self[INDEX], key, #key)
   if code == NO then return nil end
   if code ~= YES and code ~= WIDE then fail() end
   local at = reply.expires_at_ms
@@ -259,18 +259,18 @@ end
 
 local statistics = native.statistics
 function Database:count()
-  if statistics(context, self.index) ~= YES then fail() end
+  if statistics(context, self[INDEX]) ~= YES then fail() end
   return reply.number
 end
 
 function Database:size()
-  if statistics(context, self.index) ~= YES then fail() end
+  if statistics(context, self[INDEX]) ~= YES then fail() end
   return reply.flags
 end
 
 local clear = native.clear
 function Database:clear()
-  if clear(context, self.index) ~= YES then fail() end
+  if clear(context, self[INDEX]) ~= YES then fail() end
 end
 
 core[class] = Database

@@ -50,7 +50,9 @@ end
 local OWN_POSITION = "^%[tokaido%]:%d+: "
 
 -- What LuaJIT says where a method was called with a dot, and so on something that is no database.
-local NO_SELF = { "^attempt to index local 'self'", "cannot convert 'nil' to 'int" }
+local NO_SELF = {
+  "^attempt to index local 'self'", "cannot convert 'nil' to 'int", "^attempt to get length of local 'key'",
+}
 
 -- An error of LuaJIT that was raised within the prelude.
 local function own_message(message)

@@ -39,12 +39,33 @@ for name, entry in pairs(core.rust.native) do
 end
 
 local reply, ffi_string = native.reply, ffi.string
+local getinfo, match, error, setmetatable = debug.getinfo, string.match, error, setmetatable
+
+-- An error with a code, as `error {message = …, code = …}` raises it, and with a place as other errors have.
+local coded_meta = { __tostring = function(raised) return raised.message end }
+local function coded(code, message, level)
+  local info = getinfo(level + 1, "Sl")
+  if info and info.currentline > 0 then
+    message = info.short_src .. ":" .. info.currentline .. ": " .. message
+  end
+  return setmetatable({ message = message, code = code }, coded_meta)
+end
 
 -- Raises what a native function said when it answered FAILED. Level 3 is the caller of the method
 -- that made the native call.
 function native.fail(level)
-  error(ffi_string(reply.data, reply.data_len), level or 3)
+  level = level or 3
+  local message = ffi_string(reply.data, reply.data_len)
+  local of_kind = match(message, "^WRONGTYPE (.*)")
+  if of_kind then error(coded("WRONGTYPE", of_kind, level)) end
+  error(message, level)
 end
+
+-- The key under which a database has its index: one that no program can name, so that none changes it.
+core.INDEX = function() end
+
+-- What `getmetatable` gives of all that is ours. What has it is not for `rawset`.
+core.OURS = "tokaido"
 
 native.string = ffi_string
 core.native = native

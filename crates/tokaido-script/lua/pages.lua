@@ -8,6 +8,7 @@ local context, reply, ffi_string, fail = native.context, native.reply, native.st
 local page_load, page_next = native.page_load, native.page_next
 local error = error
 
+local INDEX = core.INDEX
 local YES, NO = 1, 0
 
 -- Records that are asked for at a time.
@@ -71,7 +72,7 @@ local function begin(self, range, with_values)
     error(tostring(self) .. " has no order of keys, so it cannot be scanned in reverse", 3)
   end
   return {
-    index = self.index, cursor = 0, is_over = false, with_values = with_values,
+    index = self[INDEX], cursor = 0, is_over = false, with_values = with_values,
     keys = {}, values = {}, count = 0, at = 0,
     low = low or false, low_included = low_included or false,
     high = high or false, high_included = high_included or false,

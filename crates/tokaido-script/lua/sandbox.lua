@@ -90,6 +90,15 @@ function FUNCTIONS.collectgarbage(what)
   error([[only collectgarbage("count") is allowed]], 2)
 end
 
+-- A handle that a procedure has broken would be broken for all others in the VM.
+local getmetatable, rawset, OURS = getmetatable, rawset, core.OURS
+function FUNCTIONS.rawset(table, field, value)
+  if getmetatable(table) == OURS then
+    error("rawset is not for what tokaido has made; write with db:put(key, value)", 2)
+  end
+  return rawset(table, field, value)
+end
+
 -- `load` for source text only; what it compiles lives in `environment` unless told otherwise.
 local function make_load(environment)
   return function(chunk, name, _, chunk_environment)

@@ -11,6 +11,7 @@ local context, reply, ffi_string, fail = native.context, native.reply, native.st
 local type, pairs, error, tostring = type, pairs, error, tostring
 local scan_ahead, ffi_cast = native.scan_ahead, core.ffi.cast
 
+local INDEX, OURS, getmetatable = core.INDEX, core.OURS, getmetatable
 local YES, NO = 1, 0
 
 -- The bits of a plan, as in src/bridge/scan.rs; the database's index is below them.
@@ -172,7 +173,7 @@ local function read_range(self, range)
     error("a scan takes a prefix or a table, this is " .. text.described(range), 4)
   end
   check_options(range)
-  if type(self) ~= "table" or type(self.index) ~= "number" then
+  if getmetatable(self) ~= OURS then
     error("call a database's methods with a colon, as in db:scan()", 4)
   end
   return range, bounds(range)
@@ -183,8 +184,8 @@ core.read_range = read_range
 local function begin(self, range, flags)
   local low, low_included, high, high_included
   range, low, low_included, high, high_included = read_range(self, range)
-  if self.index < 0 or high == "" then return nil end
-  local plan = self.index + flags
+  if self[INDEX] < 0 or high == "" then return nil end
+  local plan = self[INDEX] + flags
   local from, from_included, far, far_included = low, low_included, high, high_included
   if range.reverse then
     plan = plan + BACKWARD

@@ -12,7 +12,7 @@ local type, tostring, error = type, tostring, error
 -- Up to here a Lua number holds every integer exactly.
 local EXACT_MAX = 2 ^ 53
 
-local text = { NO_COLON = "call a database's methods with a colon, as in db:get(key)" }
+local text = { NO_COLON = "call methods with a colon, as in db:get(key)" }
 
 local function is_exact(number)
   return number == floor(number) and number >= -EXACT_MAX and number <= EXACT_MAX
@@ -60,6 +60,14 @@ function text.value(value, self)
     .. (type(value) == "table" and "; tokaido.json.encode makes a string of it" or ""), 3)
 end
 
+-- The bytes of a part of a collection; `self` as for a key.
+function text.element(element, self, what)
+  local bytes = bytes_of(element, 3)
+  if bytes then return bytes end
+  if type(self) ~= "table" then error(text.NO_COLON, 3) end
+  error(what .. " is a string or a number, this one is " .. described(element), 3)
+end
+
 -- An integer as it goes to a native function: a number that is exact, or an int64_t.
 function text.integer(value, what)
   if type(value) == "number" then
@@ -99,6 +107,12 @@ function text.integer_to_halves(value)
   local low = value % 4294967296LL
   if low < 0 then low = low + 4294967296LL end
   return tonumber((value - low) / 4294967296LL), tonumber(low)
+end
+
+-- A value that is not what it should be, for a message.
+function text.shown(value)
+  if type(value) == "number" then return tostring(value) end
+  return described(value)
 end
 
 text.described = described

@@ -12,6 +12,7 @@ local native_drop = native.drop_database
 local type, error, rawset, setmetatable = type, error, rawset, setmetatable
 local pairs = pairs
 
+local INDEX = core.INDEX
 local YES, NO, UNWRITTEN = 1, 0, 2
 local UNMADE = -1
 
@@ -29,7 +30,7 @@ local function meta_of(class)
     __index = class,
     __newindex = refuse_field,
     __tostring = function(self) return "database " .. self.name end,
-    __metatable = false,
+    __metatable = core.OURS,
   }
 end
 
@@ -48,7 +49,7 @@ local function database(self, name, level)
   if code ~= YES and code ~= NO and code ~= UNWRITTEN then fail(level + 1) end
   local index, engine = UNMADE, 0
   if code ~= NO then index, engine = reply.number, reply.flags end
-  local made = setmetatable({ index = index, name = name }, METAS[engine])
+  local made = setmetatable({ [INDEX] = index, name = name }, METAS[engine])
   if code == YES and Transaction[name] == nil then rawset(self, name, made) end
   return made
 end
@@ -100,7 +101,7 @@ core.transaction = setmetatable({}, {
       .. tostring(name) .. ":put(key, value)", 2)
   end,
   __tostring = function() return "transaction" end,
-  __metatable = false,
+  __metatable = core.OURS,
 })
 
 -- After a database was dropped somewhere, its number may be that of another one.

@@ -1,4 +1,4 @@
-//! Holds the annotations for editors (`lua/types/tokaido.lua`) to the API that there is.
+//! Holds the annotations for editors (`lua/types/`) to the API that there is.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -7,7 +7,8 @@ use tokaido_store::Store;
 
 use crate::{Dialect, Interrupt, Limits, compiled::store::MemoryStore, state::LuaState};
 
-const ANNOTATIONS: &str = include_str!("../lua/types/tokaido.lua");
+const ANNOTATIONS: [&str; 2] =
+    [include_str!("../lua/types/tokaido.lua"), include_str!("../lua/types/collections.lua")];
 
 /// The page that is made of them, with a table of what there is of Lua itself.
 const PAGE: &str = include_str!("../../../docs/lua-api.md");
@@ -15,7 +16,8 @@ const PAGE: &str = include_str!("../../../docs/lua-api.md");
 /// `Class.method` for every function that the annotations define.
 fn annotated() -> BTreeSet<String> {
     ANNOTATIONS
-        .lines()
+        .iter()
+        .flat_map(|file| file.lines())
         .filter_map(|line| line.strip_prefix("function "))
         .map(|line| line.split('(').next().unwrap().replace(':', "."))
         .collect()
@@ -25,7 +27,8 @@ fn annotated() -> BTreeSet<String> {
 fn annotated_fields(class: &str) -> BTreeSet<String> {
     let head = format!("---@class {class}");
     ANNOTATIONS
-        .lines()
+        .iter()
+        .flat_map(|file| file.lines())
         .skip_while(|line| *line != head)
         .skip(1)
         .map_while(|line| line.strip_prefix("---@field "))
@@ -55,6 +58,10 @@ fn every_function_of_the_api_has_an_annotation_and_no_other_has() {
     for (class, name) in [
         ("Transaction", "Transaction"),
         ("Database", "Database"),
+        ("Hash", "Hash"),
+        ("List", "List"),
+        ("Set", "Set"),
+        ("SortedSet", "SortedSet"),
         ("Request", "Request"),
         ("Response", "Response"),
         ("json", "json_entries"),
@@ -116,5 +123,7 @@ fn the_page_lists_what_there_is_of_lua_itself() {
 
 #[test]
 fn the_annotations_are_lua() {
-    Lua::new().load(ANNOTATIONS).exec().unwrap();
+    for file in ANNOTATIONS {
+        Lua::new().load(file).exec().unwrap();
+    }
 }

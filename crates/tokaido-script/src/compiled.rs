@@ -7,10 +7,11 @@ use std::{
 };
 
 use mlua::{Function, Table};
+use tokaido_collections::{End, Hash, List, Packing, Set, SortedSet};
 use tokaido_store::{
     Store, cache, cdb,
     composite::{CompositeStore, Mount, MountEngine},
-    transact,
+    transact, tree,
 };
 
 use crate::{
@@ -24,9 +25,19 @@ pub(crate) mod store;
 /// Enough for the loop to get hot (56), and for side traces to show up (10 exits each).
 const ITERATIONS: i64 = 4000;
 
+/// Enough for a scan to get hot more than once: what is given up because another loop has to get its trace
+/// first is tried again later.
+const RECORDS: usize = 1000;
+
+/// As many as records, and more than are packed into one.
+const ELEMENTS: usize = 1000;
+
 /// The end of an event in which the compiler came to an inner loop that has no trace yet: that loop
 /// gets one, and then the outer one is tried again. Which of them gets hot first is chance.
 const INNER_LOOP_FIRST: &str = ": 9 nil";
+
+/// The end of an event in which a loop ended just as it got hot, which it does again.
+const LOOP_ENDED: &str = ": 8 nil";
 
 /// Collects what the compiler does. Gets `jit` and `jit.util`, which user code never sees.
 const OBSERVER: &str = r#"
@@ -51,19 +62,20 @@ const OBSERVER: &str = r#"
     return events
 "#;
 
-/// A store in memory with a cache `hot` and a file `ports` beside it.
+/// A store on disk with a cache `hot` and a file `ports` beside it.
 fn composite(directory: &Path) -> Arc<dyn Store> {
     let path = directory.join("ports.cdb");
     let mut writer = cdb::Writer::create(&path, &cdb::Options::default()).unwrap();
-    for i in 0..100 {
+    for i in 0..RECORDS {
         writer.put(format!("k{i:02}").as_bytes(), b"7").unwrap();
     }
     writer.finish().unwrap();
     let options = cache::Options { bytes_max: 1 << 20, ..cache::Options::default() };
     let mounts = [("hot", MountEngine::Cache(options)), ("ports", MountEngine::Cdb(path))];
     let mounts = mounts.map(|(name, engine)| Mount { name: name.to_owned(), engine });
-    let memory = Box::new(store::MemoryStore::new());
-    Arc::new(CompositeStore::new(memory, mounts.into()).unwrap())
+    let options = tree::Options { size_max: 1 << 28, ..tree::Options::default() };
+    let tree = Box::new(tree::open(&directory.join("tree"), options).unwrap());
+    Arc::new(CompositeStore::new(tree, mounts.into()).unwrap())
 }
 
 /// A command's reply is its first argument, as an integer if it is one.
@@ -83,7 +95,7 @@ impl Host for First {
 /// Runs `loop`, the body of a write procedure over `db`, of that name, and `n`, and gives the
 /// compiler's events.
 fn observe(database: &str, body: &str) -> Vec<String> {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let store = composite(directory.path());
     let text = format!(
         "local tokaido = require 'tokaido'\nreturn {{ f = tokaido.write(function(tx, n) local db = tx.{database}\n{body}\nend) }}"
@@ -99,7 +111,7 @@ fn observe(database: &str, body: &str) -> Vec<String> {
     for name in ["main", "hot"] {
         let database = store.database(name).unwrap();
         transact::<_, tokaido_store::WriteError>(&mut *writer, |tx| {
-            for i in 0..100 {
+            for i in 0..RECORDS {
                 let record = tokaido_store::NewRecord::of(b"7");
                 tx.put(database, format!("k{i:02}").as_bytes(), record)?;
             }
@@ -107,6 +119,18 @@ fn observe(database: &str, body: &str) -> Vec<String> {
         })
         .unwrap();
     }
+    let kinds = store.database("kinds").unwrap();
+    transact::<_, tokaido_store::WriteError>(&mut *writer, |tx| {
+        let names: Vec<String> = (0..ELEMENTS).map(|i| i.to_string()).collect();
+        let names = || names.iter().map(|name| name.as_bytes());
+        let packing = Packing::default();
+        Hash::new(kinds, b"fields").set(tx, packing, names().zip(names()))?;
+        Set::new(kinds, b"members").add(tx, packing, names())?;
+        List::new(kinds, b"items").push(tx, packing, End::Back, names())?;
+        let scores = names().zip((0..).map(f64::from));
+        SortedSet::new(kinds, b"board").update(tx, packing, scores, |_, score| Some(score))
+    })
+    .unwrap();
     let lua = vm.state_for_tests().lua();
     let registry = |name: &str| lua.named_registry_value::<Table>(name).unwrap();
     let jit: Table = registry("_LOADED").get("jit").unwrap();
@@ -173,7 +197,7 @@ compiles! {
     scan_forward_compiles: "for k, v in db:scan{from = 'k00'} do end";
     scan_prefix_compiles: "for k, v in db:scan('k') do end";
     scan_backward_compiles: "for k, v in db:scan{reverse = true} do end";
-    scan_with_limit_compiles: "for k, v in db:scan{limit = 99} do end";
+    scan_with_limit_compiles: "for k, v in db:scan{limit = 999} do end";
     keys_compile: "for k in db:keys() do end";
     get_many_compiles: "for i = 1, n do db:get_many{'k01', 'k02'} end";
     get_all_compiles: "for i = 1, n do db:get_all('k01') end";
@@ -183,6 +207,34 @@ compiles! {
     a_list_of_values_compiles: "local t = {} for i = 1, n do table.insert(t, db:get('k01')) end";
     command_compiles: "for i = 1, n do tx:command('GET', 'k01') end";
     command_with_numbers_compiles: "for i = 1, n do tx:command('INCRBY', i, 5) end";
+}
+
+compiles! {
+    "kinds";
+    hash_get_compiles: "local h = db:hash('h') h:set('f', 1) for i = 1, n do h:get('f') end";
+    hash_of_a_handle_in_the_loop_compiles: "for i = 1, n do db:hash('h'):get('f') end";
+    hash_set_compiles: "local h = db:hash('h') for i = 1, n do h:set(i % 50, i) end";
+    hash_has_add_and_delete_compile:
+        "local h = db:hash('h') for i = 1, n do if not h:has('f') then h:add('f', 1) else h:delete('f') end end";
+    hash_increment_compiles: "local h = db:hash('h') for i = 1, n do h:increment('f') h:increment_float('g', 0.5) end";
+    hash_count_compiles: "local h = db:hash('h') for i = 1, n do h:count() end";
+    hash_scan_compiles: "local h = db:hash('fields') for f, v in h:scan() do h:get(f) end";
+    set_scan_compiles: "local s = db:set('members') for m in s:scan() do s:has(m) end";
+    list_scan_compiles: "for i, item in db:list('items'):scan() do end";
+    list_scan_backward_compiles: "for i, item in db:list('items'):scan{reverse = true} do end";
+    sorted_set_scan_compiles: "local z = db:sorted_set('board') for m, s in z:scan{from = 7} do z:rank(m) end";
+    sorted_set_scan_of_members_compiles: "for m, s in db:sorted_set('board'):scan_members() do end";
+    list_push_and_pop_compile:
+        "local l = db:list('l') for i = 1, n do l:push_right(i) l:push_left('x') l:pop_right() end";
+    list_get_and_set_compile:
+        "local l = db:list('l') l:push_left('a') for i = 1, n do l:set(1, i) l:get(-1) l:count() end";
+    set_compiles: "local s = db:set('s') for i = 1, n do s:add(i % 50) s:has('7') s:remove(i % 30) s:count() end";
+    set_pop_and_random_compile: "local s = db:set('s') for i = 1, n do s:add(i) s:random() s:pop() end";
+    sorted_set_writes_compile:
+        "local z = db:sorted_set('z') for i = 1, n do z:add(i % 50, i) z:increment('m', 2) z:remove(i % 30) end";
+    sorted_set_reads_compile:
+        "local z = db:sorted_set('z') z:add('m', 1) for i = 1, n do z:score('m') z:rank('m', true) z:count() end";
+    sorted_set_pop_compiles: "local z = db:sorted_set('z') for i = 1, n do z:add(i, i) z:pop_min() end";
 }
 
 compiles! {
@@ -206,7 +258,7 @@ compiles! {
     cache_ttl_compiles: "for i = 1, n do db:ttl('k01') end";
     cache_get_many_compiles: "for i = 1, n do db:get_many{'k01', 'k02'} end";
     cache_scan_compiles: "for k, v in db:scan() do end";
-    cache_scan_of_a_range_compiles: "for k, v in db:scan{prefix = 'k', limit = 99} do end";
+    cache_scan_of_a_range_compiles: "for k, v in db:scan{prefix = 'k', limit = 999} do end";
     cache_keys_compile: "for k in db:keys() do end";
     a_tree_and_a_cache_in_one_loop_compile:
         "local t = tx.main for i = 1, n do if not db:get('a') then db:put('a', t:get('k01')) end end";
@@ -217,6 +269,29 @@ compiles! {
     cdb_get_compiles: "for i = 1, n do db:get('k01') end";
     cdb_get_all_compiles: "for i = 1, n do db:get_all('k01') end";
     cdb_scan_compiles: "for k, v in db:scan() do end";
+}
+
+/// The inner loop has a trace of its own; what comes between two of its runs is a side trace, from its exit
+/// to its beginning. So nothing may be given up, here or in the prelude.
+#[test]
+fn the_top_ten_of_a_leaderboard_and_a_rank_stay_on_traces() {
+    let events = observe(
+        "kinds",
+        "local z, sum = db:sorted_set('board'), 0 for i = 1, n do
+           for member, score in z:scan { reverse = true, limit = 10 } do sum = sum + score end
+           sum = sum + z:rank('7', true) + z:score('9')
+         end",
+    );
+    let shown = events.join("\n");
+    assert!(events.iter().any(|event| event == "m.lua:4: loop"), "no loop trace:\n{shown}");
+    for event in &events {
+        let is_tried_again = event.ends_with(INNER_LOOP_FIRST) || event.ends_with(LOOP_ENDED);
+        assert!(is_tried_again || !event.contains(": abort at "), "{event}:\n{shown}");
+        // How a function of the prelude ends that got a trace of its own does not matter.
+        let on_trace = event.ends_with(": loop") || event.ends_with(": root");
+        let is_of_loop = event.starts_with("m.lua:");
+        assert!(is_tried_again || !is_of_loop || on_trace, "{event} leaves the trace:\n{shown}");
+    }
 }
 
 /// The canary: what is known not to compile must be told from what does.

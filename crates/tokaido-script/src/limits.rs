@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokaido_collections::Packing;
+
 /// Maximum number of arguments of one call of a procedure: they stand on Lua's stack.
 pub(crate) const ARGUMENTS_MAX: usize = 200;
 
@@ -31,10 +33,12 @@ pub struct Limits {
     pub script_memory_bytes: Option<usize>,
     /// Steps of one match of a pattern that backtracks; within it no time limit is looked at.
     pub pattern_steps_max: u32,
-    /// Keys of one `get_many`, and values of one `get_all`.
+    /// Keys of one `get_many`, values of one `get_all`, and elements that one call of a collection goes through.
     pub many_keys_max: usize,
-    /// Bytes of values that one `get_many` or `get_all` brings.
+    /// Bytes of values that one `get_many`, one `get_all` or one combination of sets brings.
     pub many_bytes_max: usize,
+    /// Up to what size a collection is packed into one record.
+    pub packing: Packing,
     /// Length of one message to `tokaido.log`, in bytes; the rest is cut.
     pub log_len_max: usize,
     /// Length of an HTTP response's body, in bytes.
@@ -56,6 +60,7 @@ impl Default for Limits {
             pattern_steps_max: 10_000_000,
             many_keys_max: 100_000,
             many_bytes_max: 256 << 20,
+            packing: Packing::default(),
             log_len_max: 8 << 10,
             response_len_max: 64 << 20,
             response_headers_max: 100,

@@ -38,7 +38,13 @@ fn every_block_runs() {
         .collect();
     assert_eq!(
         examples,
-        ["databases.example", "integers.example", "scans.example", "tokens.example"]
+        [
+            "databases.example",
+            "integers.example",
+            "leaderboard.example",
+            "scans.example",
+            "tokens.example"
+        ]
     );
     for name in examples {
         bed.call(&name, &[]).unwrap();

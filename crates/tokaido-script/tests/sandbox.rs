@@ -108,7 +108,7 @@ fn accidents_are_errors_with_a_place() {
         ("tx.main = 1", "tx.main is a database; write with tx.main:put(key, value)"),
         ("tx.main.a = 1", "a database has no field 'a'; write with db:put(key, value)"),
         ("tx.main:gte('a')", "a database has no method 'gte'"),
-        ("tx.main.get('a')", "call a database's methods with a colon, as in db:get(key)"),
+        ("tx.main.get('a')", "call methods with a colon, as in db:get(key)"),
         ("tx.main:get()", "a key is a string or a number, this one is nil"),
         ("tx.main:get({})", "a key is a string or a number, this one is a table"),
         ("tx.main:get('')", "a key has 1 to 4096 bytes, this one has 0"),

@@ -3,7 +3,10 @@
 use crate::{failure::Outcome, files, markdown};
 
 /// The annotations.
-const SOURCE: &str = "crates/tokaido-script/lua/types/tokaido.lua";
+const SOURCES: [&str; 2] = [
+    "crates/tokaido-script/lua/types/tokaido.lua",
+    "crates/tokaido-script/lua/types/collections.lua",
+];
 
 const INTRODUCTION: &str = "\
 # The Lua API
@@ -11,7 +14,7 @@ const INTRODUCTION: &str = "\
 Every function and field that [procedures](procedures.md) and scripts have;
 [lua.md](lua.md) tells how they are used. What stands in brackets may be left out.
 
-This page is made from the annotations for editors, `crates/tokaido-script/lua/types/tokaido.lua`, by
+This page is made from the annotations for editors, the files of `crates/tokaido-script/lua/types`, by
 `cargo xtask docs`.
 ";
 
@@ -35,12 +38,25 @@ files and the modules `tokaido`, `tokaido.json` and `bit`.
 ";
 
 /// What examples call a thing of each class.
-const NAMES: [(&str, &str); 4] =
-    [("Transaction", "tx"), ("Database", "db"), ("Request", "req"), ("Response", "res")];
+const NAMES: [(&str, &str); 8] = [
+    ("Transaction", "tx"),
+    ("Database", "db"),
+    ("Hash", "hash"),
+    ("List", "list"),
+    ("Set", "set"),
+    ("SortedSet", "sorted_set"),
+    ("Request", "req"),
+    ("Response", "res"),
+];
 
 /// The page as the annotations would have it.
 pub(super) fn page() -> Outcome<String> {
-    Ok(page_of(&files::read(SOURCE)?))
+    Ok(page_of(&source()?))
+}
+
+/// All annotations.
+fn source() -> Outcome<String> {
+    Ok(SOURCES.into_iter().map(files::read).collect::<Outcome<Vec<_>>>()?.join("\n"))
 }
 
 fn page_of(source: &str) -> String {
@@ -296,7 +312,7 @@ mod tests {
 
     #[test]
     fn every_function_of_the_annotations_is_on_the_page() {
-        let source = files::read(SOURCE).unwrap();
+        let source = source().unwrap();
         let page = page_of(&source);
         let functions: Vec<&str> =
             source.lines().filter_map(|line| line.strip_prefix("function ")).collect();

@@ -89,6 +89,26 @@ impl Span {
         Self { low, high }
     }
 
+    /// The members of this span that come after one of a score.
+    #[must_use]
+    pub fn after(mut self, score: f64, member: &[u8]) -> Self {
+        let low = [&encode(score), member, &[0]].concat();
+        if low > self.low {
+            self.low = low;
+        }
+        self
+    }
+
+    /// The members of this span that come before one of a score.
+    #[must_use]
+    pub fn before(mut self, score: f64, member: &[u8]) -> Self {
+        let high = rank_key(score, member);
+        if self.is_before_end(&high) {
+            self.high = Some(high);
+        }
+        self
+    }
+
     /// Whether a place is before the end.
     pub(super) fn is_before_end(&self, rank_key: &[u8]) -> bool {
         self.high.as_ref().is_none_or(|high| rank_key < &high[..])
@@ -129,6 +149,23 @@ mod tests {
             prop_assert_eq!(has(&Span::of_scores(Bound::Included(low), Bound::Included(high))), low <= a && a <= high);
             prop_assert_eq!(has(&Span::of_scores(Bound::Excluded(low), Bound::Excluded(high))), low < a && a < high);
         }
+    }
+
+    #[test]
+    fn a_span_goes_on_behind_a_member_or_before_it() {
+        let span = Span::of_scores(Bound::Included(1.0), Bound::Excluded(3.0));
+        let has = |span: &Span, score, member: &[u8]| {
+            let key = rank_key(score, member);
+            key >= span.low && span.is_before_end(&key)
+        };
+        let after = span.clone().after(2.0, b"m");
+        assert!(!has(&after, 2.0, b"m") && has(&after, 2.0, b"m\0") && !has(&after, 3.0, b""));
+        let before = span.clone().before(2.0, b"m");
+        assert!(!has(&before, 2.0, b"m") && has(&before, 2.0, b"l") && !has(&before, 0.0, b"z"));
+        assert_eq!(
+            (span.clone().after(0.0, b"z"), span.clone().before(3.0, b"a")),
+            (span.clone(), span)
+        );
     }
 
     #[test]

@@ -189,6 +189,26 @@ function Database:scan(range) end
 ---@return any
 function Database:keys(range) end
 
+---The hash under a key. It need not be there: its first field makes it, and it goes with its last one.
+---@param key tokaido.Bytes
+---@return tokaido.Hash
+function Database:hash(key) end
+
+---The list under a key.
+---@param key tokaido.Bytes
+---@return tokaido.List
+function Database:list(key) end
+
+---The set under a key.
+---@param key tokaido.Bytes
+---@return tokaido.Set
+function Database:set(key) end
+
+---The sorted set under a key.
+---@param key tokaido.Bytes
+---@return tokaido.SortedSet
+function Database:sorted_set(key) end
+
 ---An HTTP request. Each field is fetched when it is first read.
 ---@class tokaido.Request
 ---@field method string

@@ -96,6 +96,8 @@ impl Fault {
 impl From<ReadError> for Fault {
     fn from(error: ReadError) -> Self {
         match error {
+            // The code that clients of Redis tell it by; `lua/native.lua` takes it from there.
+            ReadError::OtherKind => Self::Refused(format!("WRONGTYPE {error}")),
             ReadError::KeyLength { .. }
             | ReadError::Unordered
             | ReadError::NoPages
@@ -110,6 +112,7 @@ impl From<WriteError> for Fault {
         match error {
             WriteError::Read(error) => error.into(),
             WriteError::ValueLength { .. }
+            | WriteError::FieldLength { .. }
             | WriteError::RecordTooLarge { .. }
             | WriteError::BytesOnly
             | WriteError::Name(_)

@@ -1,30 +1,90 @@
 //! `get_many`: keys are gathered, read in one round trip, and handed out one by one. The arguments of
 //! a command are gathered in the same way.
 
+use std::ops::ControlFlow;
+
 use super::{
     context::{BUFFER_KEPT_MAX, Context, Fault, NO, YES, database},
     read::value_of,
 };
 use crate::Limits;
 
-/// The keys and values of one `get_many`.
+/// What one `get_many` or one combination of sets is given, and what it finds.
 #[derive(Default)]
 pub(crate) struct Many {
     /// The keys, or the arguments of a command.
     pub(super) list: List,
-    values: Vec<u8>,
-    /// Where each value stands in `values`.
-    found: Vec<Option<(usize, usize)>>,
-    next: usize,
+    /// The databases of those keys, where they differ.
+    pub(super) indexes: Vec<i32>,
+    pub(super) found: Found,
 }
 
 impl Many {
     /// After a call: gives memory back that few calls need.
     pub(super) fn give_back(&mut self) {
-        if self.list.bytes.capacity().max(self.values.capacity()) > BUFFER_KEPT_MAX {
+        if self.list.bytes.capacity().max(self.found.values.capacity()) > BUFFER_KEPT_MAX {
             *self = Self::default();
         }
     }
+}
+
+/// Values that Lua is about to fetch one by one.
+#[derive(Default)]
+pub(crate) struct Found {
+    values: Vec<u8>,
+    /// Where each one stands in `values`; `None` where there is none.
+    places: Vec<Option<(usize, usize)>>,
+    next: usize,
+}
+
+impl Found {
+    /// Begins with none; they may have so many bytes.
+    pub(super) fn begin(&mut self, bytes_max: usize) -> Finding<'_> {
+        self.next = 0;
+        self.values.clear();
+        self.places.clear();
+        Finding { found: self, bytes_max, is_too_large: false }
+    }
+}
+
+/// Values that are being found.
+pub(super) struct Finding<'f> {
+    found: &'f mut Found,
+    bytes_max: usize,
+    is_too_large: bool,
+}
+
+impl Finding<'_> {
+    /// Takes the next one; breaks off if it is too much.
+    pub(super) fn push(&mut self, value: Option<&[u8]>) -> ControlFlow<()> {
+        let Found { values, places, .. } = &mut *self.found;
+        let from = values.len();
+        let value_len = value.map_or(0, <[u8]>::len);
+        if self.is_too_large || from + value_len > self.bytes_max {
+            self.is_too_large = true;
+            return ControlFlow::Break(());
+        }
+        values.extend_from_slice(value.unwrap_or_default());
+        places.push(value.map(|_| (from, values.len())));
+        ControlFlow::Continue(())
+    }
+
+    /// How many have been found.
+    pub(super) fn count(&self) -> usize {
+        self.found.places.len()
+    }
+
+    /// Fails if it was too much.
+    pub(super) fn end(self) -> Result<i32, Fault> {
+        match self.is_too_large {
+            true => Err(too_large(self.bytes_max)),
+            false => Ok(YES),
+        }
+    }
+}
+
+fn too_large(bytes_max: usize) -> Fault {
+    Fault::Refused(format!("at most {bytes_max} bytes are brought at once; ask for less"))
 }
 
 /// Strings, packed into one buffer.
@@ -47,6 +107,7 @@ pub(super) fn many_begin(context: &mut Context) -> Result<i32, Fault> {
     let List { bytes, ends } = &mut context.many.list;
     bytes.clear();
     ends.clear();
+    context.many.indexes.clear();
     Ok(YES)
 }
 
@@ -68,9 +129,9 @@ pub(super) fn many_add(context: &mut Context, string: &[u8]) -> Result<i32, Faul
 pub(super) fn many_run(context: &mut Context, index: i32) -> Result<i32, Fault> {
     let bytes_max = context.limits.many_bytes_max;
     let transaction = context.read()?;
-    let Many { list, values, found, next } = &mut context.many;
+    let Many { list, found: Found { values, places, next }, .. } = &mut context.many;
     let keys = list.strings();
-    (*next, *found) = (0, vec![None; keys.len()]);
+    (*next, *places) = (0, vec![None; keys.len()]);
     values.clear();
     let Some(id) = database(index)? else { return Ok(YES) };
     let (mut too_large, mut wrong) = (false, None);
@@ -86,7 +147,7 @@ pub(super) fn many_run(context: &mut Context, index: i32) -> Result<i32, Fault> 
         }
         let from = values.len();
         values.extend_from_slice(record.value);
-        found[i] = Some((from, values.len()));
+        places[i] = Some((from, values.len()));
     })?;
     if let Some(fault) = wrong {
         return Err(fault);
@@ -103,8 +164,8 @@ pub(super) fn many_run(context: &mut Context, index: i32) -> Result<i32, Fault> 
 pub(super) fn all_run(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let Limits { many_keys_max, many_bytes_max, .. } = context.limits;
     let transaction = context.read()?;
-    let Many { values, found, next, .. } = &mut context.many;
-    (*next, *found) = (0, Vec::new());
+    let Found { values, places, next } = &mut context.many.found;
+    (*next, *places) = (0, Vec::new());
     values.clear();
     context.reply.number = 0.0;
     let Some(id) = database(index)? else { return Ok(YES) };
@@ -115,12 +176,12 @@ pub(super) fn all_run(context: &mut Context, index: i32, key: &[u8]) -> Result<i
             return;
         }
         let from = values.len();
-        if from + record.value.len() > many_bytes_max || found.len() == many_keys_max {
+        if from + record.value.len() > many_bytes_max || places.len() == many_keys_max {
             too_large = true;
             return;
         }
         values.extend_from_slice(record.value);
-        found.push(Some((from, values.len())));
+        places.push(Some((from, values.len())));
     })?;
     if let Some(fault) = wrong {
         return Err(fault);
@@ -130,14 +191,14 @@ pub(super) fn all_run(context: &mut Context, index: i32, key: &[u8]) -> Result<i
             "get_all brings at most {many_keys_max} values of {many_bytes_max} bytes; go through them with scan"
         )));
     }
-    context.reply.number = found.len() as f64;
+    context.reply.number = places.len() as f64;
     Ok(YES)
 }
 
 /// The next value, in the order of the keys; `NO` where there is none.
 pub(super) fn many_next(context: &mut Context) -> Result<i32, Fault> {
-    let Many { values, found, next, .. } = &mut context.many;
-    let place = found.get(*next).copied().flatten();
+    let Found { values, places, next } = &mut context.many.found;
+    let place = places.get(*next).copied().flatten();
     *next += 1;
     let Some((from, to)) = place else { return Ok(NO) };
     context.reply.data(&values[from..to]);

@@ -8,6 +8,7 @@
 //! replies of [`command`].
 
 mod cache;
+mod collections;
 pub(crate) mod command;
 pub(crate) mod context;
 mod databases;

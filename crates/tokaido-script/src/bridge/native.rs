@@ -9,8 +9,11 @@ use std::{
 };
 
 use super::{
-    Context, cache, command, context::Fault, databases, exchange, many, pages, random, read, scan,
-    script, write,
+    Context, cache,
+    collections::{hash, list, set, sorted_set},
+    command,
+    context::Fault,
+    databases, exchange, many, pages, random, read, scan, script, write,
 };
 
 /// What `ffi.cast` needs to make an address callable.
@@ -64,6 +67,12 @@ macro_rules! native {
 
 /// Every native function with its parameters.
 pub(crate) fn functions() -> Vec<Function> {
+    let mut functions = of_databases();
+    functions.extend(of_collections());
+    functions
+}
+
+fn of_databases() -> Vec<Function> {
     native! {
         databases::open(bytes);
         databases::drop_database(bytes);
@@ -122,6 +131,55 @@ pub(crate) fn functions() -> Vec<Function> {
         script::begin_read();
         script::commit();
         script::rollback();
+    }
+}
+
+fn of_collections() -> Vec<Function> {
+    native! {
+        hash::hash_get(int, bytes, bytes);
+        hash::hash_has(int, bytes, bytes);
+        hash::hash_get_many(int, bytes);
+        hash::hash_count(int, bytes);
+        hash::hash_set(int, bytes, bytes, bytes);
+        hash::hash_add(int, bytes, bytes, bytes);
+        hash::hash_delete(int, bytes, bytes);
+        hash::hash_increment(int, bytes, bytes, long);
+        hash::hash_increment_float(int, bytes, bytes, double);
+        hash::hash_random(int, bytes);
+        hash::hash_page(int, bytes, optional, int);
+        list::list_count(int, bytes);
+        list::list_get(int, bytes, double);
+        list::list_push(int, bytes, int, bytes);
+        list::list_pop(int, bytes, int);
+        list::list_set(int, bytes, double, bytes);
+        list::list_insert(int, bytes, double, bytes);
+        list::list_remove(int, bytes, double);
+        list::list_trim(int, bytes, double, double);
+        list::list_find(int, bytes, bytes);
+        list::list_range(int, bytes, double, double);
+        list::list_page(int, bytes, double, double, int, int);
+        set::set_has(int, bytes, bytes);
+        set::set_count(int, bytes);
+        set::set_add(int, bytes, bytes);
+        set::set_remove(int, bytes, bytes);
+        set::set_pop(int, bytes);
+        set::set_random(int, bytes);
+        set::set_page(int, bytes, optional, int);
+        set::set_replace(int, bytes);
+        set::set_gather(int, bytes);
+        set::set_combine(int);
+        sorted_set::sorted_count(int, bytes);
+        sorted_set::sorted_count_in(int, bytes, int, double, double);
+        sorted_set::sorted_score(int, bytes, bytes);
+        sorted_set::sorted_rank(int, bytes, bytes, int);
+        sorted_set::sorted_add(int, bytes, bytes, double);
+        sorted_set::sorted_increment(int, bytes, bytes, double);
+        sorted_set::sorted_remove(int, bytes, bytes);
+        sorted_set::sorted_remove_in(int, bytes, int, double, double, double, double);
+        sorted_set::sorted_pop(int, bytes, int);
+        sorted_set::sorted_random(int, bytes);
+        sorted_set::sorted_page(int, bytes, int, double, double, optional, double, int);
+        sorted_set::sorted_page_of_members(int, bytes, int, bytes, bytes, optional, double, int);
     }
 }
 

@@ -1,17 +1,40 @@
-//! A page of a scan over a database without an order: loaded at once, handed out one by one.
+//! A page of a scan over a database without an order, or over a collection: loaded at once, handed out one
+//! by one.
 
-use super::context::{Context, Fault, NO, YES, database};
+use super::context::{BUFFER_KEPT_MAX, Context, Fault, NO, YES, database};
 
 /// The page that was loaded last.
 #[derive(Default)]
 pub(crate) struct LoadedPage {
     /// Keys and values, one behind the other.
     bytes: Vec<u8>,
-    /// The lengths of a key and its value.
-    lens: Vec<(usize, usize)>,
+    /// The lengths of a key and its value, and the number that it has beside them.
+    entries: Vec<(usize, usize, f64)>,
     next: usize,
     /// Where the next entry stands in `bytes`.
     at: usize,
+}
+
+impl LoadedPage {
+    /// Makes it empty, with not more room than so many bytes.
+    pub(super) fn clear(&mut self, bytes_max: usize) {
+        (self.next, self.at) = (0, 0);
+        self.bytes.clear();
+        self.bytes.shrink_to(bytes_max);
+        self.entries.clear();
+    }
+
+    /// Adds an entry.
+    pub(super) fn push(&mut self, key: &[u8], value: &[u8], number: f64) {
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.entries.push((key.len(), value.len(), number));
+    }
+
+    /// Length of all keys and values, in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
 }
 
 /// Loads about `records` entries from a cursor on, their values only if `has_values` is `YES`. The
@@ -25,26 +48,22 @@ pub(super) fn page_load(
 ) -> Result<i32, Fault> {
     let transaction = context.read()?;
     let page = &mut context.page;
-    (page.next, page.at) = (0, 0);
-    page.bytes.clear();
-    page.lens.clear();
+    page.clear(BUFFER_KEPT_MAX);
     let Some(id) = database(index)? else { return Ok(NO) };
     let records = usize::try_from(records).unwrap_or(0);
     // Cursors are below 2^52, which a double holds exactly.
     let next = transaction.page(id, cursor as u64, records, &mut |entry| {
         let value = if has_values == YES { entry.record.value } else { &[] };
-        page.bytes.extend_from_slice(entry.key);
-        page.bytes.extend_from_slice(value);
-        page.lens.push((entry.key.len(), value.len()));
+        page.push(entry.key, value, 0.0);
     })?;
     context.reply.number = next.unwrap_or(0) as f64;
     Ok(if next.is_some() { YES } else { NO })
 }
 
-/// The next entry of the page, `NO` at its end.
+/// The next entry of the page, with its number; `NO` at its end.
 pub(super) fn page_next(context: &mut Context) -> Result<i32, Fault> {
     let page = &mut context.page;
-    let Some(&(key_len, value_len)) = page.lens.get(page.next) else { return Ok(NO) };
+    let Some(&(key_len, value_len, number)) = page.entries.get(page.next) else { return Ok(NO) };
     let entry = page.bytes.get(page.at..page.at + key_len + value_len);
     let entry = entry.ok_or_else(|| Fault::refused("a page has lost its end"))?;
     page.next += 1;
@@ -52,5 +71,6 @@ pub(super) fn page_next(context: &mut Context) -> Result<i32, Fault> {
     let (key, value) = entry.split_at(key_len);
     context.reply.key(key);
     context.reply.data(value);
+    context.reply.number = number;
     Ok(YES)
 }

@@ -8,9 +8,18 @@ use super::context::{Context, Fault, NO, YES, database};
 pub(super) fn value_of<'r>(record: &Record<'r>) -> Result<&'r [u8], Fault> {
     match record.kind {
         Kind::Bytes => Ok(record.value),
-        kind => Err(Fault::refused(format_args!(
-            "WRONGTYPE a {kind} is under this key, not bytes; tx:command runs the commands that read it"
-        ))),
+        kind => {
+            let reader = match kind {
+                Kind::Hash => "db:hash(key)",
+                Kind::List => "db:list(key)",
+                Kind::Set => "db:set(key)",
+                Kind::SortedSet => "db:sorted_set(key)",
+                Kind::Stream | Kind::Bytes => "tx:command",
+            };
+            Err(Fault::refused(format_args!(
+                "WRONGTYPE a {kind} is under this key, not bytes; {reader} reads it"
+            )))
+        }
     }
 }
 

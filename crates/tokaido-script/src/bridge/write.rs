@@ -145,7 +145,7 @@ pub(super) fn clear(context: &mut Context, index: i32) -> Result<i32, Fault> {
 /// The database to write to, which is one of the store's own. The functions of a cache are others,
 /// so one that is mounted was given to a function that was taken from another database.
 #[inline]
-fn own_database(index: i32) -> Result<DatabaseId, Fault> {
+pub(super) fn own_database(index: i32) -> Result<DatabaseId, Fault> {
     let id = existing_database(index)?;
     if id.mount().is_some() { Err(other_kind()) } else { Ok(id) }
 }

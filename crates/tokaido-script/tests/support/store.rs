@@ -1,5 +1,6 @@
 //! A store in memory, to test procedures against: a `BTreeMap` per database, a clock that the test
-//! turns, and a copy of everything as the snapshot and as the way back.
+//! turns, and a copy of everything as the snapshot and as the way back. Collections are packed, and cannot grow
+//! beyond that.
 
 use std::{
     collections::BTreeMap,
@@ -12,8 +13,8 @@ use std::{
 
 use tokaido_store::{
     Capabilities, CommitError, CommitNumber, DatabaseError, DatabaseId, DatabaseStatistics,
-    Direction, Entry, NewRecord, ReadError, ReadTransaction, Record, Snapshot, Store, WriteError,
-    WriteTransaction, Writer, limits,
+    Direction, Entry, Kind, NewRecord, ReadError, ReadTransaction, Record, Snapshot, Store,
+    WriteError, WriteTransaction, Writer, limits,
 };
 
 /// What every clock starts at, in ms since the epoch.
@@ -25,6 +26,7 @@ struct Stored {
     flags: u32,
     expires_at_ms: Option<u64>,
     version: CommitNumber,
+    kind: Kind,
 }
 
 impl Stored {
@@ -32,6 +34,7 @@ impl Stored {
         Record {
             flags: self.flags,
             expires_at_ms: self.expires_at_ms,
+            kind: self.kind,
             ..Record::of(&self.value, self.version)
         }
     }
@@ -233,6 +236,7 @@ impl WriteTransaction for MemoryTransaction {
             flags: record.flags,
             expires_at_ms: record.expires_at_ms,
             version: self.number,
+            kind: record.kind,
         };
         Arc::make_mut(&mut self.databases)[database.index()].insert(key.to_vec(), stored);
         Ok(())

@@ -231,9 +231,9 @@ limits! {
         script_pattern_steps_max: u32 = 10_000_000, 1_000..=u32::MAX as u64;
         /// Read procedures that take no longer run on the workers; 0: none do
         script_short_us: u64 = 1_000, 0..=1_000_000;
-        /// Maximum number of keys of one get_many, and of values of one get_all
+        /// Maximum number of keys of one get_many, of values of one get_all, and of elements that one call of a collection goes through
         script_many_keys_max: usize = 100_000, 1..=COUNT_MAX;
-        /// Maximum size of what one get_many or get_all returns
+        /// Maximum size of what one get_many, get_all or combination of sets returns
         script_many_bytes_max: usize = 256 << 20, 1..=BYTES_MAX;
         /// Maximum size of one message to tokaido.log; the rest is cut off
         script_log_bytes_max: usize = 8 << 10, 1..=1 << 20;
@@ -347,6 +347,7 @@ impl Limits {
             pattern_steps_max: self.script_pattern_steps_max,
             many_keys_max: self.script_many_keys_max,
             many_bytes_max: self.script_many_bytes_max,
+            packing: self.packing(),
             log_len_max: self.script_log_bytes_max,
             response_len_max: self.http_response_bytes_max,
             response_headers_max: self.http_headers_max,

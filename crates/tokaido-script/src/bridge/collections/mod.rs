@@ -1,0 +1,8 @@
+//! Hashes, lists, sets and sorted sets, as handles of them in Lua call them: what commands of Redis do
+//! to the same values, without a command.
+
+pub(super) mod hash;
+pub(super) mod list;
+pub(super) mod set;
+mod shared;
+pub(super) mod sorted_set;
