@@ -19,6 +19,8 @@ PACKING = {
     "hash-max-listpack-value": TEXT_BYTES_MAX,
     "zset-max-listpack-entries": ELEMENTS_MAX,
     "zset-max-listpack-value": TEXT_BYTES_MAX,
+    # So that trimming with `~` is exact.
+    "stream-node-max-entries": 1,
 }
 
 

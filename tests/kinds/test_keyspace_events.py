@@ -87,17 +87,30 @@ def test_collections(both):
     )
 
 
+def test_streams(both):
+    both()(
+        ("XADD", "s", "1-1", "a", "1"), ("XADD", "s", "2-1", "a", "1"), ("XADD", "s", "NOMKSTREAM", "3-1", "a", "1"), ("XADD", "none", "NOMKSTREAM", "3-1", "a", "1"),
+        ("XADD", "s", "MAXLEN", "3", "4-1", "a", "1"), ("XADD", "s", "MAXLEN", "9", "5-1", "a", "1"), ("XADD", "s", "5-1", "a", "1"), ("XDEL", "s", "9-9"), ("XDEL", "s", "5-1", "4-1"),
+        ("XTRIM", "s", "MAXLEN", "1"), ("XTRIM", "s", "MAXLEN", "1"), ("XSETID", "s", "9-9"), ("XGROUP", "CREATE", "s", "g", "0"), ("XGROUP", "CREATE", "s", "g", "0"),
+        ("XGROUP", "CREATE", "t", "g", "0", "MKSTREAM"), ("XGROUP", "SETID", "s", "g", "0"), ("XGROUP", "CREATECONSUMER", "s", "g", "a"), ("XGROUP", "CREATECONSUMER", "s", "g", "a"),
+        ("XREADGROUP", "GROUP", "g", "a", "STREAMS", "s", ">"), ("XREADGROUP", "GROUP", "g", "b", "STREAMS", "s", ">"), ("XADD", "s", "10-1", "a", "1"), ("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">"),
+        ("XREADGROUP", "GROUP", "g", "d", "STREAMS", "s", "0"), ("XACK", "s", "g", "10-1"), ("XCLAIM", "s", "g", "e", "0", "3-1"), ("XCLAIM", "s", "g", "f", "0", "3-3"), ("XAUTOCLAIM", "s", "g", "h", "0", "0"),
+        ("XPENDING", "s", "g"), ("XREAD", "STREAMS", "s", "0"), ("XGROUP", "DELCONSUMER", "s", "g", "h"), ("XGROUP", "DELCONSUMER", "s", "g", "h"), ("XGROUP", "DESTROY", "s", "g"), ("XGROUP", "DESTROY", "s", "g"),
+        ("XTRIM", "s", "MAXLEN", "0"), ("RENAME", "s", "u"), ("COPY", "u", "v"), ("MULTI",), ("XADD", "u", "11-1", "a", "1"), ("XADD", "u", "12-1", "a", "1"), ("XDEL", "u", "11-1"), ("EXEC",), ("DEL", "u"),
+    )
+
+
 def test_transactions_tell_of_each_command(both):
     check = both()
     check(("MSET", "a", "1", "b", "0"), ("MULTI",), ("SET", "b", "1"), ("RPUSH", "l", "x"), ("INCR", "a"), ("RENAME", "b", "c"), ("EXEC",))
     check(("MULTI",), ("DEL", "none"), ("SADD", "s", "m"), ("DISCARD",), ("EXISTS", "s"))
 
 
-@pytest.mark.parametrize("flags", ["Kg$", "Elsz", "KEx", "K", "A", "Kh", "KEl$"])
+@pytest.mark.parametrize("flags", ["Kg$", "Elsz", "KEx", "K", "A", "Kh", "KEl$", "Et"])
 def test_only_what_is_asked_for(both, flags):
     both(flags)(
         ("SET", "a", "1", "EX", "100"), ("DEL", "a"), ("RPUSH", "l", "x"), ("LPOP", "l"), ("SADD", "s", "x"), ("ZADD", "z", "1", "m"),
-        ("HSET", "h", "f", "1"), ("INCR", "n"), ("RENAME", "n", "m"),
+        ("HSET", "h", "f", "1"), ("INCR", "n"), ("RENAME", "n", "m"), ("XADD", "x", "*", "f", "1"),
     )
 
 

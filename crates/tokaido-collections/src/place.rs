@@ -127,6 +127,11 @@ pub(super) fn stored_count(value: &[u8]) -> Result<u64, ReadError> {
     count.ok_or_else(|| damaged("the record of a large collection is too short"))
 }
 
+/// Goes on, or breaks off.
+pub(super) fn flow_while(goes_on: bool) -> ControlFlow<()> {
+    if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
 pub(super) fn damaged(what: &str) -> ReadError {
     ReadError::Damaged { what: what.to_owned() }
 }

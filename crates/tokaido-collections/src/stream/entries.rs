@@ -1,10 +1,13 @@
 //! What changes the entries of a stream.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 
 use tokaido_store::{Direction, NewRecord, ReadError, WriteError, WriteTransaction};
 
-use super::{super::place::Root, Fields, State, Stream, StreamId};
+use super::{
+    super::place::{Root, flow_while},
+    Fields, State, Stream, StreamId,
+};
 
 /// So many keys are read before their records are deleted.
 const BATCH_KEYS: usize = 1024;
@@ -164,8 +167,4 @@ impl Stream<'_> {
             }
         }
     }
-}
-
-fn flow_while(goes_on: bool) -> ControlFlow<()> {
-    if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }

@@ -7,6 +7,7 @@ use tokaido_store::{
 };
 
 use super::{
+    super::place::{damaged, flow_while},
     OpenGroup, StreamId,
     state::{read_numbers, write_numbers},
     tag,
@@ -100,6 +101,37 @@ impl OpenGroup<'_> {
     ) -> Result<(), ReadError> {
         let head = self.owned_head(consumer);
         self.visit_ids(tx, &head, ids, Direction::Forward, &mut |id, _| visit(id))
+    }
+
+    /// What is pending in a range of ids, of one consumer or of all: the first so many.
+    ///
+    /// # Errors
+    /// As [`find_consumer`](Self::find_consumer).
+    pub fn page(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        consumer: Option<u64>,
+        ids: RangeInclusive<StreamId>,
+        count: usize,
+    ) -> Result<Vec<(StreamId, Pending)>, ReadError> {
+        let mut page = Vec::new();
+        let Some(consumer) = consumer else {
+            self.visit_pending(tx, ids, Direction::Forward, &mut |id, pending| {
+                page.push((id, pending));
+                flow_while(page.len() < count)
+            })?;
+            return Ok(page);
+        };
+        let mut owned = Vec::new();
+        self.visit_owned(tx, consumer, ids, &mut |id| {
+            owned.push(id);
+            flow_while(owned.len() < count)
+        })?;
+        for id in owned {
+            let pending = self.pending(tx, id)?;
+            page.push((id, pending.ok_or_else(|| damaged("a pending entry is missing"))?));
+        }
+        Ok(page)
     }
 
     fn visit_ids(
@@ -255,11 +287,7 @@ impl OpenGroup<'_> {
             let mut batch = Vec::new();
             self.visit_owned(tx, consumer, start..=StreamId::MAX, &mut |id| {
                 batch.push(id);
-                if batch.len() < BATCH_IDS {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                }
+                flow_while(batch.len() < BATCH_IDS)
             })?;
             for &id in &batch {
                 tx.delete(self.stream.place.elements(), &self.owned_key(consumer, id))?;

@@ -87,9 +87,6 @@ impl State {
         if self.len == 0 && id <= self.last_id {
             return Some(self.added);
         }
-        if id != StreamId::MIN && id < self.max_deleted_id {
-            return None;
-        }
         if id == self.last_id {
             return Some(self.added);
         }
@@ -101,9 +98,10 @@ impl State {
         Some(if id == self.first_id { before + 1 } else { before })
     }
 
-    /// Whether an entry may have been deleted that is not before this one.
+    /// Whether an entry may have been deleted that is not before this one, nor before the first.
     pub(super) fn has_gaps_from(&self, id: StreamId) -> bool {
-        self.len > 0 && self.max_deleted_id != StreamId::MIN && id <= self.max_deleted_id
+        let has_gaps = self.len > 0 && self.first_id <= self.max_deleted_id;
+        has_gaps && self.max_deleted_id != StreamId::MIN && id <= self.max_deleted_id
     }
 
     /// What the keys of one range of elements begin with.

@@ -120,6 +120,7 @@ impl<'c> Call<'c> {
             Some(Group::Hash) => "use HSCAN, or ask for fewer fields",
             Some(Group::Set) => "use SSCAN, or ask for fewer members",
             Some(Group::SortedSet) => "use ZSCAN, or ask for fewer members",
+            Some(Group::Stream) => "ask for fewer entries with COUNT",
             Some(Group::List) => "use LRANGE, and ask for fewer items",
             Some(Group::Generic) => "use SCAN",
             _ => "ask for less at a time",

@@ -6,7 +6,7 @@ use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
 
 use super::{
     blocking::Plan, call::Call, execute::Step, failure::Failure, procedures::Invocation,
-    session::Session,
+    session::Session, streams::Reading,
 };
 use crate::{
     Procedures,
@@ -28,6 +28,8 @@ pub enum Access {
 
 pub(crate) type ServerFn = fn(&mut Call<'_>) -> Result<(), Failure>;
 
+pub(crate) type ReadingFn = fn(&Call<'_>) -> Result<Reading, Failure>;
+
 pub(crate) type WriteFn = fn(&mut Call<'_>, &mut dyn WriteTransaction) -> Result<(), Failure>;
 
 /// What runs a command. Its access follows from this, so the two cannot disagree.
@@ -45,6 +47,10 @@ pub(crate) enum Handler {
     Write(WriteFn),
     /// Pops what is there, or waits for it; the function finds out what it wants.
     Blocking(fn(&Call<'_>) -> Result<Plan, Failure>),
+    /// Reads streams, or waits for entries; the function finds out what it wants.
+    StreamRead(ReadingFn),
+    /// As [`StreamRead`](Self::StreamRead), in a write transaction: what a consumer is given is noted.
+    GroupRead(ReadingFn),
     /// Calls a procedure; the function finds out which one, and with what arguments.
     Procedure(fn(&Call<'_>, &Procedures<'_>) -> Result<Invocation, Failure>),
     /// WATCH: notes the versions of records in the session, for EXEC.
@@ -117,6 +123,8 @@ pub enum Group {
     SortedSet,
     /// Members with places on the earth.
     Geo,
+    /// Entries in the order of their ids.
+    Stream,
     /// Messages.
     PubSub,
     /// Several commands as one.
@@ -141,6 +149,7 @@ impl Group {
             Self::Set => "set",
             Self::SortedSet => "sorted-set",
             Self::Geo => "geo",
+            Self::Stream => "stream",
             Self::PubSub => "pubsub",
             Self::Transactions => "transactions",
             Self::Scripting => "scripting",
@@ -161,6 +170,7 @@ impl Group {
             Self::Set => Some("@set"),
             Self::SortedSet => Some("@sortedset"),
             Self::Geo => Some("@geo"),
+            Self::Stream => Some("@stream"),
             Self::PubSub => Some("@pubsub"),
             Self::Transactions => Some("@transaction"),
             Self::Scripting => Some("@scripting"),
@@ -269,8 +279,10 @@ impl Command {
             Handler::Container(_) | Handler::Connection(_) | Handler::Server(_) => {
                 Access::Connection
             }
-            Handler::Read(_) | Handler::Watch => Access::Read,
-            Handler::Write(_) | Handler::Blocking(_) | Handler::Exec => Access::Write,
+            Handler::Read(_) | Handler::StreamRead(_) | Handler::Watch => Access::Read,
+            Handler::Write(_) | Handler::Blocking(_) | Handler::GroupRead(_) | Handler::Exec => {
+                Access::Write
+            }
             Handler::Procedure(_) => Access::Procedure,
         }
     }
@@ -286,8 +298,10 @@ impl Command {
             Handler::Container(_) | Handler::Connection(_) | Handler::Server(_) | Handler::Exec => {
                 Permission::Session
             }
-            Handler::Read(_) | Handler::Watch => Permission::Read(scope),
-            Handler::Write(_) | Handler::Blocking(_) => Permission::Write(scope),
+            Handler::Read(_) | Handler::StreamRead(_) | Handler::Watch => Permission::Read(scope),
+            Handler::Write(_) | Handler::Blocking(_) | Handler::GroupRead(_) => {
+                Permission::Write(scope)
+            }
             Handler::Procedure(_) => Permission::Call,
         }
     }
@@ -318,6 +332,24 @@ impl Command {
         place.filter(|_| self.flags.has(Flags::MOVABLE_KEYS))
     }
 
+    /// The word that the keys of a command stand behind, of which there are as many as other arguments
+    /// behind them; and the first place where it may stand.
+    pub(crate) fn key_word(&self) -> Option<(&'static str, usize)> {
+        match self.handler {
+            Handler::StreamRead(_) => Some(("STREAMS", 1)),
+            Handler::GroupRead(_) => Some(("STREAMS", 4)),
+            _ => None,
+        }
+    }
+
+    /// Whether it may wait.
+    fn blocks(&self) -> bool {
+        matches!(
+            self.handler,
+            Handler::Blocking(_) | Handler::StreamRead(_) | Handler::GroupRead(_)
+        )
+    }
+
     pub(crate) fn accepts(&self, len: usize) -> bool {
         let least = usize::from(self.arity.unsigned_abs());
         if self.arity < 0 { len >= least } else { len == least }
@@ -326,11 +358,11 @@ impl Command {
     /// The flags that COMMAND INFO tells.
     pub(crate) fn flag_names(&self) -> impl Iterator<Item = &'static str> {
         let access = match self.handler {
-            Handler::Read(_) | Handler::Watch => Some("readonly"),
-            Handler::Write(_) | Handler::Blocking(_) => Some("write"),
+            Handler::Read(_) | Handler::StreamRead(_) | Handler::Watch => Some("readonly"),
+            Handler::Write(_) | Handler::Blocking(_) | Handler::GroupRead(_) => Some("write"),
             _ => None,
         };
-        let blocking = matches!(self.handler, Handler::Blocking(_)).then_some("blocking");
+        let blocking = self.blocks().then_some("blocking");
         let group = (self.group == Group::PubSub).then_some("pubsub");
         let named = [
             (Flags::FAST, "fast"),
@@ -349,12 +381,12 @@ impl Command {
     /// The access categories that COMMAND INFO tells.
     pub(crate) fn categories(&self) -> impl Iterator<Item = &'static str> {
         let access = match self.handler {
-            Handler::Read(_) | Handler::Watch => Some("@read"),
-            Handler::Write(_) | Handler::Blocking(_) => Some("@write"),
+            Handler::Read(_) | Handler::StreamRead(_) | Handler::Watch => Some("@read"),
+            Handler::Write(_) | Handler::Blocking(_) | Handler::GroupRead(_) => Some("@write"),
             _ => None,
         };
         let speed = if self.flags.has(Flags::FAST) { "@fast" } else { "@slow" };
-        let blocking = matches!(self.handler, Handler::Blocking(_)).then_some("@blocking");
+        let blocking = self.blocks().then_some("@blocking");
         let admin = self.flags.has(Flags::ADMIN).then_some("@admin");
         let dangerous = self.flags.has(Flags::DANGEROUS).then_some("@dangerous");
         [access, self.group.category(), Some(speed), blocking, admin, dangerous]

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// The groups in the order of the page.
-const GROUPS: [(Group, &str); 14] = [
+const GROUPS: [(Group, &str); 15] = [
     (Group::String, "Values"),
     (Group::Bitmap, "Bitmaps"),
     (Group::HyperLogLog, "HyperLogLogs"),
@@ -16,6 +16,7 @@ const GROUPS: [(Group, &str); 14] = [
     (Group::List, "Lists"),
     (Group::Set, "Sets"),
     (Group::SortedSet, "Sorted sets"),
+    (Group::Stream, "Streams"),
     (Group::Geo, "Places on the earth"),
     (Group::Generic, "Keys"),
     (Group::PubSub, "Publish and subscribe"),
@@ -108,7 +109,10 @@ the call remains in the data.
   is removed (`expiry_interval_ms`), and none if it is overwritten before. There are no events of the classes `m`, `n`, `e` and `d`.
 - `SORT` holds all elements and what it gives while it sorts, up to `reply_bytes_max`. Elements whose texts to be sorted by
   are equal stay in the order of the collection; in Redis they stand in any.
-- There are no streams.
+- `~` in `XADD` and `XTRIM` trims as `=` does, but at most 10,000 entries at once, or as many as `LIMIT` says. In `XINFO STREAM` the numbers
+  of the radix tree are those of one with a node for each entry. The names of groups and consumers have at most 4096 bytes.
+- To those who `WATCH` a stream, groups and consumers that come or go are changes, too. A client that waits for new entries of a group is
+  served as well when `XGROUP SETID` lets the group go back.
 - `DUMP` gives the plain forms that every version of Redis reads, in version 10 of the format, which is that of Redis 7.0;
   `RESTORE` takes all forms up to Redis 7.2, compressed ones, too, and refuses what follows a value. What is held
   of a value meanwhile is bounded by `reply_bytes_max`. How long a record was idle, and how often it is read, is not

@@ -309,7 +309,7 @@ fn dispatch(
             session.client().note(command, wall_clock_us() / 1000);
             run(call).map(|()| Step::Done)
         }
-        (Handler::Read(_) | Handler::Watch, Target::Snapshot(_))
+        (Handler::Read(_) | Handler::StreamRead(_) | Handler::Watch, Target::Snapshot(_))
             if !context.may_take_long && place_of_read(command, call) == Place::Pool =>
         {
             Ok(Step::NeedsPool)
@@ -329,6 +329,10 @@ fn dispatch(
         (Handler::Blocking(plan), _) => {
             let plan = plan(call)?;
             blocking::run(call, session, context, command, &plan)
+        }
+        (Handler::StreamRead(reading) | Handler::GroupRead(reading), _) => {
+            let reading = reading(call)?;
+            blocking::run_reading(call, session, context, command, &reading)
         }
         (Handler::Write(_) | Handler::Exec, Target::Snapshot(_)) => Ok(Step::NeedsWriter),
         (Handler::Write(run), Target::Writer(writer)) => {
@@ -400,8 +404,13 @@ pub(super) fn run_within(
             let plan = plan(call)?;
             blocking::run_within(call, tx, command, &plan)
         }
-        (Handler::Write(_) | Handler::Blocking(_), Transaction::Read(_)) => {
-            Err(Failure::ReadOnlyScript)
+        (
+            Handler::Write(_) | Handler::Blocking(_) | Handler::GroupRead(_),
+            Transaction::Read(_),
+        ) => Err(Failure::ReadOnlyScript),
+        (Handler::StreamRead(reading) | Handler::GroupRead(reading), transaction) => {
+            let reading = reading(call)?;
+            blocking::run_reading_within(call, transaction, &reading)
         }
         _ => Err(Failure::NotForScripts),
     };

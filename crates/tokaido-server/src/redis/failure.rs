@@ -38,6 +38,16 @@ pub(crate) enum Failure {
     BusyKey,
     #[error("ERR no such key")]
     NoSuchKey,
+    #[error("ERR Invalid stream ID specified as stream command argument")]
+    StreamId,
+    #[error("NOGROUP {0}")]
+    NoGroup(String),
+    #[error("BUSYGROUP Consumer Group name already exists")]
+    GroupExists,
+    #[error("UNBLOCKED the stream key no longer exists")]
+    StreamGone,
+    #[error("NOGROUP the consumer group this client was blocked on no longer exists")]
+    GroupGone,
     #[error("ERR DB index is out of range")]
     DatabaseIndex,
     #[error("ERR source and destination objects are the same")]

@@ -110,8 +110,8 @@ fn describe(reply: &mut dyn Reply, command: &Command) {
 /// The key specification, from which clients with several servers find the right one.
 fn describe_keys(reply: &mut dyn Reply, command: &Command) {
     let KeyPositions { first, last, step } = command.keys;
-    let counted = command.key_count_place();
-    if first == 0 && counted.is_none() {
+    let (counted, word) = (command.key_count_place(), command.key_word());
+    if first == 0 && counted.is_none() && word.is_none() {
         reply.set(0);
         return;
     }
@@ -120,6 +120,13 @@ fn describe_keys(reply: &mut dyn Reply, command: &Command) {
     reply.bulk(b"flags");
     reply.set(1);
     reply.simple(if command.flag_names().any(|flag| flag == "readonly") { "RO" } else { "RW" });
+    if let Some((word, start)) = word {
+        reply.bulk(b"begin_search");
+        describe_search_of_word(reply, word, start as i64);
+        reply.bulk(b"find_keys");
+        // Half of what follows: the rest belongs to the keys.
+        return describe_step(reply, "range", &[("lastkey", -1), ("keystep", 1), ("limit", 2)]);
+    }
     let (index, kind, fields) = if let Some(place) = counted {
         (place as i8, "keynum", [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)])
     } else {
@@ -131,6 +138,18 @@ fn describe_keys(reply: &mut dyn Reply, command: &Command) {
     describe_step(reply, "index", &[("index", index)]);
     reply.bulk(b"find_keys");
     describe_step(reply, kind, &fields);
+}
+
+fn describe_search_of_word(reply: &mut dyn Reply, word: &str, start: i64) {
+    reply.map(2);
+    reply.bulk(b"type");
+    reply.bulk(b"keyword");
+    reply.bulk(b"spec");
+    reply.map(2);
+    reply.bulk(b"keyword");
+    reply.bulk(word.as_bytes());
+    reply.bulk(b"startfrom");
+    reply.integer(start);
 }
 
 fn describe_step(reply: &mut dyn Reply, kind: &str, fields: &[(&str, i8)]) {
@@ -279,6 +298,9 @@ pub(super) fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<
             _ => Err(Failure::other("Invalid arguments specified for command")),
         };
     }
+    if let Some((word, start)) = command.key_word() {
+        return places_behind(word, start, request);
+    }
     if command.keys.first == 0 {
         return Err(Failure::other("The command has no key arguments"));
     }
@@ -311,6 +333,19 @@ fn stored_at(command: &Command, request: Request<'_>) -> Option<usize> {
         };
     }
     found
+}
+
+/// The keys that stand behind a word, before as many other arguments.
+fn places_behind(word: &str, start: usize, request: Request<'_>) -> Result<Vec<usize>, Failure> {
+    let is_word = |argument: &[u8]| argument.eq_ignore_ascii_case(word.as_bytes());
+    let found = request.arguments_from(start).position(is_word).map(|found| start + found + 1);
+    let keys = found.map(|first| first..first + (request.len() - first) / 2);
+    match keys {
+        Some(keys) if !keys.is_empty() && (request.len() - keys.start).is_multiple_of(2) => {
+            Ok(keys.collect())
+        }
+        _ => Err(Failure::other("Invalid arguments specified for command")),
+    }
 }
 
 pub(super) fn help(call: &mut Call<'_>) -> Result<(), Failure> {

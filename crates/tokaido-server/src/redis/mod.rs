@@ -49,6 +49,7 @@ mod set;
 mod sets;
 mod sort;
 mod sorted_sets;
+mod streams;
 mod strings;
 mod syntax;
 mod table;

@@ -54,6 +54,13 @@ pub trait Reply {
     /// The head of a pair, where the protocol has one: version 2 has a flat array of all of them.
     fn pair(&mut self);
 
+    /// The head of a map that version 2 has as an array of pairs; `len` times
+    /// [`map_pair`](Self::map_pair) and two replies follow.
+    fn map_of_pairs(&mut self, len: usize);
+
+    /// The head of a pair of such a map, in version 2.
+    fn map_pair(&mut self);
+
     /// The head of a set.
     fn set(&mut self, len: usize);
 
@@ -120,6 +127,8 @@ impl Reply for ReplyWriter<'_> {
         map(len: usize);
         pairs(len: usize);
         pair();
+        map_of_pairs(len: usize);
+        map_pair();
         set(len: usize);
         double(value: f64);
         big_number(digits: &str);

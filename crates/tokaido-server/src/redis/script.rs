@@ -251,6 +251,16 @@ impl Reply for ScriptReply {
         }
     }
 
+    fn map_of_pairs(&mut self, len: usize) {
+        self.head(if self.is_resp3 { Part::Map(len) } else { Part::Array(len) });
+    }
+
+    fn map_pair(&mut self) {
+        if !self.is_resp3 {
+            self.array(2);
+        }
+    }
+
     fn set(&mut self, len: usize) {
         self.head(if self.is_resp3 { Part::Set(len) } else { Part::Array(len) });
     }

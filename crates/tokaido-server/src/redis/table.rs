@@ -6,8 +6,8 @@ use tokaido_wire::resp::Request;
 use super::{
     bitfields, bitmaps, blocking, client, command::Command, connection, counters, dump, eval,
     expiry, failure::Failure, functions, geo, hashes, hyperloglog, introspection, keys, keyspace,
-    lcs, lists, operator, procedures, pubsub, scan, server, set, sets, sort, sorted_sets, strings,
-    transactions,
+    lcs, lists, operator, procedures, pubsub, scan, server, set, sets, sort, sorted_sets, streams,
+    strings, transactions,
 };
 
 /// The rows of each family, sorted by name.
@@ -46,6 +46,12 @@ const FAMILIES: &[&[Command]] = &[
     sorted_sets::MEMBERS,
     sorted_sets::POPS,
     sorted_sets::RANGES,
+    streams::CLAIMS,
+    streams::ENTRIES,
+    streams::GROUPS,
+    streams::INFO,
+    streams::PENDING,
+    streams::READING,
     strings::COMMANDS,
     transactions::COMMANDS,
 ];

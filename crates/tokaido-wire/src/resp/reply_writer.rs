@@ -184,6 +184,19 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
+    /// The head of a map of which version 2 has an array of pairs, each of which has a head of its own;
+    /// `len` pairs follow.
+    pub fn map_of_pairs(&mut self, len: usize) {
+        self.head(self.resp3_or(b'%', b'*'), len);
+    }
+
+    /// The head of a pair of such a map; key and value follow. Version 3: nothing.
+    pub fn map_pair(&mut self) {
+        if self.version == Version::Resp2 {
+            self.head(b'*', 2);
+        }
+    }
+
     /// The head of a set; `len` replies follow. Version 2: an array.
     pub fn set(&mut self, len: usize) {
         self.head(self.resp3_or(b'~', b'*'), len);

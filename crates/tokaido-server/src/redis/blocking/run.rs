@@ -28,14 +28,8 @@ pub(in crate::redis) fn run(
     plan: &Plan,
 ) -> Result<Step, Failure> {
     call.needs_transaction("nothing can be waited for there")?;
-    let unblocked = session.waiting.as_ref().and_then(Waiting::unblocked);
-    if context.timed_out || unblocked.is_some() {
-        session.waiting = None;
-        if unblocked == Some(Unblocked::Error) {
-            return Err(Failure::Unblocked);
-        }
-        call.reply.null_array();
-        return Ok(Step::Done);
+    if let Some(ended) = ended(call, session, context) {
+        return ended;
     }
     let Target::Writer(writer) = &mut context.target else { return Ok(Step::NeedsWriter) };
     let selected = session.selected().clone();
@@ -45,6 +39,7 @@ pub(in crate::redis) fn run(
         kind: plan.kind(),
         keys: plan.keys.clone().map(|index| call.arg(index).into()).collect(),
         count: plan.count(),
+        group: None,
     };
     let taken = execute::write(call, *writer, |call, tx| {
         session.client().note(command, tx.now_ms());
@@ -72,6 +67,24 @@ pub(in crate::redis) fn run(
     }
 }
 
+/// What a command replies whose waiting is over, by its deadline or by CLIENT UNBLOCK.
+pub(super) fn ended(
+    call: &mut Call<'_>,
+    session: &mut Session,
+    context: &Context<'_>,
+) -> Option<Result<Step, Failure>> {
+    let unblocked = session.waiting.as_ref().and_then(Waiting::unblocked);
+    if !context.timed_out && unblocked.is_none() {
+        return None;
+    }
+    session.waiting = None;
+    if unblocked == Some(Unblocked::Error) {
+        return Some(Err(Failure::Unblocked));
+    }
+    call.reply.null_array();
+    Some(Ok(Step::Done))
+}
+
 fn wait(call: &mut Call<'_>, session: &mut Session, plan: &Plan, wish: Wish) -> Step {
     let Some(mailbox) = session.mailbox().cloned() else {
         // It is no connection's, and nobody could wake it.
@@ -80,7 +93,7 @@ fn wait(call: &mut Call<'_>, session: &mut Session, plan: &Plan, wish: Wish) -> 
     };
     let client = session.client_handle();
     let waiters = Arc::clone(&call.shared.waiters);
-    let waiting = session.waiting.get_or_insert_with(|| Waiting::new(waiters, client));
+    let waiting = session.waiting.get_or_insert_with(|| Waiting::new(waiters, client, Vec::new()));
     waiting.wait(wish, mailbox);
     Step::Block { until: plan.timeout.and_then(|timeout| Instant::now().checked_add(timeout)) }
 }

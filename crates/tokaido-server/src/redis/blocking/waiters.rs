@@ -2,6 +2,9 @@
 //!
 //! Invariant: of those that wait for a key, as many of the first are woken, or have found nothing since,
 //! as there are elements for. Whoever is woken and takes nothing lets the next one know.
+//!
+//! Entries of a stream are for all who read it, so everybody is woken; and of one group for the one who has waited longest, who lets
+//! the others of the group know when he has taken what he wants.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -11,6 +14,7 @@ use std::{
     },
 };
 
+use tokaido_collections::StreamId;
 use tokaido_store::{
     DatabaseId, Kind, Observer, ObserverGuard, Record, Store, TransactionChanges, What,
 };
@@ -26,6 +30,8 @@ pub(super) struct Wish {
     pub(super) keys: Vec<Box<[u8]>>,
     /// How many elements it takes at most.
     pub(super) count: u64,
+    /// The group of consumers, if they are entries of streams for a consumer.
+    pub(super) group: Option<Box<[u8]>>,
 }
 
 /// Why a session waits no longer.
@@ -103,6 +109,18 @@ impl Waiters {
         true
     }
 
+    /// Whether no other consumer of the group has waited longer for new entries of a stream.
+    pub(super) fn is_first(&self, session: u64, wish: &Wish, key: &[u8]) -> bool {
+        if self.len() == 0 {
+            return true;
+        }
+        let all = self.lock();
+        let ticket = all.waiters.get(&session).map_or(u64::MAX, |waiter| waiter.ticket);
+        let Some(queue) = all.queue(wish.database, wish.kind, key) else { return true };
+        let mut before = queue.range(..ticket).filter_map(|(_, session)| all.waiters.get(session));
+        !before.any(|waiter| waiter.wish.group == wish.group)
+    }
+
     /// Wakes everybody, since what some have taken was given back.
     pub(crate) fn wake_all(&self) {
         if self.len() > 0 {
@@ -148,7 +166,9 @@ impl Waiters {
         let mut all = self.lock();
         let Some(waiter) = all.remove(session) else { return };
         self.count.store(all.waiters.len(), Ordering::Relaxed);
-        if waiter.is_woken {
+        if waiter.wish.group.is_some() {
+            all.wake_rivals(&waiter.wish);
+        } else if waiter.is_woken && waiter.wish.kind != Kind::Stream {
             let Wish { database, kind, keys, .. } = &waiter.wish;
             for key in keys.iter().filter(|key| taken != Some(key)) {
                 all.wake_next(*database, *kind, key);
@@ -169,14 +189,21 @@ impl Observer for Waiters {
         let mut all = self.lock();
         for change in group.iter().flat_map(|transaction| &transaction.changes) {
             match change.what {
+                What::Put { key, record } if record.kind == Kind::Stream => {
+                    all.wake_readers(change.database, key, |_| true);
+                }
                 What::Put { key, record } => {
                     all.wake_first(change.database, key, &record);
+                    all.wake_readers(change.database, key, |wish| wish.group.is_some());
                 }
                 // It may be that the database was dropped, and gets another number.
                 What::Cleared | What::Moved { .. } => {
                     all.wake_where(|wish| wish.database == change.database);
                 }
-                What::Deleted { .. } | What::Reclaimed { .. } => {}
+                // A group has gone with its stream.
+                What::Deleted { key } | What::Reclaimed { key } => {
+                    all.wake_readers(change.database, key, |wish| wish.group.is_some());
+                }
             }
         }
         if let Some(store) = self.store.upgrade() {
@@ -216,6 +243,24 @@ impl All {
             if let Some(waiter) = self.waiters.get_mut(session).filter(|waiter| !waiter.is_woken) {
                 return waiter.wake();
             }
+        }
+    }
+
+    /// Wakes those who wait for entries of a stream.
+    fn wake_readers(&mut self, database: DatabaseId, key: &[u8], is_meant: impl Fn(&Wish) -> bool) {
+        let keys = self.queues.get(&(database, Kind::Stream));
+        let Some(queue) = keys.and_then(|keys| keys.get(key)) else { return };
+        for session in queue.values() {
+            if let Some(waiter) = self.waiters.get_mut(session).filter(|w| is_meant(&w.wish)) {
+                waiter.wake();
+            }
+        }
+    }
+
+    /// Wakes those of the same group: one of them has left, who may have been the first.
+    fn wake_rivals(&mut self, left: &Wish) {
+        for key in &left.keys {
+            self.wake_readers(left.database, key, |wish| wish.group == left.group);
         }
     }
 
@@ -267,12 +312,19 @@ impl Waiter {
 pub(crate) struct Waiting {
     waiters: Arc<Waiters>,
     client: Arc<Client>,
+    /// The ids behind which entries of streams are waited for.
+    starts: Vec<StreamId>,
 }
 
 impl Waiting {
-    pub(super) fn new(waiters: Arc<Waiters>, client: Arc<Client>) -> Self {
+    pub(super) fn new(waiters: Arc<Waiters>, client: Arc<Client>, starts: Vec<StreamId>) -> Self {
         client.is_blocked.store(true, Ordering::Relaxed);
-        Self { waiters, client }
+        Self { waiters, client, starts }
+    }
+
+    /// The ids behind which entries of streams are waited for.
+    pub(super) fn starts(&self) -> Vec<StreamId> {
+        self.starts.clone()
     }
 
     /// Waits, from now on or still.
@@ -337,7 +389,8 @@ mod tests {
         fn join(&mut self, count: u64) {
             let (mailbox, receiver) = mailbox(1);
             let session = Session::new(&self.shared, "peer", "local");
-            let waiting = Waiting::new(Arc::clone(&self.shared.waiters), session.client_handle());
+            let waiting =
+                Waiting::new(Arc::clone(&self.shared.waiters), session.client_handle(), Vec::new());
             waiting.wait(self.wish(count), mailbox);
             self.waiting.push(Some(waiting));
             self.sessions.push((session, receiver));
@@ -346,7 +399,14 @@ mod tests {
         fn wish(&self, count: u64) -> Wish {
             let name = Arc::clone(self.shared.main_selected().name());
             let database = self.shared.main();
-            Wish { database, name, kind: Kind::List, keys: vec![b"k"[..].into()], count }
+            Wish {
+                database,
+                name,
+                kind: Kind::List,
+                keys: vec![b"k"[..].into()],
+                count,
+                group: None,
+            }
         }
 
         fn push(&self, items: usize) {

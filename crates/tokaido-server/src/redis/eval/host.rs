@@ -15,7 +15,7 @@ use crate::{
         pubsub::Message,
         reply::Reply as _,
         script::ScriptReply,
-        table,
+        streams, table,
     },
     selected::Selected,
 };
@@ -69,6 +69,11 @@ impl<'s> EvalHost<'s> {
         if waits || command.flags.has(Flags::NO_SCRIPT) || command.flags.has(Flags::ADMIN) {
             return Err(Failure::NotForScripts);
         }
+        if command.key_word().is_some() && streams::asks_to_wait(request) {
+            let name = String::from_utf8_lossy(request.name());
+            let message = format!("{name} command is not allowed with BLOCK option from scripts");
+            return Err(Failure::other(message));
+        }
         access::allow(self.principal, command.permission(self.selected.id()))?;
         if self.mode == Mode::Read && (writes(command) || command.group == Group::PubSub) {
             return Err(Failure::ReadOnlyScript);
@@ -108,7 +113,7 @@ impl<'s> EvalHost<'s> {
 }
 
 fn writes(command: &Command) -> bool {
-    matches!(command.handler, Handler::Write(_))
+    matches!(command.handler, Handler::Write(_) | Handler::GroupRead(_))
 }
 
 impl Host for EvalHost<'_> {

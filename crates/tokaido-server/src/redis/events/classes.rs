@@ -19,7 +19,7 @@ const SINGLE: [(char, Classes); 14] = [
     ('z', Classes::SORTED_SET),
     ('x', Classes::EXPIRED),
     ('e', Classes(1 << 7)),
-    ('t', Classes(1 << 8)),
+    ('t', Classes::STREAM),
     ('d', Classes(1 << 9)),
     ('n', Classes(1 << 10)),
     ('K', Classes::KEYSPACE),
@@ -35,6 +35,7 @@ impl Classes {
     pub(super) const HASH: Self = Self(1 << 4);
     pub(super) const SORTED_SET: Self = Self(1 << 5);
     pub(super) const EXPIRED: Self = Self(1 << 6);
+    pub(super) const STREAM: Self = Self(1 << 8);
     /// Messages in the channel of the key.
     pub(super) const KEYSPACE: Self = Self(1 << 11);
     /// Messages in the channel of the event.

@@ -127,6 +127,7 @@ pub(super) fn class(name: &str) -> Classes {
             Some(b's') => Classes::SET,
             Some(b'h') => Classes::HASH,
             Some(b'z') => Classes::SORTED_SET,
+            Some(b'x') => Classes::STREAM,
             _ => Classes::GENERIC,
         },
     }

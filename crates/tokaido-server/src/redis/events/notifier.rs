@@ -98,6 +98,20 @@ impl Notifier {
         }
     }
 
+    /// As [`note`](Self::note), where a command itself says what it has done to a key.
+    pub(crate) fn note_names(
+        &self,
+        database: DatabaseId,
+        key: &[u8],
+        names: &'static [&'static str],
+        tx: &dyn WriteTransaction,
+    ) {
+        if self.wanted().wants_any() {
+            let note = Note { database: Some(database), key: key.to_vec(), names };
+            self.lock().noted.entry(tx.number()).or_default().push(note);
+        }
+    }
+
     /// A transaction of this number begins, or was rolled back: what was noted under it is void.
     pub(crate) fn forget(&self, number: CommitNumber) {
         if self.wanted().wants_any() {

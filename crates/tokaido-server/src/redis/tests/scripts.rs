@@ -161,8 +161,12 @@ fn a_script_may_call_what_works_on_data_alone() {
         let of_session = reason == "ERR This Redis command is not allowed from script";
         let writes = reason == "ERR Write commands are not allowed from read-only scripts.";
         match command.handler {
-            Handler::Read(_) | Handler::Server(_) => assert!(!of_session && !writes),
-            Handler::Write(_) | Handler::Blocking(_) => assert!(writes, "{}", command.name),
+            Handler::Read(_) | Handler::StreamRead(_) | Handler::Server(_) => {
+                assert!(!of_session && !writes);
+            }
+            Handler::Write(_) | Handler::Blocking(_) | Handler::GroupRead(_) => {
+                assert!(writes, "{}", command.name);
+            }
             _ => assert!(of_session, "{}", command.name),
         }
     }

@@ -1,0 +1,362 @@
+//! What XREAD and XREADGROUP ask for, and how they read it. That they may wait is the affair of `blocking`.
+
+use std::{ops::Range, time::Duration};
+
+use tokaido_collections::{OpenGroup, Pending, State, Stream, StreamId};
+use tokaido_store::{Direction, ReadError, ReadTransaction, WriteTransaction};
+use tokaido_wire::resp::Request;
+
+use super::{
+    ids,
+    writing::{Wanted, no_group, stream, tell, write_entries, write_entry, write_id},
+};
+use crate::redis::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+    number::parse_integer,
+    reply::Reply,
+    written::Written,
+};
+
+pub(in crate::redis) const COMMANDS: &[Command] = rows! {
+"xread" -4 StreamRead(xread), NO_KEY [MOVABLE_KEYS] Stream "5.0.0"
+    "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]"
+    "Gives the entries behind the ids, `$` being the last one, and may wait if there are none.";
+"xreadgroup" -7 GroupRead(xreadgroup), NO_KEY [MOVABLE_KEYS] Stream "5.0.0"
+    "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]"
+    "Gives a consumer new entries with `>`, and may wait for them, or those behind the ids that are pending of it.";
+};
+
+/// The id that stands for new entries of a group. None is behind it.
+const NEW: StreamId = StreamId::MAX;
+
+/// What XREAD or XREADGROUP asks for.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    /// The arguments that are the keys. As many ids are behind them.
+    pub(in crate::redis) keys: Range<usize>,
+    /// The argument that is the group; the next one is the consumer.
+    pub(in crate::redis) group: Option<usize>,
+    /// Entries are acknowledged as they are delivered.
+    acknowledges: bool,
+    /// Maximum number of entries of each stream.
+    pub(in crate::redis) count: u64,
+    /// Whether to wait for entries if there are none.
+    pub(in crate::redis) waits: bool,
+    /// How long; `None`: as long as it takes.
+    pub(in crate::redis) timeout: Option<Duration>,
+}
+
+fn xread(call: &Call<'_>) -> Result<Reading, Failure> {
+    parse(call, false)
+}
+
+fn xreadgroup(call: &Call<'_>) -> Result<Reading, Failure> {
+    parse(call, true)
+}
+
+fn parse(call: &Call<'_>, is_of_group: bool) -> Result<Reading, Failure> {
+    let mut reading = Reading {
+        keys: 0..0,
+        group: None,
+        acknowledges: false,
+        count: u64::MAX,
+        waits: false,
+        timeout: None,
+    };
+    let mut at = 1;
+    while at < call.len() {
+        let more = call.len() - at - 1;
+        if more > 0 && call.is_word(at, "BLOCK") {
+            (reading.waits, reading.timeout) = (true, timeout_at(call, at + 1)?);
+            at += 2;
+        } else if more > 0 && call.is_word(at, "COUNT") {
+            let count = u64::try_from(call.integer(at + 1)?).unwrap_or(0);
+            reading.count = if count == 0 { u64::MAX } else { count };
+            at += 2;
+        } else if more > 0 && call.is_word(at, "STREAMS") {
+            if !more.is_multiple_of(2) {
+                return Err(Failure::other(
+                    "Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.",
+                ));
+            }
+            reading.keys = at + 1..at + 1 + more / 2;
+            break;
+        } else if more > 1 && call.is_word(at, "GROUP") {
+            if !is_of_group {
+                return Err(only_of_groups("GROUP"));
+            }
+            reading.group = Some(at + 1);
+            at += 3;
+        } else if call.is_word(at, "NOACK") {
+            if !is_of_group {
+                return Err(only_of_groups("NOACK"));
+            }
+            reading.acknowledges = true;
+            at += 1;
+        } else {
+            return Err(Failure::Syntax);
+        }
+    }
+    if reading.keys.is_empty() {
+        return Err(Failure::Syntax);
+    }
+    if is_of_group && reading.group.is_none() {
+        return Err(Failure::other("Missing GROUP option for XREADGROUP"));
+    }
+    Ok(reading)
+}
+
+/// Whether a request asks to wait.
+pub(in crate::redis) fn asks_to_wait(request: Request<'_>) -> bool {
+    let is_word = |at, word: &str| {
+        request.get(at).is_some_and(|text| text.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    let mut at = 1;
+    loop {
+        at += if is_word(at, "COUNT") {
+            2
+        } else if is_word(at, "GROUP") {
+            3
+        } else if is_word(at, "NOACK") {
+            1
+        } else {
+            return is_word(at, "BLOCK");
+        };
+    }
+}
+
+fn only_of_groups(option: &str) -> Failure {
+    Failure::other(format!(
+        "The {option} option is only supported by XREADGROUP. You called XREAD instead."
+    ))
+}
+
+/// The argument at `index` as a number of ms to wait; 0 is for ever.
+fn timeout_at(call: &Call<'_>, index: usize) -> Result<Option<Duration>, Failure> {
+    let ms = parse_integer(call.arg(index))
+        .ok_or_else(|| Failure::other("timeout is not an integer or out of range"))?;
+    let ms = u64::try_from(ms).map_err(|_| Failure::other("timeout is negative"))?;
+    Ok((ms > 0).then(|| Duration::from_millis(ms)))
+}
+
+/// The ids behind which to read, when the command is run for the first time.
+///
+/// # Errors
+/// If a key holds something else, or has no such group.
+pub(in crate::redis) fn starts(
+    call: &Call<'_>,
+    tx: &mut (impl ReadTransaction + ?Sized),
+    reading: &Reading,
+) -> Result<Vec<StreamId>, Failure> {
+    let count = reading.keys.len();
+    let start = |key: usize| {
+        let (stream, text) = (stream(call, key), call.arg(key + count));
+        let state = stream.state(tx)?;
+        if let Some(group) = reading.group {
+            check_group(call, tx, (stream, state), key, group)?;
+        }
+        match (text, reading.group) {
+            (b"$", None) => Ok(state.map_or(StreamId::MIN, |state| state.last_id)),
+            (b">", Some(_)) => Ok(NEW),
+            (b"$", Some(_)) => Err(Failure::other(
+                "The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this \
+                 consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just \
+                 return an empty result set.",
+            )),
+            (b">", None) => Err(Failure::other(
+                "The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.",
+            )),
+            (text, _) => ids::parse(text, 0),
+        }
+    };
+    reading.keys.clone().map(start).collect()
+}
+
+fn check_group(
+    call: &Call<'_>,
+    tx: &mut (impl ReadTransaction + ?Sized),
+    (stream, state): (Stream<'_>, Option<State>),
+    key: usize,
+    group: usize,
+) -> Result<(), Failure> {
+    let found = match state {
+        Some(state) => stream.group(tx, &state, call.arg(group))?,
+        None => None,
+    };
+    match found {
+        Some(_) => Ok(()),
+        None => Err(no_group(call, key, group, " in XREADGROUP with GROUP option")),
+    }
+}
+
+/// Writes the entries behind the ids, if there are any, and tells whether there are. Who `has_waited` is
+/// given those of one stream.
+pub(in crate::redis) fn read(
+    call: &mut Call<'_>,
+    tx: &mut (impl ReadTransaction + ?Sized),
+    reading: &Reading,
+    starts: &[StreamId],
+    has_waited: bool,
+) -> Result<bool, Failure> {
+    let mut replies = Replies::begin(&*call.reply);
+    for (key, start) in reading.keys.clone().zip(starts) {
+        let stream = stream(call, key);
+        let state = match stream.state(tx) {
+            // Who has waited goes on waiting if something else is there.
+            Err(ReadError::OtherKind) if has_waited => continue,
+            state => state?,
+        };
+        let Some(state) = state else { continue };
+        let Some(first) = stream.find_after(tx, &state, *start)? else { continue };
+        let wanted = wanted(first, reading.count);
+        replies.add(call.reply, key_of(call.request, key));
+        let may_take_long = call.may_take_long;
+        write_entries(call.reply, tx, (stream, &state), wanted, may_take_long, &mut |_| {})?;
+        if has_waited {
+            break;
+        }
+    }
+    Ok(replies.end(call.reply))
+}
+
+fn key_of(request: Request<'_>, index: usize) -> &[u8] {
+    request.get(index).unwrap_or_default()
+}
+
+fn wanted(first: StreamId, count: u64) -> Wanted {
+    Wanted { ids: first..=StreamId::MAX, direction: Direction::Forward, count }
+}
+
+/// The entries of several streams, with their keys.
+struct Replies {
+    start: usize,
+    len: usize,
+}
+
+impl Replies {
+    fn begin(reply: &dyn Reply) -> Self {
+        Self { start: reply.mark(), len: 0 }
+    }
+
+    /// The entries of that stream follow.
+    fn add(&mut self, reply: &mut dyn Reply, key: &[u8]) {
+        self.len += 1;
+        reply.map_pair();
+        reply.bulk(key);
+    }
+
+    /// Puts the head before them; without any it writes nothing, and says so.
+    fn end(self, reply: &mut dyn Reply) -> bool {
+        if self.len > 0 {
+            let end = reply.mark();
+            reply.map_of_pairs(self.len);
+            reply.move_before(self.start, end);
+        }
+        self.len > 0
+    }
+}
+
+/// As [`read`], for a consumer of a group. `may_take` says of a key whether new entries are for nobody else.
+pub(in crate::redis) fn read_group(
+    call: &mut Call<'_>,
+    tx: &mut dyn WriteTransaction,
+    reading: &Reading,
+    starts: &[StreamId],
+    has_waited: bool,
+    may_take: &dyn Fn(&[u8]) -> bool,
+) -> Result<bool, Failure> {
+    let name = reading.group.unwrap_or_default();
+    let mut replies = Replies::begin(&*call.reply);
+    for (key, start) in reading.keys.clone().zip(starts) {
+        let stream = stream(call, key);
+        let found = match stream.state(tx) {
+            Err(ReadError::OtherKind) if has_waited => None,
+            found => found?,
+        };
+        let state = found.ok_or(Failure::StreamGone)?;
+        let group = stream.group(tx, &state, call.arg(name))?;
+        let mut group = group.ok_or(Failure::GroupGone)?;
+        if *start == NEW {
+            let first = stream.find_after(tx, &state, group.group.last_id)?;
+            let Some(first) = first.filter(|_| may_take(call.arg(key))) else { continue };
+            let consumer = open_consumer(call, tx, &mut group, key, name + 1)?;
+            replies.add(call.reply, key_of(call.request, key));
+            let (mut ids, wanted) = (Vec::new(), wanted(first, reading.count));
+            write_entries(call.reply, tx, (stream, &state), wanted, true, &mut |id| ids.push(id))?;
+            group.deliver(tx, consumer, &ids, reading.acknowledges)?;
+        } else {
+            let consumer = open_consumer(call, tx, &mut group, key, name + 1)?;
+            replies.add(call.reply, key_of(call.request, key));
+            let from = start.next().unwrap_or(NEW);
+            write_history(call, tx, (stream, &state), &mut group, consumer, from, reading.count)?;
+        }
+        group.save(tx)?;
+        if has_waited {
+            break;
+        }
+    }
+    Ok(replies.end(call.reply))
+}
+
+/// The consumer of the argument at `index`, which is made if there is none.
+fn open_consumer(
+    call: &Call<'_>,
+    tx: &mut dyn WriteTransaction,
+    group: &mut OpenGroup<'_>,
+    key: usize,
+    index: usize,
+) -> Result<u64, Failure> {
+    let (consumer, is_new) = group.open_consumer(tx, call.arg(index))?;
+    if is_new {
+        tell(call, tx, key, &["xgroup-createconsumer"]);
+    }
+    Ok(consumer)
+}
+
+/// Delivers again what is pending of a consumer. Of what is no longer there, it is only told that it was.
+fn write_history(
+    call: &mut Call<'_>,
+    tx: &mut dyn WriteTransaction,
+    (stream, state): (Stream<'_>, &State),
+    group: &mut OpenGroup<'_>,
+    consumer: u64,
+    from: StreamId,
+    count: u64,
+) -> Result<(), Failure> {
+    /// So many are looked up at a time.
+    const BATCH_PENDING: u64 = 256;
+    let (mut left, mut next) = (count, Some(from));
+    let mut written = Written::begin(call.reply);
+    while let Some(from) = next.filter(|_| left > 0) {
+        let batch_max = left.min(BATCH_PENDING) as usize;
+        let batch = group.page(tx, Some(consumer), from..=StreamId::MAX, batch_max)?;
+        for (id, pending) in &batch {
+            let mut is_there = false;
+            let mut shown = Ok(true);
+            let flow = written.element(|reply| {
+                shown = stream.visit_one(tx, state, *id, |fields| write_entry(reply, *id, fields));
+                is_there = matches!(shown, Ok(true));
+                if !is_there {
+                    reply.array(2);
+                    write_id(reply, *id);
+                    reply.null_array();
+                }
+            });
+            shown?;
+            if is_there {
+                let deliveries = pending.deliveries.saturating_add(1);
+                let again = Pending { consumer, delivered_at_ms: tx.now_ms(), deliveries };
+                group.set_pending(tx, *id, again)?;
+            }
+            if flow.is_break() {
+                return Ok(());
+            }
+        }
+        left -= batch.len() as u64;
+        next = batch.last().filter(|_| batch.len() == batch_max).and_then(|(id, _)| id.next());
+    }
+    written.end(|reply, len| reply.array(len));
+    Ok(())
+}
