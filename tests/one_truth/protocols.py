@@ -420,6 +420,43 @@ class Tyrant:
         self.connection.close()
 
 
+class TyrantHttp:
+    """HTTP with Tokyo Tyrant's rules, on an address of its own. It has no counters and no expiry."""
+
+    numbers = None
+    key_bytes_max = 4096
+    can_expire = False
+
+    def __init__(self, ports):
+        self.client = http.client.HTTPConnection("127.0.0.1", ports["tyrant"], timeout=60)
+
+    def ask(self, method, key, body=None, headers=None):
+        self.client.request(method, "/" + urllib.parse.quote(key, safe=""), body, headers or {})
+        response = self.client.getresponse()
+        return response.status, response.read()
+
+    def set(self, key, value):
+        assert self.ask("PUT", key, value)[0] == 201
+
+    def add(self, key, value):
+        status, _ = self.ask("PUT", key, value, {"X-TT-PDMODE": "1"})
+        assert status in (201, 409)
+        return status == 201
+
+    def get(self, key):
+        status, body = self.ask("GET", key)
+        assert status in (200, 404)
+        return body if status == 200 else None
+
+    def delete(self, key):
+        status, _ = self.ask("DELETE", key)
+        assert status in (200, 404)
+        return status == 200
+
+    def close(self):
+        self.client.close()
+
+
 PROTOCOLS = {
     "redis": Redis,
     "lua": Lua,
@@ -430,4 +467,5 @@ PROTOCOLS = {
     "kyoto-binary": KyotoBinary,
     "kyoto-rest": KyotoRest,
     "tyrant": Tyrant,
+    "tyrant-http": TyrantHttp,
 }

@@ -20,6 +20,10 @@ protocols = ["memcached"]
 address = "127.0.0.1:{kyoto}"
 protocols = ["kyoto"]
 
+[[listen]]
+address = "127.0.0.1:{tyrant}"
+protocols = ["tyrant"]
+
 [memcached]
 database = "main"
 
@@ -35,7 +39,7 @@ VALUE_BYTES_MAX = 1 << 20  # of memcached; the others take more
 def clients(tmp_path_factory):
     """One client of each protocol, all of one database of one server."""
     directory = tmp_path_factory.mktemp("one-truth")
-    ports = {name: free_port() for name in ("all", "memcached", "kyoto")}
+    ports = {name: free_port() for name in ("all", "memcached", "kyoto", "tyrant")}
     configuration = directory / "tokaido.toml"
     configuration.write_text(CONFIGURATION.format(**ports))
     procedures = directory / "procedures"

@@ -17,8 +17,18 @@ pub(crate) fn processor_time() -> (String, String) {
 /// The memory that the process occupies, with what it has mapped of its files; 0 where the system
 /// does not tell.
 pub(crate) fn resident_bytes() -> u64 {
+    status_bytes("VmRSS:")
+}
+
+/// The addresses that the process has taken, whether there is memory behind them or not; 0 where the
+/// system does not tell.
+pub(crate) fn address_space_bytes() -> u64 {
+    status_bytes("VmSize:")
+}
+
+fn status_bytes(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kilobytes.unwrap_or(0) * 1024
 }

@@ -48,6 +48,7 @@ pub(crate) fn describe(
         ("size", (statistics.key_bytes + statistics.value_bytes).to_string()),
         ("bigend", "0".to_owned()),
         ("loadavg", format!("{load:.6}")),
+        ("memsize", system::address_space_bytes().to_string()),
         ("memrss", system::resident_bytes().to_string()),
         ("ru_user", user),
         ("ru_sys", system),

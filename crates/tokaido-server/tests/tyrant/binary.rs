@@ -163,7 +163,9 @@ fn stat_has_what_tcrmgr_prints() {
         assert!(lines.contains(&expected), "{expected:?}: {text}");
     }
     let names: Vec<_> = lines.iter().map(|(name, _)| *name).collect();
-    for name in ["version", "os", "time", "pid", "sid", "loadavg", "memrss", "ru_user", "ru_sys"] {
+    for name in
+        ["version", "os", "time", "pid", "sid", "loadavg", "memsize", "memrss", "ru_user", "ru_sys"]
+    {
         assert!(names.contains(&name), "{name}: {text}");
     }
     assert_eq!(text.lines().count(), lines.len());

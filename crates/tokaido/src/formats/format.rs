@@ -15,6 +15,8 @@ pub(crate) enum Format {
     Pairs,
     /// What `memcached-tool HOST dump` writes
     MemcachedDump,
+    /// What `tcrmgr list -pv` writes and `tcrmgr importtsv` reads: key TAB value
+    TyrantTsv,
 }
 
 impl Format {

@@ -11,6 +11,7 @@ mod pairs;
 mod reader;
 mod row;
 mod tsv;
+mod tyrant;
 mod writer;
 
 pub(crate) use format::Format;

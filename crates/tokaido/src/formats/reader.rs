@@ -15,7 +15,7 @@ use super::{
     lines::{Ending, LINE_LEN_MAX, Line, LineReader},
     memcached, pairs,
     row::{BadRow, Reason, Row},
-    tsv,
+    tsv, tyrant,
 };
 
 /// How a file is to be read.
@@ -53,6 +53,7 @@ enum Parser {
     Jsonl(jsonl::Fields),
     Pairs,
     MemcachedDump,
+    TyrantTsv,
 }
 
 /// Reads rows.
@@ -110,9 +111,10 @@ impl<R: BufRead> RowReader<R> {
                     },
                 }))
             }
-            Format::Pairs | Format::MemcachedDump => {
+            Format::Pairs | Format::MemcachedDump | Format::TyrantTsv => {
                 let (name, parser) = match format {
                     Format::Pairs => ("pairs", Parser::Pairs),
+                    Format::TyrantTsv => ("tyrant-tsv", Parser::TyrantTsv),
                     _ => ("memcached-dump", Parser::MemcachedDump),
                 };
                 refuse(options.header, "header", name)?;
@@ -198,6 +200,7 @@ impl<R: BufRead> RowReader<R> {
             Parser::Jsonl(fields) => Ok(jsonl::parse(&self.line, fields, row)),
             Parser::Pairs => Ok(pairs::parse(&self.line, row)),
             Parser::MemcachedDump => self.parse_memcached(row),
+            Parser::TyrantTsv => Ok(tyrant::parse(&self.line, ending, row)),
             Parser::Csv(_) => self.parse_csv(ending, row),
         }
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use tokaido_store::Kind;
 
-use super::{Format, Row, jsonl, memcached, pairs};
+use super::{Format, Row, jsonl, memcached, pairs, tyrant};
 
 /// A row cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +70,8 @@ impl<W: Write> RowWriter<W> {
             Form::Whole(Format::Pairs) => pairs::write(row, &mut self.line),
             Form::Whole(Format::MemcachedDump) => memcached::write(row, &mut self.line)
                 .map_err(|what| UnwritableRow::unfit(row, what, "memcached"))?,
+            Form::Whole(Format::TyrantTsv) => tyrant::write(row, self.rows == 0, &mut self.line)
+                .map_err(|what| UnwritableRow::unfit(row, what, "tyrant-tsv"))?,
             Form::Whole(Format::Csv) => write_csv(row, &mut self.line),
             Form::Whole(Format::Tsv) => write_tsv(row, self.rows == 0, &mut self.line)?,
             Form::Key => pairs::write_key(&row.key, &mut self.line),
@@ -194,9 +196,11 @@ mod tests {
                 let rounded: Vec<_> = rows.iter().map(in_seconds).collect();
                 prop_assert_eq!(&read(&text, Format::MemcachedDump), &rounded);
             }
-            // TSV says so when it cannot, and never writes something else.
-            if let Ok(text) = written(&rows, Format::Tsv) {
-                prop_assert_eq!(&read(&text, Format::Tsv), &bare_rows);
+            // These say so when they cannot, and never write something else.
+            for format in [Format::Tsv, Format::TyrantTsv] {
+                if let Ok(text) = written(&rows, format) {
+                    prop_assert_eq!(&read(&text, format), &bare_rows);
+                }
             }
         }
     }
