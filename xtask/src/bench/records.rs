@@ -4,7 +4,7 @@
 use std::{
     io::{Read, Write},
     net::TcpStream,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use super::load::connect;
@@ -17,6 +17,9 @@ const CONNECTIONS: usize = 50;
 
 /// Records of one sample. Those of a last batch that is not full are left out.
 const RECORDS: usize = 600_000;
+
+/// The same where each is asked for alone, which takes several times as long.
+const SINGLE_RECORDS: usize = 150_000;
 
 /// Records of a batch that fills a server.
 const FILL_BATCH: u32 = 1_000;
@@ -188,7 +191,27 @@ pub(super) fn fill(port: u16, wire: Wire) -> Outcome {
 }
 
 /// Gets or sets records under random keys, so many in a batch, and gives records per second.
-pub(super) fn run(port: u16, wire: Wire, work: Work, batch_len: usize) -> Outcome<f64> {
+pub(super) fn rate(port: u16, wire: Wire, work: Work, batch_len: usize) -> Outcome<f64> {
+    Ok(run(port, wire, work, batch_len)?.rate)
+}
+
+/// As [`rate`], but gives the seconds within which 99 of 100 batches were answered.
+pub(super) fn latency(port: u16, wire: Wire, work: Work, batch_len: usize) -> Outcome<f64> {
+    let mut latencies = run(port, wire, work, batch_len)?.latencies;
+    latencies.sort_unstable();
+    let place = latencies.len() * 99 / 100;
+    let latency = latencies.get(place).ok_or_else(|| Failure::new("no batch was sent"))?;
+    Ok(latency.as_secs_f64())
+}
+
+struct Run {
+    /// Records per second.
+    rate: f64,
+    /// Of each batch, from its being sent to its last reply.
+    latencies: Vec<Duration>,
+}
+
+fn run(port: u16, wire: Wire, work: Work, batch_len: usize) -> Outcome<Run> {
     let mut connections = Vec::new();
     let (mut scratch, mut key) = (Vec::new(), 1);
     let (request, reply) = wire.greeting();
@@ -197,20 +220,25 @@ pub(super) fn run(port: u16, wire: Wire, work: Work, batch_len: usize) -> Outcom
         let stream = connect(port)?;
         greeting.send(&stream)?;
         greeting.receive(&stream, &mut scratch)?;
-        connections.push((stream, Batch::default()));
+        connections.push((stream, Batch::default(), Instant::now()));
     }
-    let turns = RECORDS / (CONNECTIONS * batch_len);
+    let records = if batch_len == 1 { SINGLE_RECORDS } else { RECORDS };
+    let mut latencies = Vec::with_capacity(records / batch_len);
+    let turns = records / (CONNECTIONS * batch_len);
     let start = Instant::now();
     for _ in 0..turns {
-        for (stream, batch) in &mut connections {
+        for (stream, batch, sent) in &mut connections {
             batch.fill(wire, work, (0..batch_len).map(|_| next_key(&mut key)));
+            *sent = Instant::now();
             batch.send(stream)?;
         }
-        for (stream, batch) in &connections {
+        for (stream, batch, sent) in &connections {
             batch.receive(stream, &mut scratch)?;
+            latencies.push(sent.elapsed());
         }
     }
-    Ok((turns * CONNECTIONS * batch_len) as f64 / start.elapsed().as_secs_f64())
+    let rate = (turns * CONNECTIONS * batch_len) as f64 / start.elapsed().as_secs_f64();
+    Ok(Run { rate, latencies })
 }
 
 /// The next key of a row that looks like chance (xorshift), and is the same each time.

@@ -42,7 +42,7 @@ struct Scenario {
     sample: fn(Peer, u16) -> Outcome<f64>,
 }
 
-const SCENARIOS: [Scenario; 19] = [
+const SCENARIOS: [Scenario; 21] = [
     Scenario {
         name: "GET, 50 connections",
         unit: Unit::RequestsPerSecond,
@@ -107,6 +107,18 @@ const SCENARIOS: [Scenario; 19] = [
     memcached("memcached set 64 bytes", |_, port| by_memcached(port, Work::Set, 1)),
     memcached("memcached set 64 bytes, pipeline 16", |_, port| by_memcached(port, Work::Set, 16)),
     memcached("memcached set 64 bytes, pipeline 100", |_, port| by_memcached(port, Work::Set, 100)),
+    Scenario {
+        unit: Unit::Seconds,
+        ..memcached("memcached get, 99th percentile", |_, port| {
+            records::latency(port, Wire::Memcached, Work::Get, 1)
+        })
+    },
+    Scenario {
+        unit: Unit::Seconds,
+        ..memcached("memcached set 64 bytes, 99th percentile", |_, port| {
+            records::latency(port, Wire::Memcached, Work::Set, 1)
+        })
+    },
     in_bulk("Kyoto Tycoon get_bulk of 100, beside MGET", |peer, port| bulk(peer, port, Work::Get)),
     in_bulk("Kyoto Tycoon set_bulk of 100, beside MSET", |peer, port| bulk(peer, port, Work::Set)),
     by_tyrant("Tokyo Tyrant get, beside GET", |peer, port| tyrant(peer, port, Work::Get, 1)),
@@ -132,7 +144,7 @@ const fn memcached(name: &'static str, sample: fn(Peer, u16) -> Outcome<f64>) ->
 }
 
 fn by_memcached(port: u16, work: Work, pipeline: usize) -> Outcome<f64> {
-    records::run(port, Wire::Memcached, work, pipeline)
+    records::rate(port, Wire::Memcached, work, pipeline)
 }
 
 /// From 50 connections, among a million keys, beside the same work by the Redis protocol.
@@ -155,12 +167,12 @@ const fn by_tyrant(name: &'static str, sample: fn(Peer, u16) -> Outcome<f64>) ->
 
 fn bulk(peer: Peer, port: u16, work: Work) -> Outcome<f64> {
     let is_kyoto = peer == Peer::TokaidoByKyoto;
-    records::run(port, if is_kyoto { Wire::KyotoBulk } else { Wire::RedisBulk }, work, 100)
+    records::rate(port, if is_kyoto { Wire::KyotoBulk } else { Wire::RedisBulk }, work, 100)
 }
 
 fn tyrant(peer: Peer, port: u16, work: Work, pipeline: usize) -> Outcome<f64> {
     let is_tyrant = peer == Peer::TokaidoByTyrant;
-    records::run(port, if is_tyrant { Wire::Tyrant } else { Wire::Redis }, work, pipeline)
+    records::rate(port, if is_tyrant { Wire::Tyrant } else { Wire::Redis }, work, pipeline)
 }
 
 /// Runs the scenarios whose names begin so, or all, and gives their table.
