@@ -116,7 +116,11 @@ fn peers() -> Outcome<Ready> {
     if let missing @ Ready::No(_) = setup::program("memcached", "memcached")? {
         return Ok(missing);
     }
-    setup::program("memccapable", "libmemcached-tools")
+    if let missing @ Ready::No(_) = setup::program("memccapable", "libmemcached-tools")? {
+        return Ok(missing);
+    }
+    // Its library is what counts.
+    setup::program("tctmgr", "tokyocabinet-bin")
 }
 
 /// redis-py, redis-cli, memcached's clients, HTTP, and all that takes the server down. They start servers themselves.

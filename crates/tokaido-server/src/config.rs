@@ -219,6 +219,13 @@ impl Config {
         mounts
     }
 
+    /// The names of the databases that are tables.
+    pub fn tables(&self) -> impl Iterator<Item = &str> {
+        let tables = self.databases.iter();
+        let tables = tables.filter(|(_, database)| **database == DatabaseConfig::Table {});
+        tables.map(|(name, _)| name.as_str())
+    }
+
     /// The options that say of the database of that name what it is.
     pub(crate) fn options_of_database(&self, name: &str) -> &'static str {
         let is_own = name == self.memcached.database && !self.databases.contains_key(name);
@@ -424,10 +431,14 @@ mod tests {
     /// The example has no such database, so it shows them in comments.
     #[test]
     fn the_databases_of_the_example_are_what_they_look_like() {
-        let config = shown_in_comment("# [databases.sessions]");
+        let config = shown_in_comment("# [databases.people]");
         let cache = DatabaseConfig::Cache { bytes: Bytes(256 << 20), shards: 0 };
         let cdb = DatabaseConfig::Cdb { file: PathBuf::from("files/companies.cdb") };
-        let expected = [("companies".to_owned(), cdb), ("sessions".to_owned(), cache)];
+        let expected = [
+            ("companies".to_owned(), cdb),
+            ("people".to_owned(), DatabaseConfig::Table {}),
+            ("sessions".to_owned(), cache),
+        ];
         assert_eq!(config.databases, Databases::from(expected));
         // Clients of memcached have one of their own beside them.
         assert_eq!(config.mounts().len(), 3);
@@ -439,14 +450,16 @@ mod tests {
         let misspelt = message("[databases.a]\nengine = \"cache\"\nbytes = 1\nshard = 1");
         assert!(misspelt.contains("unknown field `shard`"), "{misspelt}");
         let unknown = message("[databases.a]\nengine = \"hash\"");
-        assert!(unknown.contains("expected one of `tree`, `cache`, `cdb`"), "{unknown}");
+        assert!(unknown.contains("expected one of `tree`, `table`, `cache`, `cdb`"), "{unknown}");
         let unit = message("[databases.a]\nengine = \"cache\"\nbytes = \"1 MB\"");
         assert!(unit.contains("\"1 MB\" is no number of bytes"), "{unit}");
         assert!(message("[databases.a]\nengine = \"cache\"").contains("missing field `bytes`"));
         assert!(message("[databases.a]\nengine = \"cdb\"").contains("missing field `file`"));
         assert!(message("[databases.a]\nbytes = 1").contains("missing field `engine`"));
         let tree = parse("[databases.a]\nengine = \"tree\"").expect("an entry that says nothing");
-        assert_eq!(tree.mounts().len(), 1);
+        assert_eq!((tree.mounts().len(), tree.tables().count()), (1, 0));
+        let table = parse("[databases.a]\nengine = \"table\"").expect("a table");
+        assert_eq!((table.mounts().len(), table.tables().collect::<Vec<_>>()), (1, vec!["a"]));
     }
 
     #[test]

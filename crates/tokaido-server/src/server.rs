@@ -12,6 +12,7 @@ use tokaido_store::{
     composite::{CompositeStore, MountError},
     tree,
 };
+use tokaido_tables::TableStore;
 use tokio::sync::{mpsc, watch};
 
 use crate::{
@@ -130,6 +131,8 @@ impl Server {
         let listeners = listeners::open(&config)?;
         let addresses: Vec<_> = listeners.iter().map(|l| l.address.clone()).collect();
         let store = tree::open(&config.directory, config.store_options())?;
+        let store = TableStore::new(Box::new(store), config.tables())?;
+        let tables = store.tables();
         let store = CompositeStore::with(Box::new(store), config.mounts(), config.mount_options())
             .map_err(|source| StartError::of_mount(source, &config))?;
         let store: Arc<dyn Store> = Arc::new(store);
@@ -151,6 +154,7 @@ impl Server {
             addresses: addresses.clone(),
             program: Arc::new(program),
             limits: config.limits.clone(),
+            tables,
             memcached: config.memcached.clone(),
             kyoto: config.kyoto.clone(),
             tyrant: config.tyrant.clone(),

@@ -10,6 +10,7 @@ use std::{
 
 use tokaido_script::LoadError;
 use tokaido_store::{Capabilities, DatabaseError, DatabaseId, Store};
+use tokaido_tables::Tables;
 
 use crate::{
     Limits,
@@ -51,6 +52,8 @@ pub struct SharedOptions {
     pub program: Arc<Program>,
     /// Sizes and times beyond which a session is told no.
     pub limits: Limits,
+    /// Which databases are tables.
+    pub tables: Arc<Tables>,
     /// What clients of the memcached protocol see.
     pub memcached: MemcachedConfig,
     /// What clients of Kyoto Tycoon see.
@@ -140,6 +143,11 @@ impl Shared {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// Which databases are tables.
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.options.tables
     }
 
     /// The database that sessions begin with: number 0, `main`.

@@ -160,6 +160,48 @@ pub fn put_cat(
     tx.put(database, key, record)
 }
 
+/// The column whose number is added to.
+const NUMBER_COLUMN: &[u8] = b"_num";
+
+/// Adds to the number in the column `_num` of the row under `key`, which is made if there is none. Gives the sum;
+/// `None`, and nothing has changed, if that is not finite.
+///
+/// # Errors
+/// As [`put_cat`].
+pub fn add_number(
+    tx: &mut dyn WriteTransaction,
+    database: DatabaseId,
+    key: &[u8],
+    by: f64,
+) -> Result<Option<f64>, WriteError> {
+    let found = tx.get(database, key)?;
+    let value =
+        found.as_ref().map(|record| entries::row_value(record).ok_or(WriteError::WrongKind));
+    let mut row = Columns::of(Row::new(value.transpose()?.unwrap_or_default()));
+    let old = row.get(NUMBER_COLUMN).map_or(0.0, leading_number);
+    let sum = old + by;
+    if !sum.is_finite() {
+        return Ok(None);
+    }
+    let digits = format!("{sum:.6}");
+    row.set(NUMBER_COLUMN, digits.trim_end_matches('0').trim_end_matches('.').as_bytes());
+    let value = row.to_value();
+    let new = match found {
+        Some(record) => record.with_value(&value),
+        None => NewRecord::of(&value),
+    };
+    tx.put(database, key, new)?;
+    Ok(Some(sum))
+}
+
+/// The decimal number that a text begins with; 0 if it begins with none.
+fn leading_number(text: &[u8]) -> f64 {
+    let text = text.trim_ascii_start();
+    let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.".contains(byte);
+    let len = text.iter().take_while(|byte| is_part(byte)).count();
+    std::str::from_utf8(&text[..len]).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0)
+}
+
 fn get(tx: &mut dyn ReadTransaction, database: DatabaseId, arguments: &[&[u8]]) -> Reply {
     let (key, _) = key_of("get", arguments)?;
     let found = tx.get(database, key)?;

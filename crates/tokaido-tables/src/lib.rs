@@ -36,7 +36,7 @@ mod writer;
 mod tests;
 
 pub use build::{set_index, set_index_all};
-pub use command::{Command, Reply, put_cat};
+pub use command::{Command, Reply, add_number, put_cat};
 pub use condition::{Condition, OPERATORS, Operator};
 pub use declaration::{Index, IndexKind, IndexSetting, indexes};
 pub use error::{QueryError, TableError};

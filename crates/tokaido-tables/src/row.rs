@@ -63,6 +63,11 @@ impl Columns {
         Ok(columns)
     }
 
+    /// The value of a column.
+    pub(crate) fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        self.places.get(name).map(|&place| &self.columns[place].1[..])
+    }
+
     /// Gives a column a value, in place of the one that it has.
     pub(crate) fn set(&mut self, name: &[u8], value: &[u8]) {
         match self.places.get(name) {

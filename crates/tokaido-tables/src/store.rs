@@ -82,6 +82,10 @@ impl Store for TableStore {
         self.inner.find_database(name)
     }
 
+    fn internal_database(&self) -> Option<DatabaseId> {
+        self.inner.internal_database()
+    }
+
     fn databases_dropped(&self) -> u64 {
         self.inner.databases_dropped()
     }

@@ -311,3 +311,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_table_with_indexes_is_swapped_with_tables_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let inner = tree::open(directory.path(), tree::Options::default()).unwrap();
+    let store = TableStore::new(Box::new(inner), ["one", "two"]).unwrap();
+    let [one, two, plain] = ["one", "two", "plain"].map(|name| store.database(name).unwrap());
+    let mut writer = store.writer().unwrap();
+    let tx = writer.begin().unwrap();
+    set_index(tx, one, b"name", IndexSetting::from_name(b"LEXICAL").unwrap()).unwrap();
+    tx.put(one, b"k", NewRecord::of(b"name\0Ieyasu")).unwrap();
+    tx.put(plain, b"p", NewRecord::of(b"name\0Ieyasu")).unwrap();
+    assert!(tx.swap_databases(one, plain).is_err() && tx.swap_databases(plain, one).is_err());
+    tx.swap_databases(two, plain).unwrap();
+    tx.swap_databases(one, two).unwrap();
+    tx.put(two, b"l", NewRecord::of(b"name\0Ieyasu")).unwrap();
+    let mut query = Query::default();
+    query.add(Condition::new(b"name", b"STREQ", b"Ieyasu").unwrap()).unwrap();
+    let wanted = Wanted::Keys { bytes_max: 100 };
+    let found = search(tx, two, &query, wanted).unwrap();
+    assert_eq!(found.keys, [b"k", b"l"]);
+    assert!(found.hint.starts_with("using an index"), "{}", found.hint);
+    let found = search(tx, one, &query, wanted).unwrap();
+    assert_eq!(found.keys, [b"p"]);
+    assert!(found.hint.starts_with("scanning"), "{}", found.hint);
+}

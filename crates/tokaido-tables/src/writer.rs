@@ -162,6 +162,10 @@ impl ReadTransaction for TableWriter {
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
         self.within().statistics(database)
     }
+
+    fn expiring(&mut self, database: DatabaseId) -> Result<u64, ReadError> {
+        self.within().expiring(database)
+    }
 }
 
 impl WriteTransaction for TableWriter {
@@ -261,6 +265,20 @@ impl WriteTransaction for TableWriter {
     fn drop_database(&mut self, database: DatabaseId) -> Result<bool, WriteError> {
         self.forget_all();
         self.within().drop_database(database)
+    }
+
+    /// The indexes go with the rows. So a table that has some is swapped with tables only: nobody would follow them in a
+    /// database that is none.
+    fn swap_databases(&mut self, one: DatabaseId, other: DatabaseId) -> Result<(), WriteError> {
+        let (one_is, other_is) = (self.tables.has(one), self.tables.has(other));
+        let has_indexes = self.indexes(one)?.is_some() || self.indexes(other)?.is_some();
+        if one_is != other_is && has_indexes {
+            let message = "a table with indexes is swapped with tables only; remove its indexes, or \
+                           declare the other database as a table";
+            return Err(WriteError::Engine { message: message.to_owned() });
+        }
+        self.forget_all();
+        self.within().swap_databases(one, other)
     }
 
     fn drop_all_databases(&mut self) -> Result<(), WriteError> {

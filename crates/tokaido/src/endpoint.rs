@@ -6,6 +6,7 @@ use std::{
 };
 
 use tokaido_store::{DatabaseId, Store, limits, tree};
+use tokaido_tables::TableStore;
 
 use crate::{
     client::{Client, Server},
@@ -73,14 +74,15 @@ pub(crate) enum Missing {
     Refuse,
 }
 
-/// Opens the store in `directory`.
+/// Opens the store in `directory`. What is written to a database that has indexes is written to them, too.
 pub(crate) fn open_store(directory: &Path, missing: Missing) -> Result<Arc<dyn Store>, Error> {
     if missing == Missing::Refuse && !tree::exists(directory) {
         return Err(Error::NoStore { directory: directory.to_owned() });
     }
     let options =
         tree::Options { databases_max: limits::DATABASES_MAX, ..tree::Options::default() };
-    Ok(Arc::new(tree::open(directory, options)?))
+    let store = tree::open(directory, options)?;
+    Ok(Arc::new(TableStore::new(Box::new(store), [])?))
 }
 
 /// The database of that name, which somebody must have written to.

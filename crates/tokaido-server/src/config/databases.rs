@@ -1,4 +1,4 @@
-//! `[databases.NAME]`: databases that are no part of the store.
+//! `[databases.NAME]`: databases that are no part of the store, and those of it that are tables.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
 
@@ -20,6 +20,8 @@ pub type Databases = BTreeMap<String, DatabaseConfig>;
 pub enum DatabaseConfig {
     /// Part of the store, as without an entry.
     Tree {},
+    /// Part of the store, with rows that can have indexes.
+    Table {},
     /// In memory, bounded, and not transactional.
     Cache {
         /// Maximum number of bytes it takes, for records, index and all.
@@ -39,7 +41,7 @@ impl DatabaseConfig {
     /// What is to be mounted beside the store under that name.
     pub(super) fn mount(&self, name: &str, limits: &Limits) -> Option<Mount> {
         let engine = match self {
-            Self::Tree {} => return None,
+            Self::Tree {} | Self::Table {} => return None,
             Self::Cache { bytes, shards } => MountEngine::Cache(cache::Options {
                 bytes_max: bytes.0,
                 shards: *shards,

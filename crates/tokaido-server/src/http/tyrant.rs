@@ -141,6 +141,11 @@ impl Given<'_> {
         selected.map_err(|error| Refusal::invalid(error.to_string()))
     }
 
+    fn has_table(&self) -> Result<bool, Refusal> {
+        let id = self.database()?.id();
+        Ok(self.caller.worker.service.shared.tables().has(id))
+    }
+
     /// Runs `work` on a view of the database.
     async fn read<T: Send + 'static>(
         &self,
@@ -179,6 +184,7 @@ impl Given<'_> {
         let mode = self.parts.headers.get(MODE).map_or(0, |mode| integer(mode.as_bytes()));
         let put = match mode {
             1 => tyrant::putkeep,
+            2 if self.has_table()? => tyrant::putcat_row,
             2 => tyrant::putcat,
             _ => tyrant::put,
         };
@@ -236,11 +242,12 @@ impl Given<'_> {
     async fn misc(&self, body: &[u8]) -> Result<Response<Reply>, Refusal> {
         let rights = self.caller.worker.service.shared.tyrant.rights;
         let name = self.parts.headers.get(FUNCTION).map_or(&b""[..], HeaderValue::as_bytes);
-        let function = tyrant::find_misc(name)?;
+        let values = values(body);
+        let function = tyrant::find_misc(name, &arguments(&values), self.has_table()?)?;
         if rights.forbid(function.like, Door::Http) {
             return Ok(text(StatusCode::FORBIDDEN));
         }
-        let results = self.call(function, values(body)).await?;
+        let results = self.call(function, values).await?;
         let mut reply = Vec::new();
         for (place, item) in (1..).zip(&results.items) {
             let separator = if place > 1 { "&" } else { "" };

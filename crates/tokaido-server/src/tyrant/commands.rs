@@ -16,7 +16,7 @@ use super::{
     scripts::Script,
     search,
     session::{Session, Stop},
-    stat,
+    stat, tables,
 };
 use crate::protocol::Context;
 
@@ -35,7 +35,10 @@ pub(super) fn answer(
             session.write(context, |tx, id| records::put(tx, id, key, value))?;
         }
         Verb::PutKeep => session.write(context, |tx, id| records::putkeep(tx, id, key, value))?,
-        Verb::PutCat => session.write(context, |tx, id| records::putcat(tx, id, key, value))?,
+        Verb::PutCat => {
+            let putcat = if session.has_table()? { tables::putcat } else { records::putcat };
+            session.write(context, |tx, id| putcat(tx, id, key, value))?;
+        }
         Verb::PutShl => {
             // It is not negative, or it would have been no request.
             let width = usize::try_from(request.numbers()[0]).unwrap_or(0);
@@ -174,16 +177,22 @@ fn add(
     output: &mut Vec<u8>,
 ) -> Result<(), Stop> {
     let (key, [first, second, _]) = (request.key(), request.numbers());
+    let is_table = session.has_table()?;
     if request.command.verb == Verb::AddInt {
         // It came as 32 bits.
         let by = i32::try_from(first).unwrap_or(0);
-        let sum = session.write(context, |tx, id| records::addint(tx, id, key, by))?;
+        let sum = session.write(context, |tx, id| match is_table {
+            // As C converts it, but that what is too large is the largest.
+            true => tables::add(tx, id, key, by.into()).map(|sum| sum as i32),
+            false => records::addint(tx, id, key, by),
+        })?;
         output.push(DONE);
         output.extend_from_slice(&sum.to_be_bytes());
         return Ok(());
     }
     let by = number::unpack([first, second]);
-    let sum = session.write(context, |tx, id| records::adddouble(tx, id, key, by))?;
+    let add = if is_table { tables::add } else { records::adddouble };
+    let sum = session.write(context, |tx, id| add(tx, id, key, by))?;
     output.push(DONE);
     for part in number::pack(sum) {
         output.extend_from_slice(&part.to_be_bytes());
@@ -197,11 +206,11 @@ fn call_misc(
     context: &mut Context<'_>,
     output: &mut Vec<u8>,
 ) -> Result<(), Stop> {
-    let function = misc::find(request.key())?;
+    let arguments = Arguments::new(request.items);
+    let function = misc::find(request.key(), &arguments, session.has_table()?)?;
     if session.shared.tyrant.rights.forbid(function.like, Door::Binary) {
         return Err(Refusal::forbidden(function.name).into());
     }
-    let arguments = Arguments::new(request.items);
     let bytes_max = session.shared.limits().tyrant_reply_bytes_max;
     let fresh = || Results::new(bytes_max);
     let results = match function.work {

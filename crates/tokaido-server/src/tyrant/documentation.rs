@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use tokaido_wire::tyrant::{COMMANDS, Effect};
 
-use super::misc::FUNCTIONS;
+use super::{
+    misc::{FUNCTIONS, Misc},
+    tables,
+};
 
 const HEAD: &str = "\
 # Tokyo Tyrant's commands
@@ -29,6 +32,15 @@ the command that a function is like, are masks of the function.
 |---|---|---|---|---|
 ";
 
+const TABLES: &str = "
+## misc on tables
+
+Where the database is a [table](tables.md), these functions are there beside those above, or in the place of one with the same name.
+
+| function | arguments | results | what it does | like |
+|---|---|---|---|---|
+";
+
 /// The page, in Markdown.
 #[must_use]
 pub fn documentation() -> String {
@@ -48,17 +60,22 @@ pub fn documentation() -> String {
             command.name, command.id, command.summary
         );
     }
-    page.push_str(MISC);
-    for function in FUNCTIONS {
-        let like = COMMANDS.get(function.like as usize).map_or("", |command| command.name);
-        let (arguments, results) = (function.arguments, function.results);
-        let _ = writeln!(
-            page,
-            "| `{}` | {arguments} | {results} | {} | `{like}` |",
-            function.name, function.summary
-        );
+    for (head, functions) in [(MISC, FUNCTIONS), (TABLES, tables::FUNCTIONS)] {
+        page.push_str(head);
+        functions.iter().for_each(|function| add(function, &mut page));
     }
     page
+}
+
+fn add(function: &Misc, page: &mut String) {
+    let like = COMMANDS.get(function.like as usize).map_or("", |command| command.name);
+    let (arguments, results) = (function.arguments, function.results);
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        page,
+        "| `{}` | {arguments} | {results} | {} | `{like}` |",
+        function.name, function.summary
+    );
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::{
     iterator::Iterator,
     lists,
     refusal::{ErrorCode, Refusal},
-    search,
+    search, tables,
 };
 
 /// What a function does that reads.
@@ -61,7 +61,7 @@ pub(crate) struct Misc {
     pub(crate) work: Work,
 }
 
-const fn row(
+pub(super) const fn row(
     name: &'static str,
     (arguments, results): (&'static str, &'static str),
     summary: &'static str,
@@ -171,12 +171,21 @@ pub(super) static FUNCTIONS: &[Misc] = &[
     ),
 ];
 
-/// The function of that name.
-pub(crate) fn find(name: &[u8]) -> Result<&'static Misc, Refusal> {
-    let found = FUNCTIONS.iter().find(|function| function.name.as_bytes() == name);
-    found.ok_or_else(|| {
-        let name = String::from_utf8_lossy(name).into_owned();
-        Refusal::invalid(format!("misc has no function {name:?} for this database"))
+/// The function of that name, for a table or for another database. Which one it is may follow from the
+/// arguments, too.
+pub(crate) fn find(
+    name: &[u8],
+    arguments: &Arguments<'_>,
+    is_table: bool,
+) -> Result<&'static Misc, Refusal> {
+    let of_tables = if is_table { tables::find(name, arguments) } else { None };
+    let found = || FUNCTIONS.iter().find(|function| function.name.as_bytes() == name);
+    of_tables.or_else(found).ok_or_else(|| match tables::is_for_tables(name) {
+        true => Refusal::invalid("the database is no table; declare it as one in [databases]"),
+        false => {
+            let name = String::from_utf8_lossy(name).into_owned();
+            Refusal::invalid(format!("misc has no function {name:?} for this database"))
+        }
     })
 }
 
@@ -219,6 +228,11 @@ impl Results {
     /// At most so many bytes of items.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self { items: Vec::new(), bytes: 0, bytes_max }
+    }
+
+    /// As many bytes as there may be.
+    pub(super) fn bytes_max(&self) -> usize {
+        self.bytes_max
     }
 
     pub(super) fn item(&mut self, item: &[u8]) -> Result<(), Refusal> {

@@ -21,6 +21,7 @@ mod search;
 mod session;
 mod stat;
 mod state;
+mod tables;
 mod text;
 
 pub(crate) use binary::Binary;
@@ -34,6 +35,7 @@ pub(crate) use rights::{Door, Rights};
 pub(crate) use scripts::Script;
 pub(crate) use stat::describe;
 pub(crate) use state::State;
+pub(crate) use tables::putcat as putcat_row;
 pub(crate) use text::Text;
 
 /// The only reply on a connection that is not served, whose protocol has no room for a reason.

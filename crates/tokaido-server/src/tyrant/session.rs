@@ -81,6 +81,12 @@ impl Session {
         Ok(database)
     }
 
+    /// Whether the database is a table.
+    pub(super) fn has_table(&mut self) -> Result<bool, Refusal> {
+        let id = self.database()?.id();
+        Ok(self.shared.tables().has(id))
+    }
+
     /// Runs a read, which may be a long one.
     pub(super) fn read<T>(
         &mut self,

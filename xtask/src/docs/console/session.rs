@@ -67,7 +67,7 @@ fn write_stand_in(directory: &Path, binary: &Path, port: u16) -> Outcome {
         "#!/bin/bash\n\
          case \"$* \" in\n\
          *' --listen '*) ;;\n\
-         'serve '*) set -- \"$@\" --listen 127.0.0.1:{port} ;;\n\
+         'serve '*) grep -qs '^.\\[listen' tokaido.toml || set -- \"$@\" --listen 127.0.0.1:{port} ;;\n\
          *' --dir '*|*' --connect '*) ;;\n\
          'load '*|'dump '*|'get '*|'put '*|'del '*|'scan '*|'call '*|'reload '*) set -- \"$@\" --connect 127.0.0.1:{port} ;;\n\
          esac\n\

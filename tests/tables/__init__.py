@@ -1,0 +1,1 @@
+"""Tables, over the wire of Tokyo Tyrant and beside the other protocols."""
