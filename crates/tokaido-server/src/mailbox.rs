@@ -7,6 +7,7 @@
 //! of a run calls [`Mailbox::hold`], so that nothing of it overtakes the replies of that run.
 
 use std::{
+    fmt,
     future::poll_fn,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -49,6 +50,9 @@ pub enum PushError {
     /// The client takes less than is pushed to it; its connection is being closed.
     #[error("the client takes less than is pushed to it; its connection is closed")]
     Full,
+    /// Somebody has asked for the connection to be closed.
+    #[error("the connection was closed by CLIENT KILL")]
+    Killed,
     /// The connection has ended.
     #[error("the connection has ended")]
     Closed,
@@ -59,6 +63,12 @@ pub(crate) fn mailbox(bytes_max: usize) -> (Mailbox, MailboxReceiver) {
     let arrived = AtomicBool::new(false);
     let inner = Arc::new(Inner { arrived, bytes_max, state: Mutex::default() });
     (Mailbox(inner.clone()), MailboxReceiver { inner, left_some: false })
+}
+
+impl fmt::Debug for Mailbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Mailbox")
+    }
 }
 
 impl Mailbox {
@@ -88,6 +98,18 @@ impl Mailbox {
         let mut state = self.0.lock();
         state.woken = true;
         self.0.announce(state);
+    }
+
+    /// Closes the connection. Tells whether it was open.
+    pub fn kill(&self) -> bool {
+        let mut state = self.0.lock();
+        let was_open = state.end.is_none();
+        if was_open {
+            state.pushed = Vec::new();
+            state.end = Some(PushError::Killed);
+            self.0.announce(state);
+        }
+        was_open
     }
 
     /// Keeps what is pushed from now on behind the replies of the run under way. To be called by the

@@ -228,8 +228,10 @@ impl Server {
     /// # Errors
     /// If the thread that bounds the time cannot be started; then the server has been stopped.
     pub fn run_until_signal(self, mut signals: Signals) -> io::Result<()> {
+        let stopping = &self.service.shared.stopping;
+        stopping.obey();
         let signal = loop {
-            match signals.wait() {
+            match signals.wait(stopping) {
                 Request::Stop(signal) => break signal,
                 // What goes wrong is in the log.
                 Request::Reload => drop(self.reload()),

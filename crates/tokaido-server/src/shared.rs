@@ -25,6 +25,7 @@ use crate::{
         Waiters,
     },
     selected::Selected,
+    signals::Stopping,
     transport::SocketAddress,
     tyrant,
 };
@@ -85,6 +86,7 @@ pub struct Shared {
     pub(crate) waiters: Arc<Waiters>,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) instruments: Instruments,
+    pub(crate) stopping: Stopping,
     pub(crate) cursors: Cursors,
     pub(crate) scripts: ScriptCache,
     pub(crate) functions: Functions,
@@ -118,6 +120,7 @@ impl Shared {
             capabilities: store.capabilities(main),
             functions: Functions::new(&*store),
             store,
+            stopping: Stopping::default(),
             instruments: Instruments::new(&options.redis),
             options,
             policy,

@@ -1,16 +1,20 @@
 //! The signals that a process with a server obeys: they end the server, or reload its procedures.
 
-use std::io;
+use std::{
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use tokio::{
     runtime::{self, Runtime},
     signal::unix::{self, Signal, SignalKind},
+    sync::Notify,
 };
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// To stop; with the name of the signal.
+    /// To stop; with the name of the signal, or of the command.
     Stop(&'static str),
     /// To read the procedures again.
     Reload,
@@ -43,15 +47,39 @@ impl Signals {
         Ok(Self { runtime, terminate, interrupt, hangup })
     }
 
-    /// Waits for the next signal.
-    pub(crate) fn wait(&mut self) -> Request {
+    /// Waits for the next signal, or until a client has asked to stop.
+    pub(crate) fn wait(&mut self, stopping: &Stopping) -> Request {
         let Self { runtime, terminate, interrupt, hangup } = self;
         runtime.block_on(async {
             tokio::select! {
                 _ = terminate.recv() => Request::Stop("SIGTERM"),
                 _ = interrupt.recv() => Request::Stop("SIGINT"),
                 _ = hangup.recv() => Request::Reload,
+                () = stopping.asked.notified() => Request::Stop("SHUTDOWN"),
             }
         })
+    }
+}
+
+/// The way for a client to stop the server, if that waits for signals.
+#[derive(Default)]
+pub(crate) struct Stopping {
+    is_obeyed: AtomicBool,
+    asked: Notify,
+}
+
+impl Stopping {
+    /// From now on whoever asks is obeyed.
+    pub(crate) fn obey(&self) {
+        self.is_obeyed.store(true, Ordering::Relaxed);
+    }
+
+    /// Asks the server to stop. Tells whether it does.
+    pub(crate) fn ask(&self) -> bool {
+        let is_obeyed = self.is_obeyed.load(Ordering::Relaxed);
+        if is_obeyed {
+            self.asked.notify_one();
+        }
+        is_obeyed
     }
 }

@@ -63,7 +63,7 @@ pub(crate) async fn serve<P: Protocol>(
         answered_some: false,
     };
     match stream_loop.run().await {
-        Ok(()) => {}
+        Ok(()) | Err(End::Push(PushError::Killed)) => {}
         Err(End::Push(error)) => {
             metrics::add(&placement.worker.counters.connections_overrun, 1);
             let bytes_max = limits.pushed_bytes_max;

@@ -32,6 +32,9 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "client|info" 2 Connection(info), NO_KEY [] Connection "6.2.0"
     ""
     "Tells about this connection.";
+"client|kill" -3 Connection(kill), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Connection "2.4.0"
+    "<ip:port | <[ID client-id] | [TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>]>>"
+    "Closes connections; gives how many.";
 "client|list" -2 Connection(list), NO_KEY [ADMIN DANGEROUS] Connection "2.4.0"
     "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]"
     "Tells about the open connections.";
@@ -164,15 +167,8 @@ fn info(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
 fn list(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     let mut clients = call.shared.clients.list();
     if call.len() == 4 && call.is_word(2, "TYPE") {
-        let (is_normal, is_pubsub) = (call.is_word(3, "normal"), call.is_word(3, "pubsub"));
-        if is_normal || is_pubsub {
-            clients.retain(|client| client.is_subscribed() == is_pubsub);
-        } else if ["master", "replica", "slave"].iter().any(|kind| call.is_word(3, kind)) {
-            clients.clear();
-        } else {
-            let kind = String::from_utf8_lossy(call.arg(3));
-            return Err(Failure::other(format!("Unknown client type '{kind}'")));
-        }
+        let kind = Kind::read(call, 3)?;
+        clients.retain(|client| Kind::of(client) == kind);
     } else if call.len() > 3 && call.is_word(2, "ID") {
         let mut ids = Vec::with_capacity(call.len() - 3);
         for argument in call.request.arguments_from(3) {
@@ -186,6 +182,114 @@ fn list(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     let lines: String = clients.iter().map(|client| describe(client)).collect();
     call.reply.verbatim("txt", &lines);
     Ok(Step::Done)
+}
+
+/// Which connections are to be closed: those for which all of it holds.
+#[derive(Default)]
+struct Filter<'c> {
+    id: Option<u64>,
+    kind: Option<Kind>,
+    peer: Option<&'c [u8]>,
+    local: Option<&'c [u8]>,
+    takes_own: bool,
+}
+
+/// What CLIENT KILL and CLIENT LIST tell connections apart by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Normal,
+    PubSub,
+    /// Those of replication, of which there are none.
+    Replication,
+}
+
+impl Kind {
+    fn read(call: &Call<'_>, index: usize) -> Result<Self, Failure> {
+        const KINDS: [(&str, Kind); 5] = [
+            ("normal", Kind::Normal),
+            ("pubsub", Kind::PubSub),
+            ("master", Kind::Replication),
+            ("replica", Kind::Replication),
+            ("slave", Kind::Replication),
+        ];
+        let found = KINDS.iter().find(|(name, _)| call.is_word(index, name));
+        found.map(|(_, kind)| *kind).ok_or_else(|| {
+            let kind = String::from_utf8_lossy(call.arg(index));
+            Failure::other(format!("Unknown client type '{kind}'"))
+        })
+    }
+
+    fn of(client: &Client) -> Self {
+        if client.is_subscribed() { Self::PubSub } else { Self::Normal }
+    }
+}
+
+impl<'c> Filter<'c> {
+    fn read(call: &Call<'c>) -> Result<Self, Failure> {
+        let mut filter = Self::default();
+        for at in (2..call.len()).step_by(2) {
+            let value = call.request.get(at + 1).ok_or(Failure::Syntax)?;
+            if call.is_word(at, "ID") {
+                let id = call.number(at + 1, 1, "client-id should be greater than 0")?;
+                filter.id = Some(id);
+            } else if call.is_word(at, "TYPE") {
+                filter.kind = Some(Kind::read(call, at + 1)?);
+            } else if call.is_word(at, "USER") {
+                if value != USER.as_bytes() {
+                    let name = String::from_utf8_lossy(value);
+                    return Err(Failure::other(format!("No such user '{name}'")));
+                }
+            } else if call.is_word(at, "ADDR") {
+                filter.peer = Some(value);
+            } else if call.is_word(at, "LADDR") {
+                filter.local = Some(value);
+            } else if call.is_word(at, "SKIPME") && call.is_word(at + 1, "NO") {
+                filter.takes_own = true;
+            } else if call.is_word(at, "SKIPME") && call.is_word(at + 1, "YES") {
+                filter.takes_own = false;
+            } else {
+                return Err(Failure::Syntax);
+            }
+        }
+        Ok(filter)
+    }
+
+    fn admits(&self, client: &Client) -> bool {
+        self.id.is_none_or(|id| id == client.id)
+            && self.kind.is_none_or(|kind| kind == Kind::of(client))
+            && self.peer.is_none_or(|peer| peer == client.peer.as_bytes())
+            && self.local.is_none_or(|local| local == client.local.as_bytes())
+    }
+}
+
+/// One's own connection is closed once the reply is sent.
+fn kill(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    let is_old_form = call.len() == 3;
+    let filter = match is_old_form {
+        true => Filter { peer: Some(call.arg(2)), takes_own: true, ..Filter::default() },
+        false => Filter::read(call)?,
+    };
+    let (mut killed, mut step) = (0, Step::Done);
+    for client in call.shared.clients.list() {
+        let is_own = client.id == session.id();
+        if !filter.admits(&client) || is_own && !filter.takes_own {
+            continue;
+        }
+        if is_own {
+            step = Step::Close;
+            killed += 1;
+        } else {
+            killed += i64::from(client.kill());
+        }
+    }
+    if !is_old_form {
+        call.reply.integer(killed);
+    } else if killed == 0 {
+        return Err(Failure::other("No such client"));
+    } else {
+        call.reply.ok();
+    }
+    Ok(step)
 }
 
 fn unblock(call: &mut Call<'_>) -> Result<(), Failure> {

@@ -3,13 +3,13 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use super::{command::Command, table};
-use crate::{metrics, shared::wall_clock_us, transport::SocketAddress};
+use crate::{Mailbox, metrics, shared::wall_clock_us, transport::SocketAddress};
 
 /// What one session shows to the others. The session alone writes to it.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub(crate) struct Client {
     /// It is shown all commands.
     pub(crate) is_monitor: AtomicBool,
     last_command: AtomicU16,
+    /// The way to its connection.
+    mailbox: OnceLock<Mailbox>,
     pub(crate) names: Mutex<Names>,
     pub(crate) done: Done,
 }
@@ -88,6 +90,17 @@ impl Client {
     /// How many channels, patterns and shard channels it has subscribed to.
     pub(crate) fn subscriptions(&self) -> [usize; 3] {
         self.subscriptions.each_ref().map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// The client can be reached by this mailbox.
+    pub(crate) fn be_reached_by(&self, mailbox: Mailbox) {
+        // A session has one mailbox for all its life.
+        let _ = self.mailbox.set(mailbox);
+    }
+
+    /// Closes its connection. Tells whether that was open.
+    pub(crate) fn kill(&self) -> bool {
+        self.mailbox.get().is_some_and(Mailbox::kill)
     }
 
     /// Whether it listens to anything.
@@ -160,6 +173,7 @@ impl Clients {
             is_blocked: AtomicBool::new(false),
             is_monitor: AtomicBool::new(false),
             last_command: AtomicU16::new(u16::MAX),
+            mailbox: OnceLock::new(),
             names: Mutex::default(),
             done: Done::default(),
         });

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::{
     command::{Access, Command, Group},
+    coverage,
     table::COMMANDS,
 };
 
@@ -139,7 +140,7 @@ pub fn documentation() -> String {
             let _ = writeln!(page, "| `{usage}` | {} | {runs_on} |", command.summary);
         }
     }
-    page + TAIL
+    page + TAIL + &coverage::section()
 }
 
 /// A container that does nothing by itself is not a command to its user, and neither is HELP news.

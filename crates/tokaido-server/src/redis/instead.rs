@@ -2,14 +2,8 @@
 
 /// The commands, and what serves instead.
 const INSTEAD: &[(&[&str], &str)] = &[
-    (&["bgsave", "save"], "`tokaido backup` copies a store while the server uses it"),
-    (&["bgrewriteaof"], "checkpoints shorten the log without being asked"),
     (&["migrate"], "DUMP and RESTORE move a record, `tokaido dump` and `tokaido load` a database"),
-    (&["module"], "procedures add commands"),
-    (
-        &["failover", "psync", "replconf", "sync"],
-        "there are no replicas; `tokaido backup` copies a store",
-    ),
+    (&["psync", "replconf", "sync"], "there are no replicas; `tokaido backup` copies a store"),
     (&["pfdebug", "pfselftest"], "GET gives the bytes of a HyperLogLog, which are Redis' own"),
 ];
 

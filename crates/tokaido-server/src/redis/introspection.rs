@@ -26,6 +26,9 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "command|getkeys" -3 Server(get_keys), NO_KEY [] Server "2.8.13"
     "command [arg [arg ...]]"
     "Gives the keys that a command with these arguments would use.";
+"command|getkeysandflags" -4 Server(get_keys_and_flags), NO_KEY [] Server "7.0.0"
+    "command [arg [arg ...]]"
+    "Gives the keys that a command with these arguments would use, and whether it reads or writes them.";
 "command|help" 2 Server(help), NO_KEY [] Server "5.0.0"
     ""
     "Lists the subcommands.";
@@ -268,7 +271,29 @@ fn list(call: &mut Call<'_>) -> Result<(), Failure> {
 
 fn get_keys(call: &mut Call<'_>) -> Result<(), Failure> {
     let arguments: Vec<&[u8]> = call.request.arguments_from(2).collect();
-    let request = Request::from_arguments(&arguments);
+    let (_, keys) = keys_of(Request::from_arguments(&arguments))?;
+    call.reply.array(keys.len());
+    keys.iter().for_each(|key| call.reply.bulk(key));
+    Ok(())
+}
+
+fn get_keys_and_flags(call: &mut Call<'_>) -> Result<(), Failure> {
+    let arguments: Vec<&[u8]> = call.request.arguments_from(2).collect();
+    let (command, keys) = keys_of(Request::from_arguments(&arguments))?;
+    let is_read = command.flag_names().any(|flag| flag == "readonly");
+    let flags = if is_read { ["RO", "access"] } else { ["RW", "update"] };
+    call.reply.array(keys.len());
+    for key in keys {
+        call.reply.array(2);
+        call.reply.bulk(key);
+        call.reply.set(flags.len());
+        flags.iter().for_each(|flag| call.reply.simple(flag));
+    }
+    Ok(())
+}
+
+/// The command that a request names, and its keys.
+fn keys_of(request: Request<'_>) -> Result<(&'static Command, Vec<&[u8]>), Failure> {
     let command = table::resolve(request)
         .ok()
         .flatten()
@@ -276,12 +301,8 @@ fn get_keys(call: &mut Call<'_>) -> Result<(), Failure> {
     if !command.accepts(request.len()) {
         return Err(Failure::other("Invalid number of arguments specified for command"));
     }
-    let places = key_places(command, request)?;
-    call.reply.array(places.len());
-    for place in places {
-        call.reply.bulk(request.get(place).unwrap_or_default());
-    }
-    Ok(())
+    let places = key_places(command, request)?.into_iter();
+    Ok((command, places.map(|place| request.get(place).unwrap_or_default()).collect()))
 }
 
 /// The places of the keys among the arguments.

@@ -22,15 +22,6 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "exists" -2 Read(exists), KEYS [FAST] Generic "1.0.0"
     "key [key ...]"
     "Tells how many of the keys have a record.";
-"memory" -2 Container(None), NO_KEY [] Server "4.0.0"
-    ""
-    "Commands about space.";
-"memory|help" 2 Server(introspection::help), NO_KEY [] Server "4.0.0"
-    ""
-    "Lists the subcommands.";
-"memory|usage" -3 Read(memory_usage), SUBKEY [] Server "4.0.0"
-    "key [SAMPLES count]"
-    "Gives the bytes of a key, its value and its header.";
 "move" 3 Write(move_key), KEY [FAST SPANS] Generic "1.0.0"
     "key db"
     "Moves a record to another database.";
@@ -261,27 +252,4 @@ fn encoding(record: Record<'_>) -> &'static [u8] {
         (Kind::List, Some(_)) => b"quicklist",
         (Kind::SortedSet, Some(_)) => b"skiplist",
     }
-}
-
-fn memory_usage(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
-    /// Length of a header: a tag, four bytes of flags, eight of expiry, up to seven of version.
-    const HEADER_LEN: usize = 20;
-    /// Length of the number of a collection, which stands in the header, too.
-    const COLLECTION_LEN: usize = 8;
-    let key = call.arg(2);
-    match call.len() {
-        3 => {}
-        5 if call.is_word(3, "SAMPLES") => {
-            call.integer(4)?;
-        }
-        _ => return Err(Failure::Syntax),
-    }
-    match tx.get(call.database, key)? {
-        Some(record) => {
-            let header_len = HEADER_LEN + record.collection.map_or(0, |_| COLLECTION_LEN);
-            call.reply.integer((key.len() + record.value.len() + header_len) as i64);
-        }
-        None => call.reply.null(),
-    }
-    Ok(())
 }

@@ -3,15 +3,18 @@
 //! [`execute`] runs one request for one [`Session`]. It knows no sockets: the caller decodes
 //! requests, sends the replies, and owns the snapshot or the writer that commands run on.
 
+mod acl;
 mod bitfields;
 mod bitmaps;
 mod blocking;
 mod call;
 mod client;
 mod clients;
+mod cluster;
 mod command;
 mod connection;
 mod counters;
+mod coverage;
 mod documentation;
 mod dump;
 mod element_scan;
@@ -32,6 +35,7 @@ mod keys;
 mod keyspace;
 mod lcs;
 mod lists;
+mod memory;
 mod number;
 mod operator;
 mod options;
@@ -49,6 +53,7 @@ mod set;
 mod sets;
 mod sort;
 mod sorted_sets;
+mod standalone;
 mod streams;
 mod strings;
 mod syntax;

@@ -81,6 +81,7 @@ impl Session {
     #[must_use]
     pub(crate) fn reached_by(mut self, mailbox: Mailbox) -> Self {
         self.subscriptions.go_to(mailbox.clone());
+        self.client().be_reached_by(mailbox.clone());
         self.mailbox = Some(mailbox);
         self
     }

@@ -4,18 +4,20 @@
 use tokaido_wire::resp::Request;
 
 use super::{
-    bitfields, bitmaps, blocking, client, command::Command, connection, counters, dump, eval,
-    expiry, failure::Failure, functions, geo, hashes, hyperloglog, introspection, keys, keyspace,
-    lcs, lists, operator, procedures, pubsub, scan, server, set, sets, sort, sorted_sets, streams,
-    strings, transactions,
+    acl, bitfields, bitmaps, blocking, client, cluster, command::Command, connection, counters,
+    dump, eval, expiry, failure::Failure, functions, geo, hashes, hyperloglog, introspection, keys,
+    keyspace, lcs, lists, memory, operator, procedures, pubsub, scan, server, set, sets, sort,
+    sorted_sets, standalone, streams, strings, transactions,
 };
 
 /// The rows of each family, sorted by name.
 const FAMILIES: &[&[Command]] = &[
+    acl::COMMANDS,
     bitfields::COMMANDS,
     bitmaps::COMMANDS,
     blocking::COMMANDS,
     client::COMMANDS,
+    cluster::COMMANDS,
     connection::COMMANDS,
     counters::COMMANDS,
     dump::COMMANDS,
@@ -31,6 +33,7 @@ const FAMILIES: &[&[Command]] = &[
     keyspace::COMMANDS,
     lcs::COMMANDS,
     lists::COMMANDS,
+    memory::COMMANDS,
     operator::CONFIG,
     operator::LATENCY,
     operator::MONITOR,
@@ -46,6 +49,7 @@ const FAMILIES: &[&[Command]] = &[
     sorted_sets::MEMBERS,
     sorted_sets::POPS,
     sorted_sets::RANGES,
+    standalone::COMMANDS,
     streams::CLAIMS,
     streams::ENTRIES,
     streams::GROUPS,
@@ -57,7 +61,7 @@ const FAMILIES: &[&[Command]] = &[
 ];
 
 /// Maximum length of a command's name, in bytes.
-const NAME_LEN_MAX: usize = 24;
+const NAME_LEN_MAX: usize = 32;
 
 /// Maximum length of an unknown name that an error repeats, in bytes.
 const SHOWN_LEN_MAX: usize = 128;

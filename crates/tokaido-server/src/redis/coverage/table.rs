@@ -1,0 +1,111 @@
+//! What differs and what is absent, and why. All else that Redis 7.2 has is here as Redis has it, but for limits.
+
+/// The names of the commands and subcommands of Redis 7.2, one a line, as COMMAND LIST gives them.
+pub(super) const REDIS: &str = include_str!("redis-7.2.txt");
+
+/// Commands that are here but do something else, and what.
+pub(super) const DIFFERENT: &[(&[&str], &str)] = &[
+    (&["command|getkeysandflags"], "each key is of `RO access` or of `RW update`"),
+    (&["acl|getuser", "acl|list"], "they show no hash of the password"),
+    (&["acl|dryrun", "acl|users", "acl|whoami"], "there is one user, `default`"),
+    (
+        &["bgrewriteaof", "bgsave", "lastsave", "save"],
+        "there is nothing to do: what was answered is stored",
+    ),
+    (&["client|info", "client|list"], "fields about buffers and memory are 0"),
+    (&["client|no-evict", "client|no-touch"], "they change nothing"),
+    (&["client|tracking"], "it can only be turned off"),
+    (
+        &["config|get", "config|set"],
+        "they know few settings; CONFIG SET holds until the server stops",
+    ),
+    (&["config|rewrite"], "it is refused: the configuration is its operator's"),
+    (&["copy", "move", "select", "swapdb"], "they take the names of databases, too"),
+    (
+        &["eval", "eval_ro", "evalsha", "evalsha_ro", "exec"],
+        "they are one transaction: all of it remains, or nothing",
+    ),
+    (
+        &["failover", "replicaof", "slaveof"],
+        "they are refused, but for REPLICAOF NO ONE: there are no replicas",
+    ),
+    (&["flushall"], "it deletes databases with names, too"),
+    (&["hello"], "it is refused between MULTI and EXEC"),
+    (&["hincrbyfloat", "incrbyfloat"], "they count with 64 bits, not with 80"),
+    (&["info"], "it tells of this server; `expires` may be an estimate"),
+    (&["keys", "scan"], "they give keys in their order"),
+    (
+        &["latency|doctor", "latency|graph", "latency|histogram"],
+        "they say and draw it in their own way",
+    ),
+    (&["lcs"], "it takes shorter values"),
+    (&["lolwut"], "it draws something else"),
+    (
+        &["memory|doctor", "memory|malloc-stats", "memory|purge", "memory|stats", "memory|usage"],
+        "they tell of this server",
+    ),
+    (&["module|list"], "it gives none"),
+    (&["monitor"], "it shows a script behind the commands that it ran"),
+    (&["object|freq", "object|idletime"], "they are refused: reading notes nothing"),
+    (&["pfcount"], "it notes no result in the value"),
+    (&["randomkey"], "in a large database some keys are drawn somewhat more often"),
+    (&["shutdown"], "it takes no time to save; its options change nothing"),
+    (&["slowlog|get"], "EXEC and EVAL are one entry"),
+    (&["sort", "sort_ro"], "they hold what they sort, up to `reply_bytes_max`"),
+    (&["touch"], "it changes nothing, and counts"),
+];
+
+/// Commands that are not here, and why.
+pub(super) const ABSENT: &[(&[&str], &str)] = &[
+    (
+        &["acl|deluser", "acl|load", "acl|log", "acl|save", "acl|setuser"],
+        "there is one user, whose password is set in the configuration",
+    ),
+    (
+        &["client|caching", "client|getredir", "client|trackinginfo"],
+        "keys are not tracked for caches of clients",
+    ),
+    (&["client|pause", "client|unpause"], "a backup or a switch needs no pause here"),
+    (&["debug", "pfdebug", "pfselftest", "script|debug"], "they look into Redis' own insides"),
+    (&["migrate"], "DUMP and RESTORE move a record, `tokaido dump` and `tokaido load` a database"),
+    (&["module|load", "module|loadex", "module|unload"], "procedures add commands"),
+    (&["psync", "replconf", "sync"], "there are no replicas; `tokaido backup` copies a store"),
+    (&["restore-asking"], "it is of clusters alone"),
+];
+
+/// Whether a list has this name.
+pub(super) fn has(list: &[(&[&str], &str)], name: &str) -> bool {
+    list.iter().any(|(names, _)| names.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redis::COMMANDS;
+
+    fn is_here(name: &str) -> bool {
+        COMMANDS.iter().any(|command| command.name == name)
+    }
+
+    #[test]
+    fn every_command_of_redis_is_here_or_it_is_said_why_not() {
+        let missing: Vec<_> =
+            REDIS.lines().filter(|name| !is_here(name) && !has(ABSENT, name)).collect();
+        assert!(missing.is_empty(), "neither in the table nor in ABSENT: {missing:?}");
+    }
+
+    #[test]
+    fn nothing_is_said_of_commands_that_it_is_not_true_of() {
+        for (names, why) in DIFFERENT.iter().chain(ABSENT) {
+            assert!(!names.is_empty() && !why.ends_with('.'), "{why}");
+        }
+        let names = |list: &'static [(&[&str], &str)]| list.iter().flat_map(|(names, _)| *names);
+        for name in names(DIFFERENT) {
+            assert!(is_here(name) && REDIS.lines().any(|of_redis| of_redis == *name), "{name}");
+        }
+        for name in names(ABSENT) {
+            assert!(!is_here(name), "{name} is here: take it out of ABSENT");
+            assert!(REDIS.lines().any(|of_redis| of_redis == *name), "{name}");
+        }
+    }
+}

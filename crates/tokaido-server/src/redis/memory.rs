@@ -1,0 +1,106 @@
+//! MEMORY: what records and the server take.
+
+use tokaido_store::{ReadTransaction, Usage};
+
+use super::{
+    call::Call,
+    command::{Command, rows},
+    failure::Failure,
+    introspection,
+};
+use crate::system::resident_bytes;
+
+pub(super) const COMMANDS: &[Command] = rows! {
+"memory" -2 Container(None), NO_KEY [] Server "4.0.0"
+    ""
+    "Commands about space.";
+"memory|doctor" 2 Server(doctor), NO_KEY [] Server "4.0.0"
+    ""
+    "Says in words what takes memory.";
+"memory|help" 2 Server(introspection::help), NO_KEY [] Server "4.0.0"
+    ""
+    "Lists the subcommands.";
+"memory|malloc-stats" 2 Server(malloc_stats), NO_KEY [] Server "4.0.0"
+    ""
+    "Says that the allocator keeps no statistics.";
+"memory|purge" 2 Server(purge), NO_KEY [] Server "4.0.0"
+    ""
+    "Does nothing: the allocator gives memory back by itself.";
+"memory|stats" 2 Read(stats), NO_KEY [SPANS] Server "4.0.0"
+    ""
+    "Gives what memory the server takes.";
+"memory|usage" -3 Read(usage), SUBKEY [] Server "4.0.0"
+    "key [SAMPLES count]"
+    "Gives the bytes of a key, its value and its header.";
+};
+
+fn doctor(call: &mut Call<'_>) -> Result<(), Failure> {
+    let Usage { memtable_bytes, held_bytes, base_bytes, .. } = call.shared.store().usage();
+    let text = format!(
+        "The process occupies {} bytes, with what it has mapped of a file of {base_bytes} bytes, which the system takes \
+         back when it needs to. Of them, {memtable_bytes} hold what was written since the last checkpoint, and \
+         {held_bytes} what a snapshot still sees of the one before. limits.memtable_bytes says how much the first may \
+         be.\n",
+        resident_bytes()
+    );
+    call.reply.verbatim("txt", &text);
+    Ok(())
+}
+
+fn malloc_stats(call: &mut Call<'_>) -> Result<(), Failure> {
+    call.reply.verbatim("txt", "Stats not supported for the current allocator\n");
+    Ok(())
+}
+
+fn purge(call: &mut Call<'_>) -> Result<(), Failure> {
+    call.reply.ok();
+    Ok(())
+}
+
+/// Those of Redis' fields that mean something here, and what the store holds in memory.
+fn stats(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    let (mut records, mut bytes) = (0, 0);
+    for (database, _) in call.shared.store().databases() {
+        let statistics = tx.statistics(database)?;
+        records += statistics.records;
+        bytes += statistics.key_bytes + statistics.value_bytes;
+    }
+    let Usage { memtable_bytes, held_bytes, .. } = call.shared.store().usage();
+    let fields = [
+        ("total.allocated", resident_bytes()),
+        ("keys.count", records),
+        ("keys.bytes-per-key", bytes.checked_div(records).unwrap_or(0)),
+        ("dataset.bytes", bytes),
+        ("memtable.bytes", memtable_bytes),
+        ("memtable.held-bytes", held_bytes),
+    ];
+    call.reply.map(fields.len());
+    for (name, value) in fields {
+        call.reply.bulk(name.as_bytes());
+        call.reply.integer(value as i64);
+    }
+    Ok(())
+}
+
+fn usage(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
+    /// Length of a header: a tag, four bytes of flags, eight of expiry, up to seven of version.
+    const HEADER_LEN: usize = 20;
+    /// Length of the number of a collection, which stands in the header, too.
+    const COLLECTION_LEN: usize = 8;
+    let key = call.arg(2);
+    match call.len() {
+        3 => {}
+        5 if call.is_word(3, "SAMPLES") => {
+            call.integer(4)?;
+        }
+        _ => return Err(Failure::Syntax),
+    }
+    match tx.get(call.database, key)? {
+        Some(record) => {
+            let header_len = HEADER_LEN + record.collection.map_or(0, |_| COLLECTION_LEN);
+            call.reply.integer((key.len() + record.value.len() + header_len) as i64);
+        }
+        None => call.reply.null(),
+    }
+    Ok(())
+}
