@@ -7,6 +7,7 @@ mod common;
 mod binary;
 mod http;
 mod masks;
+mod model;
 mod text;
 
 use common::TestServer;
