@@ -233,3 +233,50 @@ def test_who_goes_away_leaves_entries_to_the_next(wire, tokaido_server):
         wait_until(lambda i=i: wire.run("XPENDING", "s", "g")[1][0] == (":", str(i + 1)), "somebody to take it")
         crowd[-1].close()
         wait_until(lambda: blocked_clients(wire) == 0, "all to go")
+
+
+def test_what_was_acknowledged_stays_so_over_a_kill(own_server):
+    """A ledger: every entry that was added is there, each was delivered to one consumer, and what is not acknowledged is
+    pending of whom it was given to, or was given to nobody. Only what was on its way at the moment of the kill may be either."""
+    with own_server(options=["--sync", "always"]) as server:
+        lock, added, delivered, twice, acknowledged, maybe = threading.Lock(), [], {}, set(), set(), set()
+        Wire(server.port, 3).run("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+        for life in range(3):
+
+            def consume(name):
+                try:
+                    mine = Wire(server.port, 3)
+                    while True:
+                        (_, (_, entries)), = mine.run(*group_read(name, "s", options=("COUNT", "3")))[1]
+                        ids = [entry[1][0][1].decode() for entry in entries]
+                        with lock:
+                            twice.update(set(ids) & set(delivered))
+                            delivered.update(dict.fromkeys(ids, name))
+                            maybe.update(ids[:2])
+                        assert mine.run("XACK", "s", "g", *ids[:2]) == (":", str(len(ids[:2])))
+                        with lock:
+                            acknowledged.update(ids[:2])
+                except (OSError, AssertionError):
+                    return
+
+            workers = [threading.Thread(target=consume, args=(f"c{i}",)) for i in range(4)]
+            for worker in workers:
+                worker.start()
+            adder = Wire(server.port, 3)
+            for i in range(150):
+                added.append(adder.run("XADD", "s", f"{life * 1000 + i + 1}-1", "f", "v")[1].decode())
+            server.kill()
+            for worker in workers:
+                worker.join(30)
+            server.start()
+        wire = Wire(server.port, 2)
+        assert not twice, "an entry was given twice"
+        assert [entry[1][0][1].decode() for entry in wire.run("XRANGE", "s", "-", "+")[1]] == added
+        pending = {entry[1][0][1].decode(): entry[1][1][1].decode() for entry in wire.run("XPENDING", "s", "g", "-", "+", "10000")[1]}
+        last = wire.run("XINFO", "GROUPS", "s")[1][0][1][7][1].decode()
+        given = set(added[: added.index(last) + 1])
+        assert set(delivered) <= given and set(pending) <= given
+        assert not acknowledged & set(pending), "what was acknowledged is pending"
+        assert given - set(pending) <= maybe, "what nobody has acknowledged is not pending"
+        assert all(pending.get(entry, owner) == owner for entry, owner in delivered.items())
+        assert wire.run("XPENDING", "s", "g")[1][0] == (":", str(len(pending)))

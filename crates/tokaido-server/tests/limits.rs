@@ -83,8 +83,10 @@ fn no_reply_is_longer_than_it_may_be() {
         client.command(&["SADD", "set", n]);
         client.command(&["ZADD", "sorted", "1", n]);
         client.command(&["RPUSH", "list", n]);
-        (0..4).for_each(|_| drop(client.read_line()));
+        client.command(&["XADD", "stream", &n[..2], "f", n]);
+        (0..6).for_each(|_| drop(client.read_line()));
     }
+    client.ask(&["XGROUP", "CREATE", "stream", "group", "0"], "+OK\r\n");
     client.ask(&["SET", "long", &"x".repeat(900)], "+OK\r\n");
     for (command, instead) in [
         ("HGETALL hash", "use HSCAN"),
@@ -114,6 +116,12 @@ fn no_reply_is_longer_than_it_may_be() {
         ("ZUNION 1 sorted", "use ZSCAN"),
         ("ZINTER 2 sorted set", "use ZSCAN"),
         ("ZRANGESTORE to sorted 0 -1", "use ZSCAN"),
+        ("XRANGE stream - +", "ask for fewer entries with COUNT"),
+        ("XREVRANGE stream + - COUNT 40", "ask for fewer entries"),
+        ("XREAD STREAMS stream 0", "ask for fewer entries"),
+        ("XREADGROUP GROUP group c STREAMS stream >", "ask for fewer entries"),
+        ("XCLAIM stream group c 0 10 11 12 13 14 15 16 17 18 19 20 21 FORCE", "ask for fewer"),
+        ("XINFO STREAM stream FULL COUNT 0", "ask for fewer entries"),
         ("MGET long long long", "ask for less at a time"),
     ] {
         let arguments: Vec<&str> = command.split(' ').collect();
@@ -128,9 +136,13 @@ fn no_reply_is_longer_than_it_may_be() {
     client.ask(&["GET", "long"], "+QUEUED\r\n");
     refused(&mut client, &["EXEC"], "EXECABORT Transaction discarded because get failed: ERR the");
     // Nothing has changed, and what is short enough is answered.
-    for (command, key) in
-        [("HLEN", "hash"), ("SCARD", "set"), ("ZCARD", "sorted"), ("LLEN", "list")]
-    {
+    for (command, key) in [
+        ("HLEN", "hash"),
+        ("SCARD", "set"),
+        ("ZCARD", "sorted"),
+        ("LLEN", "list"),
+        ("XLEN", "stream"),
+    ] {
         client.ask(&[command, key], ":50\r\n");
     }
     client.ask(&["EXISTS", "to"], ":0\r\n");

@@ -180,6 +180,32 @@ func TestWaitsForAnElement(t *testing.T) {
 	})
 }
 
+func TestReadsAStreamInAGroup(t *testing.T) {
+	everyProtocol(t, func(t *testing.T, client *redis.Client) {
+		ctx := t.Context()
+		client.Del(ctx, "stream")
+		if err := client.XGroupCreateMkStream(ctx, "stream", "group", "$").Err(); err != nil {
+			t.Fatal(err)
+		}
+		id, err := client.XAdd(ctx, &redis.XAddArgs{Stream: "stream", Values: []string{"station", "日本橋"}}).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := &redis.XReadGroupArgs{Group: "group", Consumer: "c", Streams: []string{"stream", ">"}, Block: time.Millisecond}
+		streams, err := client.XReadGroup(ctx, read).Result()
+		if err != nil || len(streams) != 1 || len(streams[0].Messages) != 1 {
+			t.Fatalf("XREADGROUP gives %v, %v", streams, err)
+		}
+		mustBe(t, "the id", streams[0].Messages[0].ID, nil, id)
+		mustBe(t, "the value", streams[0].Messages[0].Values["station"], nil, any("日本橋"))
+		acknowledged, err := client.XAck(ctx, "stream", "group", id).Result()
+		mustBe(t, "XACK", acknowledged, err, 1)
+		if err := client.XReadGroup(ctx, read).Err(); !errors.Is(err, redis.Nil) {
+			t.Errorf("what is read gives %v", err)
+		}
+	})
+}
+
 func TestCallsProcedures(t *testing.T) {
 	everyProtocol(t, func(t *testing.T, client *redis.Client) {
 		ctx := t.Context()

@@ -82,6 +82,18 @@ describe("ioredis", () => {
     await waiting.quit();
   });
 
+  test("reads a stream in a group", async () => {
+    await client.xgroup("CREATE", "s", "g", "$", "MKSTREAM");
+    const other = connect();
+    const came = other.xreadgroup("GROUP", "g", "c", "COUNT", 10, "BLOCK", 30_000, "STREAMS", "s", ">");
+    const id = await client.xadd("s", "*", "station", "日本橋");
+    assert.deepEqual(await came, [["s", [[id, ["station", "日本橋"]]]]]);
+    assert.equal((await client.xpending("s", "g"))[0], 1);
+    assert.equal(await client.xack("s", "g", id), 1);
+    assert.equal(await client.xreadgroup("GROUP", "g", "c", "STREAMS", "s", ">"), null);
+    await other.quit();
+  });
+
   test("streams a scan", async () => {
     await client.mset(Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`k${i}`, "x"])));
     const seen = new Set();

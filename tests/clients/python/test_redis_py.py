@@ -72,6 +72,43 @@ def test_whoever_waits_is_served(client, server):
     assert client.brpop("queue", timeout=0.01) is None
 
 
+def test_streams_are_read_in_groups(client, server):
+    client.xadd("s", {"n": 1}, id="1-1")
+    client.xgroup_create("s", "g", id="0")
+    ids = [client.xadd("s", {"n": n}, maxlen=100) for n in (2, 3)]
+    assert [fields[b"n"] for _, fields in client.xrange("s")] == [b"1", b"2", b"3"]
+    assert client.xread({"s": ids[0]}) == each_stream(client, [(ids[1], {b"n": b"3"})])
+    assert client.xreadgroup("g", "c", {"s": ">"}, count=2) == each_stream(client, [(b"1-1", {b"n": b"1"}), (ids[0], {b"n": b"2"})])
+    assert client.xpending("s", "g")["pending"] == 2
+    assert client.xack("s", "g", "1-1") == 1
+    (pending,) = client.xpending_range("s", "g", "-", "+", 10)
+    assert (pending["message_id"], pending["consumer"], pending["times_delivered"]) == (ids[0], b"c", 1)
+    assert client.xclaim("s", "g", "d", 0, [ids[0]]) == [(ids[0], {b"n": b"2"})]
+    assert client.xautoclaim("s", "g", "c", 0, justid=True) == [ids[0]]
+    (group,) = client.xinfo_groups("s")
+    assert (group["name"], group["pending"], group["lag"], group["consumers"]) == (b"g", 1, 1, 2)
+    assert {one["name"]: one["pending"] for one in client.xinfo_consumers("s", "g")} == {b"c": 1, b"d": 0}
+    info = client.xinfo_stream("s")
+    assert (info["length"], info["groups"], info["last-generated-id"]) == (3, 1, ids[1])
+    assert client.xinfo_stream("s", full=True)["groups"][0]["name"] == b"g"
+    came = []
+    waiting = threading.Thread(target=lambda: came.append(client.xread({"s": "$"}, block=30_000)))
+    waiting.start()
+    adder = server.redis()
+    wait_until(lambda: adder.info("clients")["blocked_clients"] == 1, "the client to wait")
+    last = adder.xadd("s", {"n": 4})
+    waiting.join()
+    assert came == [each_stream(client, [(last, {b"n": b"4"})])]
+    assert client.xtrim("s", maxlen=1, approximate=False) >= 3
+    assert client.xgroup_destroy("s", "g")
+
+
+def each_stream(client, entries):
+    """What XREAD gives of one stream: version 3 of the protocol has a map."""
+    is_resp3 = client.connection_pool.connection_kwargs.get("protocol") in (3, "3")
+    return {b"s": [entries]} if is_resp3 else [[b"s", entries]]
+
+
 def next_message(listener):
     return listener.get_message(timeout=30)
 

@@ -352,7 +352,7 @@ impl Drop for Waiting {
 
 #[cfg(test)]
 mod tests {
-    use tokaido_collections::{End, List, Packing};
+    use tokaido_collections::{End, List, Packing, Stream};
     use tokaido_store::{Writer, transact, tree};
 
     use super::*;
@@ -387,11 +387,25 @@ mod tests {
         }
 
         fn join(&mut self, count: u64) {
+            self.join_with(self.wish(count));
+        }
+
+        /// A session that waits for entries of the stream `k`, perhaps for a consumer of a group.
+        fn join_stream(&mut self, group: Option<&str>) {
+            self.join_with(self.stream_wish(group));
+        }
+
+        fn stream_wish(&self, group: Option<&str>) -> Wish {
+            let group = group.map(|group| group.as_bytes().into());
+            Wish { kind: Kind::Stream, group, ..self.wish(1) }
+        }
+
+        fn join_with(&mut self, wish: Wish) {
             let (mailbox, receiver) = mailbox(1);
             let session = Session::new(&self.shared, "peer", "local");
             let waiting =
                 Waiting::new(Arc::clone(&self.shared.waiters), session.client_handle(), Vec::new());
-            waiting.wait(self.wish(count), mailbox);
+            waiting.wait(wish, mailbox);
             self.waiting.push(Some(waiting));
             self.sessions.push((session, receiver));
         }
@@ -407,6 +421,24 @@ mod tests {
                 count,
                 group: None,
             }
+        }
+
+        fn append(&self) {
+            let stream = Stream::new(self.shared.main(), b"k");
+            let mut writer = self.shared.store().writer().expect("a writer");
+            let append = |tx: &mut dyn tokaido_store::WriteTransaction| {
+                let mut state = stream.open(tx)?;
+                let id = state.last_id.next().expect("an id");
+                stream.append(tx, &mut state, id, [&b"f"[..], b"v"].into_iter())
+            };
+            transact(&mut *writer as &mut dyn Writer, append).expect("an entry");
+        }
+
+        fn delete(&self) {
+            let mut writer = self.shared.store().writer().expect("a writer");
+            let delete =
+                |tx: &mut dyn tokaido_store::WriteTransaction| tx.delete(self.shared.main(), b"k");
+            transact(&mut *writer as &mut dyn Writer, delete).expect("it is deleted");
         }
 
         fn push(&self, items: usize) {
@@ -441,6 +473,29 @@ mod tests {
         assert_eq!(crowd.woken(), [0, 1]);
         crowd.push(1);
         assert_eq!(crowd.woken(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn all_readers_are_woken_and_of_a_group_the_first_is_served() {
+        let mut crowd = Crowd::of(&[]);
+        for group in [None, Some("g"), Some("g"), Some("h"), None] {
+            crowd.join_stream(group);
+        }
+        crowd.append();
+        assert_eq!(crowd.woken(), [0, 1, 2, 3, 4]);
+        let is_first = |crowd: &Crowd, index: usize, group| {
+            let session = crowd.sessions[index].0.id();
+            crowd.shared.waiters.is_first(session, &crowd.stream_wish(Some(group)), b"k")
+        };
+        assert!(is_first(&crowd, 1, "g") && !is_first(&crowd, 2, "g") && is_first(&crowd, 3, "h"));
+        crowd.waiting[1] = None;
+        assert_eq!(crowd.woken(), [2]);
+        assert!(is_first(&crowd, 2, "g"));
+        // What is there no longer has no groups; who only reads goes on waiting.
+        crowd.delete();
+        assert_eq!(crowd.woken(), [2, 3]);
+        crowd.push(1);
+        assert_eq!(crowd.woken(), [2, 3]);
     }
 
     #[test]
