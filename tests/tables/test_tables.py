@@ -2,7 +2,7 @@
 
 import pytest
 from redis.exceptions import ResponseError
-from support import tokaido
+from support import tokaido, wait_until
 
 from .conftest import Refused
 
@@ -137,6 +137,31 @@ def test_indexes_follow_every_protocol_and_survive(filled):
     assert named("Hideyoshi") == []
     client.put("n", name="Hideyoshi")
     assert named("Hideyoshi") == ["n"]
+
+
+def test_an_index_of_many_rows_is_built_in_the_background(table, tmp_path):
+    server = table()
+    client, rows = server.tyrant(), 25_000
+    with server.redis(db="people") as redis:
+        pipeline = redis.pipeline(transaction=False)
+        for number in range(rows):
+            pipeline.set(f"row:{number}", f"age\0{number}")
+        pipeline.execute()
+        query = ("addcond", "age", "NUMLT", "3"), ("setorder", "age", "NUMASC")
+        expected = [f"row:{number}" for number in range(3)]
+        assert client.misc("setindex", "age", "DECIMAL") == []
+        assert hint(client, *query)[0] == expected
+        redis.set("row:24999", "age\x00-1")
+        wait_until(lambda: "using an index" in hint(client, *query)[1], "the index")
+        assert hint(client, *query)[0] == ["row:24999", *expected]
+    # A backup has the index.
+    saved = tmp_path / "saved"
+    assert tokaido("backup", server.directory, saved).returncode == 0
+    assert server.stop() == 0
+    server.directory = saved
+    server.start()
+    found, way = hint(server.tyrant(), *query)
+    assert found == ["row:24999", *expected] and "using an index" in way
 
 
 def test_what_is_no_table_has_no_queries(table):
