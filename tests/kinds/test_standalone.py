@@ -38,6 +38,12 @@ def test_there_is_one_user(pair):
         assert sorted(redis) == sorted(tokaido), category
 
 
+def test_keys_are_not_tracked_unless_that_is_asked_for(pair):
+    pair.check_all([("CLIENT", *words.split()) for words in (
+        "GETREDIR", "TRACKINGINFO", "CACHING YES", "CACHING NO", "CACHING what", "TRACKING OFF", "TRACKING what", "GETREDIR x", "TRACKINGINFO",
+    )])
+
+
 def test_keys_are_given_with_what_is_done_to_them(pair):
     pair.check_all([("COMMAND", "GETKEYSANDFLAGS", *words.split()) for words in (
         "GET a", "MGET a b", "NOSUCH a", "PING", "GET", "ZINTER 2 a b", "EXPIRE k 1",

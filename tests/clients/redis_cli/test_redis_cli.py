@@ -68,3 +68,77 @@ def test_redis_benchmark_runs(server):
     figures = re.findall(r"^(\S+).*: ([\d.]+) requests per second", done.stdout.replace("\r", "\n"), re.M)
     assert {name for name, _ in figures} >= {"PING_INLINE", "PING_MBULK", "SET", "GET", "INCR", "MSET"}
     assert "ERR" not in done.stdout + done.stderr
+
+
+def fill(cli):
+    """A few records of each kind."""
+    cli(stdin=b"set text " + b"x" * 1000 + b"\nset n 1\nrpush list a b c\nsadd set a b\nhset hash f v g w\nzadd zset 1 m 2 n\nxadd stream * f v\n")
+
+
+@pytest.mark.parametrize("option", ["--bigkeys", "--memkeys"])
+def test_it_finds_the_largest(cli, option):
+    fill(cli)
+    text = cli(option)
+    assert "Sampled 7 keys in the keyspace!" in text
+    for kind, key in [("string", "text"), ("list", "list"), ("set", "set"), ("hash", "hash"), ("zset", "zset"), ("stream", "stream")]:
+        assert re.search(rf'Biggest {kind:>6} found .?"{key}"', text), text
+
+
+def refused(server, *arguments):
+    """What redis-cli says when it is told no."""
+    command = ["redis-cli", "-p", str(server.port), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode != 0, done.stdout
+    return done.stdout + done.stderr
+
+
+def test_what_needs_a_policy_or_a_replica_is_refused(server, cli, tmp_path):
+    fill(cli)
+    assert "LFU maxmemory policy is not selected" in refused(server, "--hotkeys")
+    for option in ("--rdb", "--functions-rdb"):
+        assert "there are no replicas" in refused(server, option, tmp_path / "file")
+
+
+def test_it_measures_latency(cli):
+    least, most, average, count = cli("--latency", "--raw").split()
+    assert 0 <= int(least) <= float(average) <= int(most) and int(count) > 0
+
+
+def test_it_shows_statistics(server, cli):
+    fill(cli)
+    command = ["redis-cli", "-p", str(server.port), "-i", "0.01", "--stat"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        lines = [process.stdout.readline() for _ in range(4)]
+        process.terminate()
+    assert "keys" in lines[1] and lines[2].split()[0] == "7", lines
+
+
+def test_redis_benchmark_runs_all_that_it_has(server):
+    command = ["redis-benchmark", "-p", str(server.port), "-q", "-n", "200", "-c", "5"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    figures = re.findall(r"^([^:\n]+?)(?: \(.*\))?: [\d.]+ requests per second", done.stdout.replace("\r", "\n"), re.M)
+    assert {"SADD", "HSET", "SPOP", "ZADD", "ZPOPMIN", "LPUSH", "RPOP", "LRANGE_600", "MSET"} <= set(figures), done.stdout
+    assert "ERR" not in done.stdout + done.stderr
+
+
+# What the Prometheus exporter for Redis makes metrics of, as far as it means something here.
+EXPORTED = """
+aof_enabled aof_rewrite_in_progress blocked_clients connected_clients connected_slaves loading master_repl_offset maxmemory
+process_id pubsub_channels pubsub_patterns rdb_bgsave_in_progress rdb_changes_since_last_save total_commands_processed
+total_connections_received uptime_in_seconds used_cpu_sys used_cpu_sys_children used_cpu_user used_cpu_user_children used_memory used_memory_rss
+"""
+NAMED = "role redis_version redis_mode os maxmemory_policy tcp_port run_id".split()
+
+
+def test_an_exporter_finds_its_fields(server, cli):
+    """What redis_exporter asks for: INFO ALL, CONFIG GET *, SLOWLOG and LATENCY."""
+    fill(cli)
+    fields = dict(line.split(":", 1) for line in cli("info", "all").splitlines() if ":" in line)
+    for name in EXPORTED.split():
+        assert float(fields[name]) >= 0, name
+    assert all(fields[name] for name in NAMED)
+    assert re.fullmatch(r"keys=7,expires=\d+,avg_ttl=\d+", fields["db0"])
+    assert re.fullmatch(r"calls=\d+,usec=\d+,usec_per_call=[\d.]+,rejected_calls=\d+,failed_calls=\d+", fields["cmdstat_set"])
+    settings = cli("config", "get", "*").splitlines()
+    assert dict(zip(settings[::2], settings[1::2], strict=True))["maxmemory"] == "0"
+    assert int(cli("slowlog", "len")) >= 0 and "ERR" not in cli("slowlog", "get", "1") + cli("latency", "latest")

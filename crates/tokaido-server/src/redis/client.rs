@@ -20,9 +20,15 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "client" -2 Container(None), NO_KEY [] Connection "2.4.0"
     ""
     "Commands about connections.";
+"client|caching" 3 Server(caching), NO_KEY [] Connection "6.0.0"
+    "<YES | NO>"
+    "Is refused: keys are not tracked for caches of clients.";
 "client|getname" 2 Connection(get_name), NO_KEY [] Connection "2.6.9"
     ""
     "Gives the name of the connection.";
+"client|getredir" 2 Server(get_redirect), NO_KEY [] Connection "6.0.0"
+    ""
+    "Gives -1: keys are not tracked for caches of clients.";
 "client|help" 2 Server(introspection::help), NO_KEY [] Connection "5.0.0"
     ""
     "Lists the subcommands.";
@@ -56,6 +62,9 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "client|tracking" -3 Connection(tracking), NO_KEY [] Connection "6.0.0"
     "<ON | OFF>"
     "Turns tracking of keys off. It cannot be turned on.";
+"client|trackinginfo" 2 Server(tracking_info), NO_KEY [] Connection "6.2.0"
+    ""
+    "Tells that keys are not tracked for caches of clients.";
 "client|unblock" -3 Server(unblock), NO_KEY [ADMIN DANGEROUS] Connection "5.0.0"
     "client-id [TIMEOUT | ERROR]"
     "Ends the waiting of a client, as if its time were over, or with an error.";
@@ -141,6 +150,30 @@ fn tracking(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     }
     call.reply.ok();
     Ok(Step::Done)
+}
+
+fn caching(_: &mut Call<'_>) -> Result<(), Failure> {
+    Err(Failure::other(
+        "CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT \
+         mode enabled",
+    ))
+}
+
+fn get_redirect(call: &mut Call<'_>) -> Result<(), Failure> {
+    call.reply.integer(-1);
+    Ok(())
+}
+
+fn tracking_info(call: &mut Call<'_>) -> Result<(), Failure> {
+    call.reply.map(3);
+    call.reply.bulk(b"flags");
+    call.reply.set(1);
+    call.reply.bulk(b"off");
+    call.reply.bulk(b"redirect");
+    call.reply.integer(-1);
+    call.reply.bulk(b"prefixes");
+    call.reply.array(0);
+    Ok(())
 }
 
 /// OFF and SKIP are not answered: that is what they ask for.

@@ -134,6 +134,7 @@ fn clients(shared: &Shared) -> Lines {
     let open = shared.clients.totals().open;
     vec![
         ("connected_clients", open.to_string()),
+        ("maxclients", shared.limits().connections_max.to_string()),
         ("blocked_clients", shared.waiters.len().to_string()),
     ]
 }
@@ -155,7 +156,11 @@ fn persistence(shared: &Shared) -> Lines {
     let Usage { log_bytes, base_bytes, .. } = shared.store().usage();
     vec![
         ("loading", "0".to_owned()),
+        // What was answered is in the log, and checkpoints are nobody's to wait for.
+        ("rdb_changes_since_last_save", "0".to_owned()),
+        ("rdb_bgsave_in_progress", "0".to_owned()),
         ("aof_enabled", "1".to_owned()),
+        ("aof_rewrite_in_progress", "0".to_owned()),
         ("log_bytes", log_bytes.to_string()),
         ("base_bytes", base_bytes.to_string()),
     ]

@@ -14,7 +14,10 @@ pub(super) const DIFFERENT: &[(&[&str], &str)] = &[
     ),
     (&["client|info", "client|list"], "fields about buffers and memory are 0"),
     (&["client|no-evict", "client|no-touch"], "they change nothing"),
-    (&["client|tracking"], "it can only be turned off"),
+    (
+        &["client|caching", "client|getredir", "client|tracking", "client|trackinginfo"],
+        "tracking of keys can only be turned off",
+    ),
     (
         &["config|get", "config|set"],
         "they know few settings; CONFIG SET holds until the server stops",
@@ -60,10 +63,6 @@ pub(super) const ABSENT: &[(&[&str], &str)] = &[
     (
         &["acl|deluser", "acl|load", "acl|log", "acl|save", "acl|setuser"],
         "there is one user, whose password is set in the configuration",
-    ),
-    (
-        &["client|caching", "client|getredir", "client|trackinginfo"],
-        "keys are not tracked for caches of clients",
     ),
     (&["client|pause", "client|unpause"], "a backup or a switch needs no pause here"),
     (&["debug", "pfdebug", "pfselftest", "script|debug"], "they look into Redis' own insides"),
