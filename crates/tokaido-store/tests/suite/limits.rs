@@ -88,8 +88,9 @@ fn every_database_can_be_written_and_cleared_in_one_transaction() {
     let mut engine = TreeEngine::checkpointing(TestClock::new());
     for _ in 0..2 {
         let store = engine.store();
+        let internal = store.internal_database().unwrap();
         let mut writer = store.writer().unwrap();
-        transact(&mut *writer, |tx| {
+        transact::<_, WriteError>(&mut *writer, |tx| {
             for n in 0..COUNT {
                 let id = tx.open_database(&n.to_string(), COUNT)?;
                 for _ in 0..3 {
@@ -100,7 +101,9 @@ fn every_database_can_be_written_and_cleared_in_one_transaction() {
                 tx.put(id, b"k", NewRecord::of(n.to_string().as_bytes()))?;
                 tx.put(id.elements(), b"12345678e", NewRecord::of(b"v"))?;
             }
-            Ok::<_, WriteError>(())
+            let expires_at_ms = Some(u64::MAX);
+            tx.put(internal, b"k", NewRecord { expires_at_ms, ..NewRecord::of(b"v") })?;
+            tx.put(internal.elements(), b"12345678e", NewRecord::of(b"v"))
         })
         .unwrap();
         // Begins the next group, and so a checkpoint of this one.
@@ -111,8 +114,9 @@ fn every_database_can_be_written_and_cleared_in_one_transaction() {
         let store = engine.store();
         let mut writer = store.writer().unwrap();
         transact(&mut *writer, |tx| {
-            let ids = store.databases();
-            ids.iter().try_for_each(|(id, _)| tx.delete(id.elements(), b"12345678e").map(drop))
+            let databases = store.databases().into_iter().map(|(id, _)| id);
+            let mut all = databases.chain(store.internal_database());
+            all.try_for_each(|id| tx.delete(id.elements(), b"12345678e").map(drop))
         })
         .unwrap();
     }

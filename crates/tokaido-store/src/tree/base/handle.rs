@@ -92,10 +92,10 @@ impl BaseOptions {
     }
 
     /// Places for the slots, the directory, and the look at the name after the last slot. Each
-    /// database may have two trees, and there are two internal ones. A checkpoint drops the trees
-    /// that go before it makes those that come.
+    /// database may have two trees, so may the internal database, and there are the catalog and the
+    /// expiry index. A checkpoint drops the trees that go before it makes those that come.
     fn environment(self) -> EnvironmentOptions {
-        let slots = 2 * self.databases_max + 2;
+        let slots = 2 * (self.databases_max + 1) + 2;
         EnvironmentOptions {
             map_size: self.size_max,
             readers_max: self.views_max,
