@@ -4,6 +4,7 @@ use super::{
     PayloadError, Texts,
     packed::{self, Element, Visit},
     reader::{Reader, score_of},
+    stream::{self, Form, StreamValue},
 };
 
 /// A value.
@@ -19,6 +20,8 @@ pub enum Value {
     Hash(Texts),
     /// The members of a sorted set, with as many scores. One may be there twice; no score is NaN.
     SortedSet(Texts, Vec<f64>),
+    /// A stream, which may have no entries.
+    Stream(StreamValue),
 }
 
 /// What stands before a value, by the names that Redis has for it.
@@ -39,6 +42,9 @@ pub(super) mod kind {
     pub(in crate::rdb) const ZSET_LISTPACK: u8 = 17;
     pub(in crate::rdb) const LIST_QUICKLIST_2: u8 = 18;
     pub(in crate::rdb) const SET_LISTPACK: u8 = 20;
+    pub(in crate::rdb) const STREAM_LISTPACKS: u8 = 15;
+    pub(in crate::rdb) const STREAM_LISTPACKS_2: u8 = 19;
+    pub(in crate::rdb) const STREAM_LISTPACKS_3: u8 = 21;
 }
 
 /// The forms of a node of a quicklist.
@@ -58,7 +64,7 @@ pub fn decode(body: &[u8], bytes_max: usize) -> Result<Value, PayloadError> {
     let mut decoder = Decoder { reader: Reader::new(body, bytes_max), bytes_max };
     let value = decoder.value()?;
     let is_empty = match &value {
-        Value::String(_) => false,
+        Value::String(_) | Value::Stream(_) => false,
         Value::List(texts)
         | Value::Set(texts)
         | Value::Hash(texts)
@@ -92,8 +98,15 @@ impl Decoder<'_> {
             kind::HASH_LISTPACK => Value::Hash(even(self.packed(listpack)?)?),
             kind::LIST_QUICKLIST => self.quicklist(false)?,
             kind::LIST_QUICKLIST_2 => self.quicklist(true)?,
+            kind::STREAM_LISTPACKS => self.stream(Form::First)?,
+            kind::STREAM_LISTPACKS_2 => self.stream(Form::Second)?,
+            kind::STREAM_LISTPACKS_3 => self.stream(Form::Third)?,
             _ => return Err(PayloadError::Format),
         })
+    }
+
+    fn stream(&mut self, form: Form) -> Result<Value, PayloadError> {
+        stream::decode(&mut self.reader, form, self.bytes_max).map(Value::Stream)
     }
 
     /// So many times `each` texts, behind their number.
@@ -120,7 +133,7 @@ impl Decoder<'_> {
     fn packed(&mut self, unpack: Unpack) -> Result<Texts, PayloadError> {
         let mut texts = Texts::default();
         let pack = self.reader.text()?;
-        unpack(&pack, &mut |element| push(&mut texts, element, self.bytes_max))?;
+        unpack(&pack, &mut |element| packed::push(&mut texts, element, self.bytes_max))?;
         Ok(texts)
     }
 
@@ -136,7 +149,7 @@ impl Decoder<'_> {
                     Element::Text(digits) => score_of(digits)?,
                 })?);
             } else {
-                push(&mut members, element, self.bytes_max)?;
+                packed::push(&mut members, element, self.bytes_max)?;
             }
             is_score = !is_score;
             Ok(())
@@ -150,7 +163,7 @@ impl Decoder<'_> {
         for _ in 0..self.reader.count()? {
             let form = if says_form { Some(self.reader.number()?) } else { None };
             let node = self.reader.text()?;
-            let mut add = |element: Element<'_>| push(&mut items, element, self.bytes_max);
+            let mut add = |element: Element<'_>| packed::push(&mut items, element, self.bytes_max);
             match form {
                 None => packed::ziplist(&node, &mut add)?,
                 Some(NODE_PACKED) => packed::listpack(&node, &mut add)?,
@@ -159,15 +172,6 @@ impl Decoder<'_> {
             }
         }
         Ok(Value::List(items))
-    }
-}
-
-fn push(texts: &mut Texts, element: Element<'_>, bytes_max: usize) -> Result<(), PayloadError> {
-    match element {
-        Element::Text(text) => texts.push(text, bytes_max),
-        Element::Integer(integer) => {
-            texts.push(itoa::Buffer::new().format(integer).as_bytes(), bytes_max)
-        }
     }
 }
 

@@ -58,6 +58,14 @@ impl<'o> Encoder<'o> {
         self.length(elements);
     }
 
+    pub(super) fn begin_stream(&mut self, nodes: u64) {
+        self.begin(kind::STREAM_LISTPACKS_2, nodes);
+    }
+
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
+        self.output.extend_from_slice(bytes);
+    }
+
     /// Adds a score.
     pub fn score(&mut self, score: f64) {
         self.output.extend_from_slice(&score.to_le_bytes());
@@ -69,7 +77,7 @@ impl<'o> Encoder<'o> {
         self.output.extend_from_slice(text);
     }
 
-    fn length(&mut self, length: u64) {
+    pub(super) fn length(&mut self, length: u64) {
         match length {
             0..0x40 => self.output.push(length as u8),
             0x40..0x4000 => {

@@ -25,6 +25,7 @@ mod libraries;
 mod lzf;
 mod packed;
 mod reader;
+mod stream;
 mod texts;
 
 use checksum::crc64;
@@ -32,6 +33,7 @@ use checksum::crc64;
 pub use decode::{Value, decode};
 pub use encode::Encoder;
 pub use libraries::{decode_libraries, encode_library};
+pub use stream::{EntryId, GroupValue, PackedEntries, PendingValue, StreamValue};
 pub use texts::Texts;
 
 /// The version of the format that is written: that of Redis 7.0.

@@ -2,7 +2,7 @@
 //! them, ziplists and zipmaps; and intsets, of integers alone. Each is read from its beginning on, and refused
 //! unless it ends where it says.
 
-use super::{PayloadError, reader::Reader};
+use super::{PayloadError, Texts, reader::Reader};
 
 /// An element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +76,17 @@ fn listpack_element<'p>(
     Ok((Element::Text(reader.take(len)?), head_len + len))
 }
 
-/// Seven bits a byte, the last ones last; all but the first of them have the eighth bit.
 fn check_back_length(reader: &mut Reader<'_>, len: usize) -> Result<(), PayloadError> {
+    for byte in back_length(len) {
+        if reader.byte()? != byte {
+            return Err(PayloadError::Format);
+        }
+    }
+    Ok(())
+}
+
+/// Seven bits a byte, the last ones last; all but the first of them have the eighth bit.
+fn back_length(len: usize) -> impl Iterator<Item = u8> {
     let size = match len {
         0..=127 => 1,
         128..16_383 => 2,
@@ -85,14 +94,10 @@ fn check_back_length(reader: &mut Reader<'_>, len: usize) -> Result<(), PayloadE
         2_097_151..268_435_455 => 4,
         _ => 5,
     };
-    for place in (0..size).rev() {
-        let bits = (len >> (7 * place) & 0x7f) as u8;
-        let more = if place + 1 == size { 0 } else { 0x80 };
-        if reader.byte()? != bits | more {
-            return Err(PayloadError::Format);
-        }
-    }
-    Ok(())
+    (0..size).map(move |place| {
+        let bits = (len >> (7 * (size - 1 - place)) & 0x7f) as u8;
+        if place == 0 { bits } else { bits | 0x80 }
+    })
 }
 
 /// Visits each element of a ziplist.
@@ -144,6 +149,65 @@ fn ziplist_element<'p>(reader: &mut Reader<'p>) -> Result<Element<'p>, PayloadEr
 fn end(reader: &Reader<'_>, count: usize, announced: u16) -> Result<(), PayloadError> {
     let is_right = announced == MANY || usize::from(announced) == count;
     if reader.is_at_end() && is_right { Ok(()) } else { Err(PayloadError::Format) }
+}
+
+/// Adds an element to texts.
+pub(super) fn push(
+    texts: &mut Texts,
+    element: Element<'_>,
+    bytes_max: usize,
+) -> Result<(), PayloadError> {
+    match element {
+        Element::Text(text) => texts.push(text, bytes_max),
+        Element::Integer(integer) => {
+            texts.push(itoa::Buffer::new().format(integer).as_bytes(), bytes_max)
+        }
+    }
+}
+
+/// Writes a listpack.
+#[derive(Debug, Default)]
+pub(super) struct Packer {
+    elements: Vec<u8>,
+    count: usize,
+}
+
+impl Packer {
+    /// How much was written, in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    pub(super) fn integer(&mut self, value: i64) {
+        match u8::try_from(value) {
+            Ok(small @ 0..=0x7f) => self.element(&[small], &[]),
+            _ => self.element(&[&[0xf4][..], &value.to_le_bytes()].concat(), &[]),
+        }
+    }
+
+    pub(super) fn text(&mut self, text: &[u8]) {
+        match text.len() {
+            len @ 0..=0x3f => self.element(&[0x80 | len as u8], text),
+            len @ 0x40..=0xfff => self.element(&(0xe000 | len as u16).to_be_bytes(), text),
+            len => self.element(&[&[0xf0][..], &(len as u32).to_le_bytes()].concat(), text),
+        }
+    }
+
+    fn element(&mut self, head: &[u8], text: &[u8]) {
+        self.elements.extend_from_slice(head);
+        self.elements.extend_from_slice(text);
+        self.elements.extend(back_length(head.len() + text.len()));
+        self.count += 1;
+    }
+
+    /// The listpack of what was written here and then there.
+    pub(super) fn end_with(&self, rest: &Self) -> Vec<u8> {
+        const HEAD_LEN: usize = 6;
+        let len = HEAD_LEN + self.len() + rest.len() + 1;
+        let count = u16::try_from(self.count + rest.count).unwrap_or(MANY);
+        let head = [&(len as u32).to_le_bytes()[..], &count.to_le_bytes()].concat();
+        [&head, &self.elements, &rest.elements, &[END][..]].concat()
+    }
 }
 
 /// Visits each key of a zipmap, and the value behind it.

@@ -3,7 +3,7 @@
 //! Two programs share this file: `tests/rdb.rs`, which needs the stable toolchain alone, and the
 //! fuzz target in `fuzz/`, which includes it by its path.
 
-use tokaido_wire::rdb::{self, Encoder, Texts, Value};
+use tokaido_wire::rdb::{self, Encoder, PackedEntries, Texts, Value};
 
 /// A limit that short inputs reach, by compression.
 const BYTES_MAX: usize = 4000;
@@ -57,6 +57,14 @@ fn write(value: &Value, payload: &mut Vec<u8>) {
                 encoder.text(member);
                 encoder.score(*score);
             }
+        }
+        Value::Stream(stream) => {
+            assert!(bytes(&stream.texts) <= BYTES_MAX);
+            let mut entries = PackedEntries::default();
+            for (place, (id, _)) in stream.entries.iter().enumerate() {
+                entries.add(*id, stream.fields(place));
+            }
+            encoder.stream(entries, stream);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! DUMP and RESTORE: records in Redis' own form.
 
 mod read;
+mod streams;
 mod write;
 
 use super::{

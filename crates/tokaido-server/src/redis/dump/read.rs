@@ -16,6 +16,7 @@ pub(super) fn payload(
     let mut payload = Vec::new();
     match record.kind {
         Kind::Bytes => Encoder::new(&mut payload).string(record.value),
+        Kind::Stream => super::streams::write(call, tx, key, &mut payload)?,
         kind => collection(call, tx, key, kind, &mut payload)?,
     }
     rdb::seal(&mut payload);

@@ -4,6 +4,7 @@ use tokaido_collections::{End, Hash, List, Set, SortedSet};
 use tokaido_store::{Amendment, Marks, NewRecord, WriteTransaction};
 use tokaido_wire::rdb::{self, PayloadError, Value};
 
+use super::streams;
 use crate::redis::{call::Call, failure::Failure};
 
 /// The options of RESTORE.
@@ -106,6 +107,11 @@ fn put(
             let scored = members.iter().zip(scores.iter().copied());
             let set = SortedSet::new(database, key);
             (members.len(), set.replace(tx, packing, scored)?)
+        }
+        Value::Stream(stream) => {
+            tx.delete(database, key)?;
+            streams::put(call, tx, stream)?;
+            (0, 0)
         }
     };
     // Some element is there twice.
