@@ -2,12 +2,14 @@
 
 import threading
 import time
+from datetime import timedelta
 
 import huey
 import pottery
 import pytest
 import redis
 import redis_lock
+import rq
 from celery import Celery, chord, group
 from celery.contrib.testing.worker import start_worker
 from support import wait_until
@@ -17,6 +19,25 @@ from support import wait_until
 def client(server):
     with server.redis() as client:
         yield client
+
+
+def test_rq_runs_jobs(client):
+    """Its jobs are hashes, its registries sorted sets, its results streams; a worker waits for several lists at once."""
+    high, low = rq.Queue("high", connection=client), rq.Queue("low", connection=client)
+    sums = [queue.enqueue("operator.add", n, 1) for n, queue in enumerate([low, high, low])]
+    failing = low.enqueue("operator.truediv", 1, 0)
+    following = low.enqueue("operator.neg", 5, depends_on=sums[0])
+    later = low.enqueue_in(timedelta(hours=1), "operator.neg", 6)
+    worker = rq.SimpleWorker([high, low], connection=client)
+    assert worker.work(burst=True, with_scheduler=False)
+    assert [job.return_value() for job in sums] == [1, 2, 3]
+    assert following.return_value() == -5
+    assert failing.is_failed and "ZeroDivisionError" in failing.latest_result().exc_string
+    assert low.failed_job_registry.get_job_ids() == [failing.id]
+    assert low.scheduled_job_registry.get_job_ids() == [later.id]
+    assert low.count == high.count == 0
+    assert failing.requeue() is not None and low.count == 1
+    assert low.empty() == 1
 
 
 @pytest.mark.parametrize("kind", [huey.RedisHuey, huey.PriorityRedisHuey, huey.RedisExpireHuey], ids=lambda kind: kind.__name__)
