@@ -11,9 +11,10 @@ SETTINGS = {"slowlog-log-slower-than": "10000", "slowlog-max-len": "128", "laten
 
 @pytest.fixture(autouse=True)
 def settings_of_their_own(pair):
-    """What a test sets is undone after it."""
+    """What a test sets is undone after it, and no data is left to tests that look at one server only."""
     yield
     for wire in (pair.redis, pair.tokaido):
+        wire.run("FLUSHALL")
         wire.run("CONFIG", "SET", *(text for setting in SETTINGS.items() for text in setting))
 
 
