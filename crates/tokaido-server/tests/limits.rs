@@ -157,6 +157,8 @@ local tokaido = require "tokaido"
 local t = {}
 t.read = tokaido.read(function(tx) return { pcall(tx.command, tx, "HGETALL", "hash") } end)
 t.pop = tokaido.write(function(tx) return { pcall(tx.command, tx, "LPOP", "list", "50") } end)
+t.wait = tokaido.write(function(tx) return { pcall(tx.command, tx, "BLMPOP", "0", "1", "list", "LEFT", "COUNT", "50") } end)
+t.consume = tokaido.write(function(tx) return { pcall(tx.command, tx, "XREADGROUP", "GROUP", "g", "c", "STREAMS", "stream", ">") } end)
 return t
 "#;
     let limits = Limits { reply_bytes_max: 1 << 10, ..Limits::default() };
@@ -167,14 +169,20 @@ return t
         client.ask(&["HSET", "hash", &text, ""], ":1\r\n");
         client.command(&["RPUSH", "list", &text]);
         client.read_line();
+        client.command(&["XADD", "stream", &n.to_string(), "f", &text]);
+        (0..2).for_each(|_| drop(client.read_line()));
     }
+    client.ask(&["XGROUP", "CREATE", "stream", "g", "0"], "+OK\r\n");
     let too_long = "the reply would be longer than 1024 bytes";
     client.command(&["t.read"]);
     let lines: Vec<String> = (0..4).map(|_| client.read_line()).collect();
     assert!(lines.iter().any(|line| line.contains(too_long)), "{lines:?}");
     // It may have removed items already, so the script cannot go on.
-    refused(&mut client, &["t.pop"], too_long);
+    for procedure in ["t.pop", "t.wait", "t.consume"] {
+        refused(&mut client, &[procedure], too_long);
+    }
     client.ask(&["LLEN", "list"], ":50\r\n");
+    client.ask(&["XPENDING", "stream", "g"], "*4\r\n:0\r\n$-1\r\n$-1\r\n*-1\r\n");
 }
 
 #[test]

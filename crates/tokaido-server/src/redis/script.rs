@@ -7,7 +7,7 @@ use tokaido_wire::resp::{Request, Version, format_double};
 use super::{
     Message,
     call::Call,
-    command::{Command, Handler},
+    command::{Access, Command},
     execute,
     failure::Failure,
     reply::Reply,
@@ -102,9 +102,7 @@ impl Host for ScriptCommands<'_> {
         match ran {
             Ok(()) => Ok(self.reply.take()),
             // Commands find out what is wrong with their arguments before they write.
-            Err(failure)
-                if failure.may_follow_writes() && matches!(command.handler, Handler::Write(_)) =>
-            {
+            Err(failure) if failure.may_follow_writes() && command.access() == Access::Write => {
                 let message = failure.to_string();
                 // It ends the call of the procedure, whose own error begins with a code.
                 let message = message.strip_prefix("ERR ").unwrap_or(&message);
