@@ -4,7 +4,8 @@ local core = ...
 
 local native, rust = core.native, core.rust
 local context, reply, ffi_string = native.context, native.reply, native.string
-local many_begin, many_add, command_run = native.many_begin, native.many_add, native.command_run
+local many_begin, many_add = native.many_begin, native.many_add
+local command_run, command_of = native.command_run, native.command_of
 local set_resp, may_run, sha1_hex = native.set_resp, native.may_run, native.sha1_hex
 local native_log = native.log
 local fetch_reply, context_address = rust.fetch_reply, rust.context
@@ -55,6 +56,33 @@ local function gather(...)
   return failed
 end
 
+-- The bytes of an argument; nil if it is none.
+local function bytes_of(argument)
+  local kind = type(argument)
+  if kind == "string" then return argument end
+  if kind == "number" then return number_bytes(argument) end
+  return nil
+end
+
+-- Runs a command; gives the kind of its reply, or nil and the message of what is wrong with its arguments. Few
+-- arguments go in one call, which counts where scripts are too short to be compiled.
+local function run(...)
+  local count = select("#", ...)
+  if count > 0 and count <= 3 then
+    local first, second, third = ...
+    first = bytes_of(first)
+    second = count < 2 and "" or bytes_of(second)
+    third = count < 3 and "" or bytes_of(third)
+    if first and second and third then
+      return command_of(context, count, first, #first, second, #second, third, #third)
+    end
+    return nil, WRONG_ARGUMENT
+  end
+  local failed = gather(...)
+  if failed then return nil, failed end
+  return command_run(context)
+end
+
 -- The reply, or nil and the message of the error.
 local function received(kind)
   if kind == STRING then return ffi_string(reply.data, reply.data_len) end
@@ -69,17 +97,17 @@ end
 local redis = {}
 
 function redis.call(...)
-  local failed = gather(...)
+  local kind, failed = run(...)
   if failed then error({ err = failed }, 0) end
-  local value, message = received(command_run(context))
+  local value, message = received(kind)
   if message then error({ err = message }, 0) end
   return value
 end
 
 function redis.pcall(...)
-  local failed = gather(...)
+  local kind, failed = run(...)
   if failed then return { err = failed } end
-  local value, message = received(command_run(context))
+  local value, message = received(kind)
   if message then return { err = message } end
   return value
 end

@@ -5,8 +5,11 @@ use std::ffi::c_int;
 
 use mlua::ffi;
 
-use super::context::{Context, Fault, NO, WIDE, YES};
-use crate::{CommandError, Value};
+use super::{
+    context::{Context, Fault, NO, WIDE, YES},
+    many::check_list,
+};
+use crate::{CommandError, Host, Transaction, Value};
 
 /// The kinds of reply; `lua/command.lua` has the same. `NO` is nil, `YES` a string, and `WIDE` an
 /// integer that only an `int64_t` holds.
@@ -17,14 +20,46 @@ const FALSE: i32 = 6;
 /// A table with the field `ok`, whose text is in the reply.
 const STATUS: i32 = 7;
 
-/// Runs a command; the code tells the kind of its reply.
+/// Maximum number of arguments, with the command's name, that [`command_of`] takes.
+const FEW: usize = 3;
+
+/// Runs the command whose arguments were gathered; the code tells the kind of its reply.
 pub(super) fn command_run(context: &mut Context) -> Result<i32, Fault> {
     let (host, transaction) = context.host()?;
-    let arguments = context.many.list.strings();
-    let replied = host.command(transaction, &arguments).map_err(|error| match error {
+    let replied = run(host, transaction, &context.many.list.strings())?;
+    answer(context, replied)
+}
+
+/// As [`command_run`], of a command with few arguments, which need not be gathered.
+pub(super) fn command_of(
+    context: &mut Context,
+    count: i32,
+    first: &[u8],
+    second: &[u8],
+    third: &[u8],
+) -> Result<i32, Fault> {
+    let arguments: [&[u8]; FEW] = [first, second, third];
+    let arguments = &arguments[..usize::try_from(count).unwrap_or(0).min(FEW)];
+    let bytes = arguments.iter().map(|argument| argument.len()).sum();
+    check_list(&context.limits, arguments.len(), bytes)?;
+    let (host, transaction) = context.host()?;
+    let replied = run(host, transaction, arguments)?;
+    answer(context, replied)
+}
+
+fn run(
+    host: &mut dyn Host,
+    transaction: Transaction<'_>,
+    arguments: &[&[u8]],
+) -> Result<Value, Fault> {
+    host.command(transaction, arguments).map_err(|error| match error {
         CommandError::Refused(message) => Fault::Refused(message),
         CommandError::Failed(message) => Fault::Poisoned(message),
-    })?;
+    })
+}
+
+/// Puts a command's reply where Lua finds it; the code tells its kind.
+fn answer(context: &mut Context, replied: Value) -> Result<i32, Fault> {
     if !replied.is_passable() {
         return Err(Fault::refused("the reply is nested too deeply to be passed on"));
     }

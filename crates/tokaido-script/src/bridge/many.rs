@@ -111,15 +111,21 @@ pub(super) fn many_begin(context: &mut Context) -> Result<i32, Fault> {
     Ok(YES)
 }
 
-/// Adds to the list.
-pub(super) fn many_add(context: &mut Context, string: &[u8]) -> Result<i32, Fault> {
-    let Limits { many_keys_max, many_bytes_max, .. } = context.limits;
-    let List { bytes, ends } = &mut context.many.list;
-    if ends.len() == many_keys_max || bytes.len() + string.len() > many_bytes_max {
+/// Refuses more keys or arguments, or more bytes of them, than are taken at once.
+pub(super) fn check_list(limits: &Limits, count: usize, bytes: usize) -> Result<(), Fault> {
+    let Limits { many_keys_max, many_bytes_max, .. } = *limits;
+    if count > many_keys_max || bytes > many_bytes_max {
         return Err(Fault::Refused(format!(
             "at most {many_keys_max} keys or arguments of {many_bytes_max} bytes are taken at once"
         )));
     }
+    Ok(())
+}
+
+/// Adds to the list.
+pub(super) fn many_add(context: &mut Context, string: &[u8]) -> Result<i32, Fault> {
+    let List { bytes, ends } = &mut context.many.list;
+    check_list(&context.limits, ends.len() + 1, bytes.len() + string.len())?;
     bytes.extend_from_slice(string);
     ends.push(bytes.len());
     Ok(YES)

@@ -93,8 +93,7 @@ impl Host for ScriptCommands<'_> {
         let command = self.admit(request).map_err(refused)?;
         let database = self.database(command, &mut transaction).map_err(refused)?;
         let Self { shared, ref mut reply, ref mut messages, .. } = *self;
-        *reply = ScriptReply::default();
-        reply.limit(shared.limits().reply_bytes_max);
+        reply.begin(Version::Resp2, shared.limits().reply_bytes_max);
         let mut call =
             Call { shared, database, request, reply, may_take_long: true, messages: Vec::new() };
         let ran = execute::run_within(command, &mut call, transaction);
@@ -138,9 +137,11 @@ enum Part {
 }
 
 impl ScriptReply {
-    /// An empty one of at most so many bytes, in the form of that version.
-    pub(super) fn of(version: Version, bytes_max: usize) -> Self {
-        Self { is_resp3: version == Version::Resp3, bytes_max, ..Self::default() }
+    /// Makes it an empty one of at most so many bytes, in the form of that version. The room that it has stays.
+    pub(super) fn begin(&mut self, version: Version, bytes_max: usize) {
+        self.parts.clear();
+        let parts = std::mem::take(&mut self.parts);
+        *self = Self { parts, is_resp3: version == Version::Resp3, bytes_max, ..Self::default() };
     }
 
     /// The reply that was written, as a whole.

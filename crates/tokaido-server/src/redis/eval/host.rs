@@ -93,7 +93,7 @@ impl<'s> EvalHost<'s> {
             }
             Transaction::Read(_) => self.selected.id(),
         };
-        self.reply = ScriptReply::of(self.version, self.shared.limits().reply_bytes_max);
+        self.reply.begin(self.version, self.shared.limits().reply_bytes_max);
         let monitors = &self.shared.instruments.monitors;
         let Self { shared, ref mut reply, ref mut messages, .. } = *self;
         let (may_take_long, published) = (true, Vec::new());
