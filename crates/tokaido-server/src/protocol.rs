@@ -131,6 +131,9 @@ pub struct Context<'c> {
     pub may_take_long: bool,
     /// The request has waited until its deadline. It is to be answered now.
     pub timed_out: bool,
+    /// When the request before was done, if there was one: then this one began, for all that it matters.
+    /// A protocol that times its requests so reads the clock once for each.
+    pub previous_ended: Option<Instant>,
 }
 
 /// What a request runs on.

@@ -170,7 +170,7 @@ fn run(
             Err(Failure::Confined { command })
         };
     }
-    let started = Instant::now();
+    let started = context.previous_ended.take().unwrap_or_else(Instant::now);
     let result = dispatch(wanted, &mut call, session, context);
     match result.and_then(|step| call.check_reply().map(|()| step)) {
         Err(Failure::TakesLong) => Ok(Step::NeedsPool),
@@ -178,7 +178,9 @@ fn run(
             if let (Wanted::Command(command), Ok(Step::Done | Step::Close) | Err(_)) =
                 (wanted, &result)
             {
-                let (took, has_failed) = (started.elapsed(), result.is_err());
+                let ended = Instant::now();
+                context.previous_ended = Some(ended);
+                let (took, has_failed) = (ended - started, result.is_err());
                 let ran = Ran { command, request, client: session.client(), took, has_failed };
                 shared.instruments.note(&ran);
             }

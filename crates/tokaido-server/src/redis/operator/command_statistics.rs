@@ -45,7 +45,6 @@ impl Row {
 
 #[derive(Default)]
 struct Counters {
-    calls: AtomicU64,
     took_us: AtomicU64,
     failed: AtomicU64,
     rejected: AtomicU64,
@@ -84,7 +83,6 @@ impl CommandStatistics {
     /// Counts a call that has run.
     pub(super) fn note(&self, command: &'static Command, took_us: u64, has_failed: bool) {
         let Some(counters) = self.counters(command) else { return };
-        counters.calls.fetch_add(1, Relaxed);
         counters.took_us.fetch_add(took_us, Relaxed);
         if has_failed {
             counters.failed.fetch_add(1, Relaxed);
@@ -105,7 +103,6 @@ impl CommandStatistics {
         let mut row = Row::default();
         let parts = self.parts.iter().filter_map(OnceLock::get);
         for counters in parts.filter_map(|part| part.get(usize::from(number))) {
-            row.calls += counters.calls.load(Relaxed);
             row.took_us += counters.took_us.load(Relaxed);
             row.failed += counters.failed.load(Relaxed);
             row.rejected += counters.rejected.load(Relaxed);
@@ -113,14 +110,15 @@ impl CommandStatistics {
                 *sum += count.load(Relaxed);
             }
         }
+        row.calls = row.buckets.iter().sum();
         row
     }
 
     /// Begins to count anew.
     pub(super) fn reset(&self) {
         for counters in self.parts.iter().filter_map(OnceLock::get).flatten() {
-            let Counters { calls, took_us, failed, rejected, buckets } = counters;
-            for counter in [calls, took_us, failed, rejected].into_iter().chain(buckets) {
+            let Counters { took_us, failed, rejected, buckets } = counters;
+            for counter in [took_us, failed, rejected].into_iter().chain(buckets) {
                 counter.store(0, Relaxed);
             }
         }

@@ -108,8 +108,14 @@ impl Server {
         self.snapshot.renew().unwrap();
         let target = Target::Snapshot(&mut *self.snapshot);
         let (shared, procedures) = (&*self.shared, self.program.procedures());
-        let mut context =
-            Context { shared, procedures, target, may_take_long: true, timed_out: false };
+        let mut context = Context {
+            shared,
+            procedures,
+            target,
+            may_take_long: true,
+            timed_out: false,
+            previous_ended: None,
+        };
         let step = execute(session, request, &mut context, &mut reply);
         if step != Step::NeedsWriter {
             return (out, step);
@@ -130,8 +136,14 @@ impl Server {
     ) -> Step {
         let target = Target::Writer(writer);
         let (shared, procedures) = (&*self.shared, self.program.procedures());
-        let mut context =
-            Context { shared, procedures, target, may_take_long: true, timed_out: false };
+        let mut context = Context {
+            shared,
+            procedures,
+            target,
+            may_take_long: true,
+            timed_out: false,
+            previous_ended: None,
+        };
         execute(session, request, &mut context, reply)
     }
 

@@ -204,6 +204,7 @@ impl Embedded {
             target: Target::Writer(&mut *self.writer),
             may_take_long: true,
             timed_out: false,
+            previous_ended: None,
         };
         execute(&mut self.session, request, &mut context, &mut reply);
         if let Err(error) = self.writer.flush() {
