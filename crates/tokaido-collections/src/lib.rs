@@ -34,8 +34,8 @@ pub use set::Set;
 pub use sorted_set::{SortedSet, Span};
 pub use stream::{Consumer, Fields, Group, OpenGroup, Pending, State, Stream, StreamId, Trim};
 
-/// The number of elements of a collection, as its record tells; of a hash or a sorted set that is packed, it
-/// is that of its texts.
+/// The number of elements of a collection, as its record tells; of a hash that is packed, it is that of its
+/// texts, two for each field.
 ///
 /// # Errors
 /// If the record is damaged.

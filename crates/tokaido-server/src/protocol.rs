@@ -136,6 +136,18 @@ pub struct Context<'c> {
     pub previous_ended: Option<Instant>,
 }
 
+impl<'c> Context<'c> {
+    /// For a batch that begins.
+    pub fn new(
+        shared: &'c Shared,
+        procedures: Procedures<'c>,
+        target: Target<'c>,
+        may_take_long: bool,
+    ) -> Self {
+        Self { shared, procedures, target, may_take_long, timed_out: false, previous_ended: None }
+    }
+}
+
 /// What a request runs on.
 pub enum Target<'c> {
     /// A view for reading.

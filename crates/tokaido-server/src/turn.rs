@@ -63,7 +63,7 @@ fn on_snapshot<'c>(
 ) -> Context<'c> {
     let target = Target::Snapshot(&mut *context.snapshot);
     let procedures = context.program.procedures();
-    Context { shared, procedures, target, may_take_long, timed_out: false, previous_ended: None }
+    Context::new(shared, procedures, target, may_take_long)
 }
 
 /// Has the writer answer the next request and those behind it.
@@ -100,14 +100,7 @@ impl<P: Protocol> Job for Batch<P> {
         let WriterContext { writer, program, when_durable } = context;
         let target = Target::Writer(writer);
         let (shared, procedures) = (&self.shared, program.procedures());
-        let context = Context {
-            shared,
-            procedures,
-            target,
-            may_take_long: false,
-            timed_out: false,
-            previous_ended: None,
-        };
+        let context = Context::new(shared, procedures, target, false);
         self.run = Some(self.conversation.run_in_group(context, self.slice));
         when_durable.extend(self.conversation.when_durable());
     }

@@ -4,7 +4,7 @@ use std::{collections::HashMap, ffi::c_int, time::Duration};
 
 use mlua::{Function, Table, chunk::ChunkMode};
 
-use super::vm::{raised, start};
+use super::vm::{call_error, raised, start};
 use crate::{
     CallError, Dialect, Interrupt, Limits, RuntimeError, Scope, Value, failure::Failure, load,
     state::LuaState,
@@ -315,30 +315,10 @@ impl FunctionVm {
     }
 
     fn error(&mut self, name: &str, failure: Failure) -> CallError {
-        let name = name.to_owned();
-        match failure {
-            Failure::Raised { message, traceback: place } => {
-                let place = match self.line {
-                    Some(line) if place.is_empty() => format!("@{CHUNK_NAME}:{line}"),
-                    _ => place,
-                };
-                let at = if place.is_empty() { String::new() } else { format!(", on {place}.") };
-                raised(format!("{message} script: {name}{at}"))
-            }
-            Failure::Refused { message, .. } => raised(message),
-            Failure::Memory => {
-                self.replace_state();
-                CallError::MemoryLimit { name, limit_bytes: self.limits.memory_bytes }
-            }
-            Failure::Time => {
-                let limit_ms = u64::try_from(self.limits.time.as_millis()).unwrap_or(u64::MAX);
-                CallError::TimeLimit { name, limit_ms }
-            }
-            Failure::Interrupted => CallError::Interrupted,
-            Failure::Result(why) => {
-                raised(format!("ERR {}", why.short_message("the function's result")))
-            }
+        if matches!(failure, Failure::Memory) {
+            self.replace_state();
         }
+        call_error(failure, (name, self.line), "the function's result", &self.limits)
     }
 
     /// After it was refused memory a VM may be in a state that nobody tested. Libraries are loaded again when

@@ -157,28 +157,11 @@ impl RedisVm {
         has_one_line: bool,
         failure: Failure,
     ) -> CallError {
-        let name = script.name.to_owned();
-        match failure {
-            Failure::Raised { message, traceback: place } => {
-                let first_line = format!("@{CHUNK_NAME}:1");
-                let place = if place.is_empty() && has_one_line { first_line } else { place };
-                let at = if place.is_empty() { String::new() } else { format!(", on {place}.") };
-                raised(format!("{message} script: {name}{at}"))
-            }
-            Failure::Refused { message, .. } => raised(message),
-            Failure::Memory => {
-                self.replace_state();
-                CallError::MemoryLimit { name, limit_bytes: self.limits.memory_bytes }
-            }
-            Failure::Time => {
-                let limit_ms = u64::try_from(self.limits.time.as_millis()).unwrap_or(u64::MAX);
-                CallError::TimeLimit { name, limit_ms }
-            }
-            Failure::Interrupted => CallError::Interrupted,
-            Failure::Result(why) => {
-                raised(format!("ERR {}", why.short_message("the script's result")))
-            }
+        if matches!(failure, Failure::Memory) {
+            self.replace_state();
         }
+        let line = has_one_line.then_some(1);
+        call_error(failure, (script.name, line), "the script's result", &self.limits)
     }
 
     /// After it was refused memory a VM may be in a state that nobody tested; a new one is cheap.
@@ -193,6 +176,35 @@ impl RedisVm {
                 tracing::error!("cannot replace a VM after its memory limit: {error}");
             }
         }
+    }
+}
+
+/// What the caller is told of a script or function that failed. `line` is the one on which all of it
+/// stands, if it is one: Lua knows no place in a tail call.
+pub(super) fn call_error(
+    failure: Failure,
+    (name, line): (&str, Option<usize>),
+    result: &str,
+    limits: &Limits,
+) -> CallError {
+    let name = name.to_owned();
+    match failure {
+        Failure::Raised { message, traceback: place } => {
+            let place = match line {
+                Some(line) if place.is_empty() => format!("@{CHUNK_NAME}:{line}"),
+                _ => place,
+            };
+            let at = if place.is_empty() { String::new() } else { format!(", on {place}.") };
+            raised(format!("{message} script: {name}{at}"))
+        }
+        Failure::Refused { message, .. } => raised(message),
+        Failure::Memory => CallError::MemoryLimit { name, limit_bytes: limits.memory_bytes },
+        Failure::Time => {
+            let limit_ms = u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX);
+            CallError::TimeLimit { name, limit_ms }
+        }
+        Failure::Interrupted => CallError::Interrupted,
+        Failure::Result(why) => raised(format!("ERR {}", why.short_message(result))),
     }
 }
 

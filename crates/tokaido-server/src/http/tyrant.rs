@@ -11,10 +11,7 @@ use hyper::{
 };
 use tokaido_script::Transaction;
 use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
-use tokaido_wire::{
-    kyoto::columns::unescape,
-    tyrant::{Verb, text::integer},
-};
+use tokaido_wire::{kyoto::columns::unescape, lenient::integer, tyrant::Verb};
 
 use super::{body::Reply, error::HttpError, kyoto::Caller};
 use crate::{

@@ -1,8 +1,8 @@
 //! Which database a client means.
 
-use tokaido_wire::kyoto::Effect;
+use tokaido_wire::{kyoto::Effect, lenient::integer};
 
-use super::{inputs::Inputs, number, refusal::Refusal};
+use super::{inputs::Inputs, refusal::Refusal};
 use crate::{
     Shared,
     access::{Permission, Scope},
@@ -19,7 +19,7 @@ pub(crate) fn named(shared: &Shared, text: &[u8]) -> Result<Selected, Refusal> {
     let name = match text.first() {
         None => numbered(shared, 0),
         Some(b'0'..=b'9') => {
-            usize::try_from(number::integer(text)).ok().and_then(|number| numbered(shared, number))
+            usize::try_from(integer(text)).ok().and_then(|number| numbered(shared, number))
         }
         Some(_) => std::str::from_utf8(text).ok(),
     };

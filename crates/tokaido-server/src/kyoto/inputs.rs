@@ -1,6 +1,6 @@
 //! The inputs of a call.
 
-use tokaido_wire::kyoto::Pairs;
+use tokaido_wire::{kyoto::Pairs, lenient::integer};
 
 use super::{
     number,
@@ -39,7 +39,7 @@ impl Inputs {
     }
 
     pub(crate) fn integer(&self, name: &str) -> Option<i64> {
-        self.get(name).map(number::integer)
+        self.get(name).map(integer)
     }
 
     pub(crate) fn float(&self, name: &str) -> Option<f64> {

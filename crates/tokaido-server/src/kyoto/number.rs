@@ -3,23 +3,6 @@
 /// One, in the fraction of a [`Fixed`].
 const UNIT: i64 = 1_000_000_000_000_000;
 
-/// The integer that `text` begins with, behind spaces; 0 if it begins with none. One that does not
-/// fit is the nearest that does.
-pub(super) fn integer(text: &[u8]) -> i64 {
-    let text = text.trim_ascii_start();
-    let (is_negative, digits) = match text.split_first() {
-        Some((b'-', digits)) => (true, digits),
-        Some((b'+', digits)) => (false, digits),
-        _ => (false, text),
-    };
-    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
-    digits.fold(0_i64, |number, digit| {
-        let digit = i64::from(digit - b'0');
-        let number = number.saturating_mul(10);
-        if is_negative { number.saturating_sub(digit) } else { number.saturating_add(digit) }
-    })
-}
-
 /// The number that `text` begins with, behind spaces; 0 if it begins with none.
 pub(super) fn float(text: &[u8]) -> f64 {
     let text = text.trim_ascii();
@@ -123,17 +106,6 @@ mod tests {
 
     #[test]
     fn text_is_read_as_far_as_it_is_a_number() {
-        for (text, number) in [
-            ("12", 12),
-            (" -7x", -7),
-            ("+3", 3),
-            ("x", 0),
-            ("", 0),
-            ("99999999999999999999", i64::MAX),
-            ("-99999999999999999999", i64::MIN),
-        ] {
-            assert_eq!(integer(text.as_bytes()), number, "{text:?}");
-        }
         for (text, number) in
             [("1.5", 1.5), (" -2e3x", -2000.0), ("x", 0.0), ("inf", f64::INFINITY)]
         {

@@ -1,7 +1,7 @@
 //! What procedures do to one record.
 
 use tokaido_store::{DatabaseId, Kind, NewRecord, ReadTransaction, Record, WriteTransaction};
-use tokaido_wire::kyoto::Pairs;
+use tokaido_wire::{kyoto::Pairs, lenient::integer};
 
 use super::{
     expiry::{expires_at_ms, xt_of},
@@ -171,8 +171,8 @@ pub(super) fn increment(
     database: DatabaseId,
 ) -> Written {
     let key = inputs.need("key")?;
-    let by = number::integer(inputs.need("num")?);
-    let origin = Origin::read(inputs, number::integer);
+    let by = integer(inputs.need("num")?);
+    let origin = Origin::read(inputs, integer);
     let found = of_bytes(tx.get(database, key)?)?.map(|record| record.value);
     let old = match (found, origin) {
         (None, Origin::Try) => return Err(inconsistent()),

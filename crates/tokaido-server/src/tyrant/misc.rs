@@ -2,7 +2,7 @@
 //! of documentation.
 
 use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
-use tokaido_wire::tyrant::{Verb, text::integer};
+use tokaido_wire::{lenient::integer, tyrant::Verb};
 
 use super::{
     iterator::Iterator,

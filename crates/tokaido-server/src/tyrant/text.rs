@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use tokaido_store::{CommitError, Kind};
-use tokaido_wire::tyrant::{
-    COMMANDS, Verb,
-    text::{Decoded, Decoder, Mode, Request, Words, integer},
+use tokaido_wire::{
+    lenient::integer,
+    tyrant::{
+        COMMANDS, Verb,
+        text::{Decoded, Decoder, Mode, Request, Words},
+    },
 };
 
 use super::{

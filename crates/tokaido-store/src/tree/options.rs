@@ -74,7 +74,7 @@ pub struct Options {
     /// Maximum number of snapshots at one time. Each place costs 64 bytes of `lock.mdb`.
     pub snapshots_max: u32,
     /// Maximum number of databases; at most [`limits::DATABASES_MAX`]. Those that are there already
-    /// stay. Each costs some 200 bytes of memory and a little time at opening.
+    /// stay. Each costs some 200 bytes of memory, 100 in every snapshot, and a little time at opening.
     pub databases_max: usize,
     /// Maximum number of writes of one transaction; at most [`limits::TRANSACTION_WRITES_MAX`].
     pub transaction_writes_max: usize,

@@ -93,14 +93,7 @@ impl Server {
             self.snapshot.renew().unwrap();
             let (shared, procedures) = (&*self.shared, self.program.procedures());
             let target = Target::Snapshot(&mut *self.snapshot);
-            let mut context = Context {
-                shared,
-                procedures,
-                target,
-                may_take_long: false,
-                timed_out: false,
-                previous_ended: None,
-            };
+            let mut context = Context::new(shared, procedures, target, false);
             let len = output.len();
             let mut progress = memcached.step(input, &mut context, &mut output);
             if let Progress::NeedsWriter = progress {
@@ -108,14 +101,7 @@ impl Server {
                 let mut writer = self.shared.store().writer().unwrap();
                 let (shared, procedures) = (&*self.shared, self.program.procedures());
                 let target = Target::Writer(&mut *writer);
-                let mut context = Context {
-                    shared,
-                    procedures,
-                    target,
-                    may_take_long: false,
-                    timed_out: false,
-                    previous_ended: None,
-                };
+                let mut context = Context::new(shared, procedures, target, false);
                 progress = memcached.step(input, &mut context, &mut output);
                 writer.flush().unwrap();
             }

@@ -140,14 +140,7 @@ fn run(server: &mut Server, session: &mut Session, trouble: Trouble, lines: &[&[
         let request = Request::from_arguments(&arguments);
         let target = Target::Writer(&mut writer);
         let (shared, procedures) = (&*server.shared, server.program.procedures());
-        let mut context = Context {
-            shared,
-            procedures,
-            target,
-            may_take_long: true,
-            timed_out: false,
-            previous_ended: None,
-        };
+        let mut context = Context::new(shared, procedures, target, true);
         let step = execute(session, request, &mut context, &mut reply);
         assert_eq!(step, Step::Done);
     }
@@ -216,14 +209,7 @@ fn a_panic_on_a_snapshot_is_an_error() {
     let request = Request::from_arguments(&[b"MGET", b"a", b"b"]);
     let target = Target::Snapshot(&mut Panicking);
     let (shared, procedures) = (&*server.shared, server.program.procedures());
-    let mut context = Context {
-        shared,
-        procedures,
-        target,
-        may_take_long: true,
-        timed_out: false,
-        previous_ended: None,
-    };
+    let mut context = Context::new(shared, procedures, target, true);
     let step = execute(&mut session, request, &mut context, &mut reply);
     assert_eq!(step, Step::Done);
     assert!(out.starts_with(b"-ERR internal error: a bug in get"), "{}", out.escape_ascii());

@@ -108,14 +108,7 @@ impl Server {
         self.snapshot.renew().unwrap();
         let target = Target::Snapshot(&mut *self.snapshot);
         let (shared, procedures) = (&*self.shared, self.program.procedures());
-        let mut context = Context {
-            shared,
-            procedures,
-            target,
-            may_take_long: true,
-            timed_out: false,
-            previous_ended: None,
-        };
+        let mut context = Context::new(shared, procedures, target, true);
         let step = execute(session, request, &mut context, &mut reply);
         if step != Step::NeedsWriter {
             return (out, step);
@@ -136,14 +129,7 @@ impl Server {
     ) -> Step {
         let target = Target::Writer(writer);
         let (shared, procedures) = (&*self.shared, self.program.procedures());
-        let mut context = Context {
-            shared,
-            procedures,
-            target,
-            may_take_long: true,
-            timed_out: false,
-            previous_ended: None,
-        };
+        let mut context = Context::new(shared, procedures, target, true);
         execute(session, request, &mut context, reply)
     }
 

@@ -176,14 +176,7 @@ fn step_on_worker(server: &mut Server, session: &mut Session, line: &[&[u8]]) ->
     let mut reply = tokaido_wire::resp::ReplyWriter::new(&mut out, session.version());
     let target = Target::Snapshot(&mut *server.snapshot);
     let (shared, procedures) = (&*server.shared, server.program.procedures());
-    let mut context = Context {
-        shared,
-        procedures,
-        target,
-        may_take_long: false,
-        timed_out: false,
-        previous_ended: None,
-    };
+    let mut context = Context::new(shared, procedures, target, false);
     let step = execute(session, request, &mut context, &mut reply);
     assert_eq!(step == Step::Done, !out.is_empty());
     step

@@ -198,14 +198,9 @@ impl Embedded {
         let request = Request::from_arguments(&borrowed);
         let mut bytes = Vec::new();
         let mut reply = ReplyWriter::new(&mut bytes, self.session.version());
-        let mut context = Context {
-            shared: &self.shared,
-            procedures: Procedures::new(&self.program, &mut self.vm),
-            target: Target::Writer(&mut *self.writer),
-            may_take_long: true,
-            timed_out: false,
-            previous_ended: None,
-        };
+        let procedures = Procedures::new(&self.program, &mut self.vm);
+        let target = Target::Writer(&mut *self.writer);
+        let mut context = Context::new(&self.shared, procedures, target, true);
         execute(&mut self.session, request, &mut context, &mut reply);
         if let Err(error) = self.writer.flush() {
             return Ok(Reply::Error(format!("ERR {error}")));
