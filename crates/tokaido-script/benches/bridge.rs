@@ -176,6 +176,7 @@ impl Bed {
             module: "bench".to_owned(),
             path: "bench.lua".into(),
             text: PROCEDURES.as_bytes().into(),
+            dialect: None,
         });
         let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
         let (vm, errors) = Vm::new(&store, &sources, limits).unwrap();

@@ -102,7 +102,12 @@ fn observe(database: &str, body: &str) -> Vec<String> {
     );
     let mut sources = Sources::default();
     let path = PathBuf::from("m.lua");
-    sources.add(Source { module: "m".to_owned(), path, text: text.into_bytes().into() });
+    sources.add(Source {
+        module: "m".to_owned(),
+        path,
+        text: text.into_bytes().into(),
+        dialect: None,
+    });
     let (mut vm, errors) = Vm::new(&store, &sources, Limits::default()).unwrap();
     assert!(errors.is_empty(), "{errors:?}");
     let procedure = vm.find(b"m.f").unwrap();

@@ -6,6 +6,8 @@
 /// Every dialect stands on the core of the prelude: databases, transactions, values, errors, limits.
 #[derive(Debug)]
 pub struct Dialect {
+    /// By which a file says that it is written in it.
+    pub name: &'static str,
     /// The text of the Lua file that makes `core.loader`, which turns files into procedures.
     pub loader: &'static str,
     /// What it adds to the core and the loader, in order: the texts of Lua files, each of which gets
@@ -15,6 +17,19 @@ pub struct Dialect {
     pub globals: Globals,
     /// Whether integers beyond 2^53 and nulls in tables have forms of their own.
     pub has_exact_values: bool,
+}
+
+/// There is no dialect of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no dialect {name:?}; there are {}", names())]
+pub struct UnknownDialect {
+    /// The name.
+    pub name: String,
+}
+
+fn names() -> String {
+    let names: Vec<&str> = Dialect::ALL.iter().map(|dialect| dialect.name).collect();
+    names.join(", ")
 }
 
 /// What becomes of an assignment to a variable that was not declared. Each file has its own globals.
@@ -27,9 +42,22 @@ pub enum Globals {
 }
 
 impl Dialect {
-    /// Tokaido's own: files return tables of what `tokaido.read`, `tokaido.write` and `tokaido.http`
+    /// Those that procedure files may be written in.
+    pub const ALL: &'static [&'static Self] = &[&Self::NATIVE];
+
+    /// The dialect of that name.
+    ///
+    /// # Errors
+    /// If there is none; the message lists those that there are.
+    pub fn find(name: &str) -> Result<&'static Self, UnknownDialect> {
+        let found = Self::ALL.iter().find(|dialect| dialect.name == name);
+        found.copied().ok_or_else(|| UnknownDialect { name: name.to_owned() })
+    }
+
+    /// Tokaido's own, and that of a file that names no other: files return tables of what `tokaido.read`, `tokaido.write` and `tokaido.http`
     /// made, and require each other.
     pub const NATIVE: Self = Self {
+        name: "tokaido",
         loader: include_str!("../lua/loader.lua"),
         prelude: &[
             include_str!("../lua/procedure.lua"),
@@ -42,6 +70,7 @@ impl Dialect {
 
     /// That of Redis, for scripts that clients send: see [`RedisVm`](crate::RedisVm).
     pub(crate) const REDIS: Self = Self {
+        name: "redis",
         loader: include_str!("../lua/redis/environment.lua"),
         prelude: &[
             include_str!("../lua/redis/call.lua"),

@@ -38,7 +38,7 @@ mod watchdog;
 
 pub use bridge::HostFunction;
 pub use call_error::CallError;
-pub use dialect::{Dialect, Globals};
+pub use dialect::{Dialect, Globals, UnknownDialect};
 pub use host::{CommandError, Host, Scope, Transaction};
 pub use http::{HttpRequest, HttpResponse};
 pub use interrupt::Interrupt;
@@ -49,6 +49,6 @@ pub use redis::{
     RegisteredFunction, sha1_hex,
 };
 pub use runtime::{Language, Runtime, RuntimeError, start};
-pub use source::{LoadError, Source, Sources};
+pub use source::{LoadError, ScriptFile, Source, SourcePlaces, Sources};
 pub use value::Value;
 pub use vm::{Lua, Vm};

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use mlua::{Function, Table, chunk::ChunkMode};
 
 use crate::{
-    Globals, LoadError, Mode, Procedure, Route, RuntimeError, Source, Sources, state::LuaState,
-    vm::cannot_start,
+    Dialect, Globals, LoadError, Mode, Procedure, Route, RuntimeError, Source, Sources,
+    state::LuaState, vm::cannot_start,
 };
 
 /// How the names of Lua files end.
@@ -15,7 +15,15 @@ pub(crate) const EXTENSION: &str = "lua";
 /// Names of modules that are the product's own.
 const RESERVED: [&str; 2] = ["tokaido", "bit"];
 
-/// Loads every file; those with errors are left out and reported.
+/// The files of a dialect.
+pub(crate) fn of_dialect<'s>(
+    sources: &'s Sources,
+    dialect: &'static Dialect,
+) -> impl Iterator<Item = &'s Source> {
+    sources.of(EXTENSION).filter(|source| source.dialect_name() == dialect.name)
+}
+
+/// Loads every file of the state's dialect; those with errors are left out and reported.
 pub(crate) fn load(
     state: &mut LuaState,
     sources: &Sources,
@@ -28,13 +36,14 @@ fn load_all(
     sources: &Sources,
 ) -> mlua::Result<(Vec<Procedure>, Vec<LoadError>)> {
     let mut errors = Vec::new();
-    for source in sources.of(EXTENSION) {
+    let dialect = state.dialect();
+    for source in of_dialect(sources, dialect) {
         if let Err(error) = define(state, source)? {
             errors.push(error);
         }
     }
     let mut listing = Listing::default();
-    for source in sources.of(EXTENSION) {
+    for source in of_dialect(sources, dialect) {
         if errors.iter().any(|error| error.path == source.path) {
             continue;
         }

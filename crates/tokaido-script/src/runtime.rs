@@ -91,18 +91,27 @@ pub fn start(
     if let [language] = languages {
         return language.start(store, sources, limits);
     }
-    let (mut together, mut errors) = (Together::default(), Vec::new());
+    let (mut runtimes, mut errors) = (Vec::new(), Vec::new());
     for language in languages {
         let (runtime, failed) = language.start(store, sources, limits)?;
-        together.procedures.extend_from_slice(runtime.procedures());
-        together.runtimes.push(runtime);
+        runtimes.push(runtime);
         errors.extend(failed);
     }
-    Ok((Box::new(together), errors))
+    Ok((together(runtimes), errors))
+}
+
+/// One runtime made of several.
+pub(crate) fn together(mut runtimes: Vec<Box<dyn Runtime>>) -> Box<dyn Runtime> {
+    if runtimes.len() == 1
+        && let Some(runtime) = runtimes.pop()
+    {
+        return runtime;
+    }
+    let procedures = runtimes.iter().flat_map(|runtime| runtime.procedures()).cloned().collect();
+    Box::new(Together { runtimes, procedures })
 }
 
 /// Several runtimes, whose procedures stand one behind the other.
-#[derive(Default)]
 struct Together {
     runtimes: Vec<Box<dyn Runtime>>,
     procedures: Vec<Procedure>,

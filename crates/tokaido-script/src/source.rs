@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Procedure, SourceLimits, limits::SOURCE_DEPTH_MAX};
+use crate::{Dialect, Procedure, SourceLimits, limits::SOURCE_DEPTH_MAX};
 
 /// One file of source text.
 #[derive(Clone, Debug)]
@@ -21,6 +21,51 @@ pub struct Source {
     pub path: PathBuf,
     /// The text.
     pub text: Arc<[u8]>,
+    /// The dialect that the configuration says it is written in, which goes over what it says itself.
+    pub dialect: Option<String>,
+}
+
+/// How a file says its dialect, on its first line or below one for a shell.
+const DIALECT_COMMENT: &str = "-- dialect:";
+
+impl Source {
+    /// The name of the dialect that it is written in, be there such a dialect or not.
+    #[must_use]
+    pub fn dialect_name(&self) -> &str {
+        let own = || {
+            let text = self.text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.text);
+            let is_for_shell = |line: &&[u8]| line.starts_with(b"#!");
+            let line = text.split(|&b| b == b'\n').find(|line| !is_for_shell(line))?;
+            Some(str::from_utf8(line).ok()?.strip_prefix(DIALECT_COMMENT)?.trim())
+        };
+        self.dialect.as_deref().or_else(own).unwrap_or(Dialect::NATIVE.name)
+    }
+}
+
+/// A procedure file that the configuration names by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The dialect that it is written in, if it does not say so itself.
+    pub dialect: Option<String>,
+}
+
+/// Where the procedure files lie.
+#[derive(Clone, Debug, Default)]
+pub struct SourcePlaces {
+    /// A directory of them.
+    pub directory: Option<PathBuf>,
+    /// Single ones.
+    pub scripts: Vec<ScriptFile>,
+}
+
+impl SourcePlaces {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.directory.is_none() && self.scripts.is_empty()
+    }
 }
 
 /// All files that a VM loads, sorted by module.
@@ -30,6 +75,33 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// Reads every file whose name ends in one of the extensions: those below a directory, except hidden
+    /// ones, and single ones.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_places(
+        places: &SourcePlaces,
+        extensions: &[&str],
+        limits: SourceLimits,
+    ) -> io::Result<Self> {
+        let mut sources = match &places.directory {
+            Some(directory) => Self::read(directory, extensions, limits)?,
+            None => Self::default(),
+        };
+        for ScriptFile { path, dialect } in &places.scripts {
+            if !has_extension(path, extensions) {
+                return Err(refused(
+                    path,
+                    &format!("needs a name that ends in .{}", extensions.join(" or .")),
+                ));
+            }
+            let metadata = fs::metadata(path).map_err(|error| at(path, &error))?;
+            sources.read_file(path, "", dialect.as_deref(), &metadata, limits)?;
+        }
+        Ok(sources)
+    }
+
     /// Reads every file below `directory` whose name ends in one of the extensions, except hidden ones.
     ///
     /// # Errors
@@ -39,18 +111,18 @@ impl Sources {
     pub fn read(directory: &Path, extensions: &[&str], limits: SourceLimits) -> io::Result<Self> {
         let mut sources = Self::default();
         let read = &mut |path: &Path, prefix: &str, metadata: &fs::Metadata| {
-            sources.read_file(path, prefix, metadata, limits)
+            sources.read_file(path, prefix, None, metadata, limits)
         };
         Walk { extensions, visit: read }.folder(directory, "", 0)?;
         Ok(sources)
     }
 
-    /// A number that is another one once any of the files that [`read`](Self::read) would read has
-    /// changed, come or gone. Reads none of them.
+    /// A number that is another one once any of the files that [`read_places`](Self::read_places) would
+    /// read has changed, come or gone. Reads none of them.
     ///
     /// # Errors
     /// As [`read`](Self::read), but for what it finds in the files.
-    pub fn fingerprint(directory: &Path, extensions: &[&str]) -> io::Result<u64> {
+    pub fn fingerprint(places: &SourcePlaces, extensions: &[&str]) -> io::Result<u64> {
         let mut hasher = DefaultHasher::new();
         let note = &mut |path: &Path, _: &str, metadata: &fs::Metadata| {
             // The time of the last change notices another file under the same name, too.
@@ -59,14 +131,20 @@ impl Sources {
             (path, metadata.ino(), metadata.len(), times, changes).hash(&mut hasher);
             Ok(())
         };
-        Walk { extensions, visit: note }.folder(directory, "", 0)?;
+        for script in &places.scripts {
+            let metadata = fs::metadata(&script.path).map_err(|error| at(&script.path, &error))?;
+            note(&script.path, "", &metadata)?;
+        }
+        if let Some(directory) = &places.directory {
+            Walk { extensions, visit: note }.folder(directory, "", 0)?;
+        }
         Ok(hasher.finish())
     }
 
     /// Whether they are the same files with the same text.
     #[must_use]
     pub fn same_as(&self, other: &Self) -> bool {
-        let parts = |file: &'_ Source| (file.path.clone(), file.text.clone());
+        let parts = |file: &'_ Source| (file.path.clone(), file.text.clone(), file.dialect.clone());
         self.files.iter().map(parts).eq(other.files.iter().map(parts))
     }
 
@@ -86,8 +164,12 @@ impl Sources {
 
     /// The files whose names end in that extension.
     pub fn of(&self, extension: &str) -> impl Iterator<Item = &Source> {
-        self.files.iter().filter(move |file| file.path.extension().is_some_and(|e| e == extension))
+        self.files.iter().filter(move |file| has_extension(&file.path, &[extension]))
     }
+}
+
+fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+    path.extension().is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted))
 }
 
 /// What is done with each procedure file: its path, what stands before its name in that of the
@@ -111,9 +193,7 @@ impl Walk<'_> {
         entries.sort();
         for path in entries {
             let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
-            let is_source = path
-                .extension()
-                .is_some_and(|extension| self.extensions.iter().any(|wanted| extension == *wanted));
+            let is_source = has_extension(&path, self.extensions);
             if hidden {
                 continue;
             }
@@ -140,6 +220,7 @@ impl Sources {
         &mut self,
         path: &Path,
         prefix: &str,
+        dialect: Option<&str>,
         metadata: &fs::Metadata,
         limits: SourceLimits,
     ) -> io::Result<()> {
@@ -162,7 +243,8 @@ impl Sources {
             ));
         }
         let text = fs::read(path).map_err(|error| at(path, &error))?;
-        self.add(Source { module, path: path.to_owned(), text: text.into() });
+        let dialect = dialect.map(str::to_owned);
+        self.add(Source { module, path: path.to_owned(), text: text.into(), dialect });
         Ok(())
     }
 }
@@ -229,6 +311,12 @@ impl LoadError {
             None => format!("procedure {name} is in {path}, which did not load: {error}"),
             Some(_) => format!("procedure {name} of {path} is not in service: {error}"),
         })
+    }
+
+    /// Of a whole file.
+    pub(crate) fn of_file(source: &Source, message: String) -> Self {
+        let (module, path) = (source.module.clone(), source.path.clone());
+        Self { module, procedure: None, path, line: None, message }
     }
 
     /// Takes the file and line off the front of a message of Lua's.
@@ -315,9 +403,14 @@ mod tests {
     fn the_fingerprint_is_another_one_after_each_change_and_no_other_time() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
-        let seen = || Sources::fingerprint(directory.path(), &["lua"]).unwrap();
+        let script = directory.path().join("script.txt");
+        fs::write(&script, "").unwrap();
+        let scripts = vec![ScriptFile { path: script, dialect: None }];
+        let places = SourcePlaces { directory: Some(directory.path().to_owned()), scripts };
+        let seen = || Sources::fingerprint(&places, &["lua"]).unwrap();
         let mut before = seen();
-        let changes: [&dyn Fn(); 5] = [
+        let changes: [&dyn Fn(); 6] = [
+            &|| fs::write(path("script.txt"), "--").unwrap(),
             &|| fs::write(path("a.lua"), "return {}").unwrap(),
             &|| fs::write(path("b.lua"), "return {}").unwrap(),
             &|| fs::write(path("a.lua"), "return {} ").unwrap(),
@@ -356,11 +449,54 @@ mod tests {
     }
 
     #[test]
+    fn a_file_says_its_dialect_on_its_first_line_and_the_configuration_may_say_another() {
+        let name = |text: &str, dialect: Option<&str>| {
+            let (module, path) = ("m".to_owned(), "m.lua".into());
+            let dialect = dialect.map(str::to_owned);
+            Source { module, path, text: text.as_bytes().into(), dialect }.dialect_name().to_owned()
+        };
+        assert_eq!(name("", None), "tokaido");
+        assert_eq!(name("-- dialect: kyototycoon\nx = 1", None), "kyototycoon");
+        assert_eq!(name("\u{feff}-- dialect:ngx \r\n", None), "ngx");
+        assert_eq!(name("#!/usr/bin/lua\n-- dialect: apache", None), "apache");
+        assert_eq!(name("x = 1\n-- dialect: ngx", None), "tokaido");
+        assert_eq!(name("-- dialect: ngx", Some("apache")), "apache");
+    }
+
+    #[test]
+    fn single_files_are_read_beside_those_of_the_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        fs::create_dir(path("p")).unwrap();
+        for file in ["p/a.lua", "b.lua", "a.lua", "c.txt"] {
+            fs::write(path(file), file).unwrap();
+        }
+        let read = |name: &str| {
+            let script = ScriptFile { path: path(name), dialect: Some("ngx".to_owned()) };
+            let places = SourcePlaces { directory: Some(path("p")), scripts: vec![script] };
+            Sources::read_places(&places, &["lua"], SourceLimits::default())
+                .map_err(|error| error.to_string())
+        };
+        let sources = read("b.lua").unwrap();
+        let files: Vec<_> =
+            sources.files().iter().map(|f| (&*f.module, f.dialect_name())).collect();
+        assert_eq!(files, [("a", "tokaido"), ("b", "ngx")]);
+        assert!(read("a.lua").unwrap_err().contains("has the same name as"));
+        assert!(read("c.txt").unwrap_err().contains("c.txt needs a name that ends in .lua"));
+        assert!(read("d.lua").unwrap_err().contains("d.lua: "));
+    }
+
+    #[test]
     fn a_later_source_takes_the_place_of_an_earlier_one() {
         let mut sources = Sources::default();
         for text in ["one", "two"] {
             let text = text.as_bytes().into();
-            sources.add(Source { module: "m".to_owned(), path: "m.lua".into(), text });
+            sources.add(Source {
+                module: "m".to_owned(),
+                path: "m.lua".into(),
+                text,
+                dialect: None,
+            });
         }
         assert_eq!(sources.files().len(), 1);
         assert_eq!(&*sources.files()[0].text, b"two");

@@ -8,19 +8,26 @@ use tokaido_store::{Store, Writer};
 
 use crate::{
     CallError, Dialect, HostFunction, HttpRequest, HttpResponse, Interrupt, Language, Limits,
-    LoadError, Procedure, ProcedureId, Runtime, RuntimeError, Scope, Sources, Value,
+    LoadError, Procedure, ProcedureId, Runtime, RuntimeError, Scope, Source, Sources,
+    UnknownDialect, Value,
     bridge::{context::StoreOrReason, functions::SharedFunction},
     failure::Failure,
     limits::ARGUMENTS_MAX,
-    load,
+    load, runtime,
     state::LuaState,
 };
 
-/// Lua as a language of procedures.
+/// Lua as a language of procedures: a VM for each dialect that has files.
 #[derive(Clone, Copy, Debug)]
 pub struct Lua {
-    /// Which Lua.
-    pub dialect: &'static Dialect,
+    /// Those that files may be written in.
+    pub dialects: &'static [&'static Dialect],
+}
+
+impl Default for Lua {
+    fn default() -> Self {
+        Self { dialects: Dialect::ALL }
+    }
 }
 
 impl Language for Lua {
@@ -34,8 +41,22 @@ impl Language for Lua {
         sources: &Sources,
         limits: Limits,
     ) -> Result<(Box<dyn Runtime>, Vec<LoadError>), RuntimeError> {
-        let (vm, errors) = Vm::start(self.dialect, Ok(Arc::clone(store)), sources, limits)?;
-        Ok((Box::new(vm), errors))
+        let (mut runtimes, mut errors) = (Vec::<Box<dyn Runtime>>::new(), Vec::new());
+        for &dialect in self.dialects {
+            if load::of_dialect(sources, dialect).next().is_some() {
+                let (vm, failed) = Vm::start(dialect, Ok(Arc::clone(store)), sources, limits)?;
+                runtimes.push(Box::new(vm));
+                errors.extend(failed);
+            }
+        }
+        let is_known = |source: &Source| {
+            self.dialects.iter().any(|dialect| dialect.name == source.dialect_name())
+        };
+        for source in sources.of(load::EXTENSION).filter(|source| !is_known(source)) {
+            let error = UnknownDialect { name: source.dialect_name().to_owned() };
+            errors.push(LoadError::of_file(source, error.to_string()));
+        }
+        Ok((runtime::together(runtimes), errors))
     }
 }
 
@@ -51,7 +72,7 @@ pub struct Vm {
 }
 
 impl Vm {
-    /// Starts a VM of the native dialect and loads `sources`. Files with errors are left out and reported; the others
+    /// Starts a VM of the native dialect and loads those of `sources` that are written in it. Files with errors are left out and reported; the others
     /// serve.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use tokaido_store::Store;
 
 /// Global functions of a file are its procedures, `shout` is there for all, and globals stay.
 static PLAIN: Dialect = Dialect {
+    name: "plain",
     loader: r#"
         local core = ...
         local xpcall, pairs, type, rawget = xpcall, pairs, type, rawget
@@ -42,16 +43,22 @@ static PLAIN: Dialect = Dialect {
     has_exact_values: true,
 };
 
+static DIALECTS: [&Dialect; 2] = [&Dialect::NATIVE, &PLAIN];
+
+fn start_with(files: &[(&str, &str)]) -> (MemoryStore, Box<dyn Runtime>, Vec<LoadError>) {
+    let store = MemoryStore::new();
+    let shared: Arc<dyn Store> = Arc::new(store.clone());
+    let lua = Lua { dialects: &DIALECTS };
+    let started = start(&[Arc::new(lua)], &shared, &sources(files), Limits::default());
+    let (runtime, errors) = started.unwrap();
+    (store, runtime, errors)
+}
+
 fn start_in(
     dialect: &'static Dialect,
     file: &str,
 ) -> (MemoryStore, Box<dyn Runtime>, Vec<LoadError>) {
-    let store = MemoryStore::new();
-    let shared: Arc<dyn Store> = Arc::new(store.clone());
-    let sources = sources(&[("m", file)]);
-    let started = start(&[Arc::new(Lua { dialect })], &shared, &sources, Limits::default());
-    let (runtime, errors) = started.unwrap();
-    (store, runtime, errors)
+    start_with(&[("m", &format!("-- dialect: {}\n{file}", dialect.name))])
 }
 
 const FILE: &str = "
@@ -91,5 +98,34 @@ fn no_dialect_sees_what_another_brings() {
 #[test]
 fn an_error_in_a_file_of_a_dialect_is_reported() {
     let (_, _, errors) = start_in(&PLAIN, "\nerror 'no more tea'");
-    assert_eq!(errors[0].to_string(), "m.lua:2: no more tea");
+    assert_eq!(errors[0].to_string(), "m.lua:3: no more tea");
+}
+
+#[test]
+fn files_of_several_dialects_serve_side_by_side() {
+    let plain = format!("-- dialect: plain\n{FILE}");
+    let native = "local tokaido = require 'tokaido'
+        return { hello = tokaido.read(function() return 'hello' end) }";
+    let (store, mut vm, errors) = start_with(&[("a", native), ("b", &plain)]);
+    assert!(errors.is_empty(), "{errors:?}");
+    let names: Vec<_> = vm.procedures().iter().map(|p| p.name.clone()).collect();
+    assert_eq!(names, ["a.hello", "b.greet"]);
+    let mut writer = store.writer().unwrap();
+    for (name, reply) in [(&b"b.greet"[..], "TEA1"), (b"a.hello", "hello")] {
+        let procedure = vm.find(name).unwrap();
+        let transaction = Transaction::Write(writer.begin().unwrap());
+        assert_eq!(vm.call(procedure, transaction.into(), &[text("tea")]).unwrap(), text(reply));
+        writer.rollback().unwrap();
+    }
+}
+
+#[test]
+fn a_dialect_that_there_is_not_is_refused_with_those_that_there_are() {
+    let (_, vm, errors) = start_with(&[("m", "-- dialect: basic\n10 PRINT")]);
+    let message = errors[0].to_string();
+    assert!(
+        message.starts_with("m.lua: there is no dialect \"basic\"; there are tokaido"),
+        "{message}"
+    );
+    assert!(vm.procedures().is_empty());
 }

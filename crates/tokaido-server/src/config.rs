@@ -20,6 +20,7 @@ mod limits;
 mod listen;
 mod memcached;
 mod redis;
+mod scripts;
 mod tyrant;
 
 pub use databases::{Bytes, DatabaseConfig, Databases};
@@ -29,6 +30,7 @@ pub use listen::{Address, AddressError, Listen, Mode};
 pub use memcached::MemcachedConfig;
 pub use redis::RedisConfig;
 pub(crate) use redis::SLOW_ENTRIES_MAX;
+pub use scripts::ScriptConfig;
 pub use tyrant::TyrantConfig;
 
 use crate::{detect::ProtocolName, pool};
@@ -72,6 +74,9 @@ pub struct Config {
     /// Databases of other engines than `tree`.
     #[serde(skip_serializing_if = "Databases::is_empty")]
     pub databases: Databases,
+    /// Procedure files beside those of the directory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<ScriptConfig>,
     /// What clients of the memcached protocol see.
     pub memcached: MemcachedConfig,
     /// What clients of Kyoto Tycoon see.
@@ -101,6 +106,7 @@ impl Default for Config {
             sync: SyncMode::Always,
             log: "info".to_owned(),
             databases: Databases::new(),
+            scripts: Vec::new(),
             memcached: MemcachedConfig::default(),
             kyoto: KyotoConfig::default(),
             tyrant: TyrantConfig::default(),
@@ -185,6 +191,7 @@ impl Config {
         if self.directory.as_os_str().is_empty() {
             return value("directory", "name a directory for the data".to_owned());
         }
+        self.scripts.iter().try_for_each(ScriptConfig::validate)?;
         self.memcached.validate(&self.databases)?;
         self.kyoto.validate()?;
         self.tyrant.validate()?;
@@ -266,7 +273,16 @@ impl Config {
         self.limits.script()
     }
 
-    /// What the directory of procedures may hold.
+    /// Where the procedure files lie.
+    #[must_use]
+    pub fn source_places(&self) -> tokaido_script::SourcePlaces {
+        tokaido_script::SourcePlaces {
+            directory: self.procedures.clone(),
+            scripts: self.scripts.iter().map(ScriptConfig::file).collect(),
+        }
+    }
+
+    /// What the procedure files may be.
     #[must_use]
     pub fn source_limits(&self) -> tokaido_script::SourceLimits {
         self.limits.sources()
@@ -387,7 +403,7 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `sync`, `log`, `databases`, `memcached`, `kyoto`, `tyrant`, `redis`, `limits`
+        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `limits`
         ");
         let message = |text: &str| parse(text).expect_err(text).to_string();
         let no_port = message("[[listen]]\naddress = \"localhost\"");
@@ -442,6 +458,13 @@ mod tests {
         assert_eq!(config.databases, Databases::from(expected));
         // Clients of memcached have one of their own beside them.
         assert_eq!(config.mounts().len(), 3);
+    }
+
+    #[test]
+    fn the_scripts_of_the_example_are_what_they_look_like() {
+        let config = shown_in_comment("# [[scripts]]");
+        let expected = ScriptConfig { path: PathBuf::from("scripts/hits.lua"), dialect: None };
+        assert_eq!(config.scripts, [expected]);
     }
 
     #[test]

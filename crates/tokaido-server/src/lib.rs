@@ -51,7 +51,7 @@ mod writer;
 pub use config::{
     Address, AddressError, Bytes, Config, ConfigError, DatabaseConfig, Databases, KyotoConfig,
     LIMITS, Limit, Limits, Listen, MemcachedConfig, Mode, PORT_DEFAULT, Password, RedisConfig,
-    TyrantConfig, WORKERS_MAX,
+    ScriptConfig, TyrantConfig, WORKERS_MAX,
 };
 pub use detect::ProtocolName;
 pub use listeners::ListenError;

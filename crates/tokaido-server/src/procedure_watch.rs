@@ -5,7 +5,6 @@
 
 use std::{
     io,
-    path::PathBuf,
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
@@ -14,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use tokaido_script::Sources;
+use tokaido_script::{SourcePlaces, Sources};
 
 use crate::service::Service;
 
@@ -23,7 +22,7 @@ type Look = Result<u64, String>;
 
 /// What is looked at.
 pub(crate) struct Watched {
-    directory: PathBuf,
+    places: SourcePlaces,
     extensions: Vec<&'static str>,
     /// As they looked before they were read.
     loaded: Look,
@@ -31,14 +30,14 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// To be called before the files are read, so that no change after that is missed.
-    pub(crate) fn new(directory: PathBuf, extensions: Vec<&'static str>) -> Self {
-        let mut watched = Self { directory, extensions, loaded: Ok(0) };
+    pub(crate) fn new(places: SourcePlaces, extensions: Vec<&'static str>) -> Self {
+        let mut watched = Self { places, extensions, loaded: Ok(0) };
         watched.loaded = watched.look();
         watched
     }
 
     fn look(&self) -> Look {
-        Sources::fingerprint(&self.directory, &self.extensions).map_err(|error| error.to_string())
+        Sources::fingerprint(&self.places, &self.extensions).map_err(|error| error.to_string())
     }
 
     /// Looks every `interval` until the sender is gone, and calls `changed` once the files have

@@ -10,8 +10,7 @@ use std::{
 };
 
 use tokaido_script::{
-    Dialect, Language, Limits, LoadError, Lua, Procedure, ProcedureId, Runtime, RuntimeError,
-    Sources,
+    Language, Limits, LoadError, Lua, Procedure, ProcedureId, Runtime, RuntimeError, Sources,
 };
 use tokaido_store::Store;
 
@@ -160,7 +159,7 @@ pub(crate) struct Loader {
 
 /// The languages that procedures may be written in.
 pub(crate) fn languages() -> Vec<Arc<dyn Language>> {
-    vec![Arc::new(Lua { dialect: &Dialect::NATIVE })]
+    vec![Arc::new(Lua::default())]
 }
 
 impl Loader {

@@ -2,7 +2,6 @@
 
 use std::{
     fmt, io,
-    path::PathBuf,
     sync::{Arc, PoisonError},
 };
 
@@ -15,7 +14,9 @@ use crate::{config::Config, loading::Loading, program::Program, service::Service
 #[non_exhaustive]
 pub enum ReloadError {
     /// There is nothing to be read.
-    #[error("the server has no procedures; start it with the option procedures, a directory")]
+    #[error(
+        "the server has no procedures; start it with the option procedures, a directory, or with scripts"
+    )]
     NoDirectory,
     /// The files cannot be read.
     #[error(transparent)]
@@ -30,10 +31,8 @@ pub enum ReloadError {
 
 /// The procedure files cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read the procedures: {source}; check the option procedures")]
+#[error("cannot read the procedures: {source}; check the options procedures and scripts")]
 pub struct SourcesError {
-    /// The directory.
-    pub directory: PathBuf,
     /// What the system said, with the path that it said it of.
     pub source: io::Error,
 }
@@ -47,14 +46,17 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
-/// Reads the procedure files; `None` if there is no directory of them.
+/// Reads the procedure files; `None` if there are to be none.
 pub(crate) fn read_sources(
     config: &Config,
     extensions: &[&str],
 ) -> Result<Option<Sources>, SourcesError> {
-    let Some(directory) = &config.procedures else { return Ok(None) };
-    let read = Sources::read(directory, extensions, config.source_limits());
-    read.map(Some).map_err(|source| SourcesError { directory: directory.clone(), source })
+    let places = config.source_places();
+    if places.is_empty() {
+        return Ok(None);
+    }
+    let read = Sources::read_places(&places, extensions, config.source_limits());
+    Ok(Some(read.map_err(|source| SourcesError { source })?))
 }
 
 impl Service {

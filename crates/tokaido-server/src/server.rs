@@ -142,8 +142,9 @@ impl Server {
             limits: config.script_limits(),
             short_call_max: Duration::from_micros(config.limits.script_short_us),
         };
-        let watched = config.procedures.clone().filter(|_| config.watch);
-        let watched = watched.map(|directory| Watched::new(directory, loader.extensions()));
+        let places =
+            Some(config.source_places()).filter(|places| config.watch && !places.is_empty());
+        let watched = places.map(|places| Watched::new(places, loader.extensions()));
         let sources = read_sources(&config, &loader.extensions())?;
         let (program, load_errors) = loader.load(sources.clone().unwrap_or_default())?;
         if config.strict && !load_errors.is_empty() {

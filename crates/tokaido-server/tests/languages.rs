@@ -5,8 +5,8 @@ mod common;
 use std::{fs, sync::Arc};
 
 use tokaido_script::{
-    CallError, Dialect, HttpRequest, HttpResponse, Language, Limits, LoadError, Lua, Mode,
-    Procedure, ProcedureId, Route, Runtime, RuntimeError, Scope, Sources, Transaction, Value,
+    CallError, HttpRequest, HttpResponse, Language, Limits, LoadError, Lua, Mode, Procedure,
+    ProcedureId, Route, Runtime, RuntimeError, Scope, Sources, Transaction, Value,
 };
 use tokaido_server::{Server, SocketAddress};
 use tokaido_store::{Store, WriteOperations as _};
@@ -117,7 +117,7 @@ fn two_languages_serve_side_by_side_and_are_reloaded_together() {
     fs::write(procedures.join("m.lines"), LINES).expect("a file");
     let mut config = common::config(directory.path());
     config.procedures = Some(procedures.clone());
-    let lua = Lua { dialect: &Dialect::NATIVE };
+    let lua = Lua::default();
     let server = Server::start_in(config, vec![Arc::new(lua), Arc::new(Lines)]).expect("a server");
     let errors: Vec<_> = server.load_errors().iter().map(ToString::to_string).collect();
     assert_eq!(errors.len(), 1);

@@ -17,7 +17,7 @@ use std::{
 
 use common::{Client, TestServer, encode};
 use tokaido_script::{
-    Dialect, Language, Limits, LoadError, Lua, Runtime, RuntimeError, SourceLimits, Sources,
+    Language, Limits, LoadError, Lua, Runtime, RuntimeError, SourceLimits, Sources,
 };
 use tokaido_server::{Config, Server, StartError};
 use tokaido_store::{Store, tree::SyncMode};
@@ -393,7 +393,7 @@ fn a_thread_that_cannot_load_the_program_within_its_limit_goes_on_with_the_old_o
     config.procedures = Some(procedures.clone());
     config.limits.script_ms = 50;
     let is_endless = Arc::<AtomicBool>::default();
-    let lua = Lua { dialect: &Dialect::NATIVE };
+    let lua = Lua::default();
     let language = Late { lua, is_endless: is_endless.clone(), endless };
     let server = Server::start_in(config, vec![Arc::new(language)]).expect("it starts");
     let mut clients = [0, 1, 2, 3].map(|_| Client::connect(common::tcp_address(&server)));

@@ -46,7 +46,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Serve(serve::ServeArgs),
+    Serve(Box<serve::ServeArgs>),
     Run(run::RunArgs),
     Call(call::CallArgs),
     Shell(shell::ShellArgs),
@@ -68,7 +68,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Serve(args) => serve::serve(args),
+        Command::Serve(args) => serve::serve(*args),
         Command::Run(args) => run::run(&args),
         Command::Call(args) => call::call(&args),
         Command::Shell(args) => shell::shell(&args),

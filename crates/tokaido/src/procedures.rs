@@ -1,4 +1,4 @@
-//! A Lua VM in this process with the procedures of a directory.
+//! The procedures of a directory in this process.
 
 use std::{
     io::{self, Write},
@@ -6,13 +6,13 @@ use std::{
     sync::Arc,
 };
 
-use tokaido_script::{Limits, LoadError, SourceLimits, Sources, Vm};
+use tokaido_script::{Limits, LoadError, Lua, Runtime, SourceLimits, Sources, Vm, start};
 use tokaido_store::Store;
 
 use crate::error::Error;
 
-/// Starts a VM. A file that does not load is reported, and what is wrong with it is given back; the
-/// others are there.
+/// Starts a VM for scripts, which may require the files. A file that does not load is reported, and what
+/// is wrong with it is given back; the others are there.
 pub(crate) fn start_vm(
     store: &Arc<dyn Store>,
     directory: Option<&Path>,
@@ -20,13 +20,32 @@ pub(crate) fn start_vm(
 ) -> Result<(Vm, Vec<LoadError>), Error> {
     let sources = match directory {
         None => Sources::default(),
-        Some(directory) => Sources::read(directory, &["lua"], SourceLimits::default())
-            .map_err(|source| Error::Io { what: "cannot read the procedures", source })?,
+        Some(directory) => read(directory)?,
     };
     let (vm, failed) = Vm::new(store, &sources, limits)?;
-    for error in &failed {
+    report(&failed);
+    Ok((vm, failed))
+}
+
+/// Starts the procedures of every dialect. Files that do not load are reported in the same way.
+pub(crate) fn start_all(
+    store: &Arc<dyn Store>,
+    directory: &Path,
+) -> Result<(Box<dyn Runtime>, Vec<LoadError>), Error> {
+    let languages = [Arc::new(Lua::default()) as _];
+    let (runtime, failed) = start(&languages, store, &read(directory)?, Limits::default())?;
+    report(&failed);
+    Ok((runtime, failed))
+}
+
+fn read(directory: &Path) -> Result<Sources, Error> {
+    Sources::read(directory, &["lua"], SourceLimits::default())
+        .map_err(|source| Error::Io { what: "cannot read the procedures", source })
+}
+
+fn report(failed: &[LoadError]) {
+    for error in failed {
         // With standard error gone, a call of what is missing says so again.
         let _ = writeln!(io::stderr(), "tokaido: {error}");
     }
-    Ok((vm, failed))
 }

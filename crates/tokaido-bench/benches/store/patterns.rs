@@ -38,6 +38,7 @@ fn run(place: &Place, name: &str, arguments: &[Value], operations: i64) -> Outco
         module: "patterns".to_owned(),
         path: "patterns.lua".into(),
         text: include_bytes!("patterns.lua").as_slice().into(),
+        dialect: None,
     });
     let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
     let (mut vm, errors) = Vm::new(&store, &sources, limits)?;

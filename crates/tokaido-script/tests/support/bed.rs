@@ -23,6 +23,7 @@ pub fn sources(files: &[(&str, &str)]) -> Sources {
             module: (*module).to_owned(),
             path: format!("{}.lua", module.replace('.', "/")).into(),
             text: text.as_bytes().into(),
+            dialect: None,
         });
     }
     sources

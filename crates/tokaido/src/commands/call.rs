@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::value::RawValue;
 use tokaido_script::{
-    CallError, Limits, LoadError, Mode, Runtime as _, Transaction, Value,
+    CallError, LoadError, Mode, Transaction, Value,
     json::{self, Rules},
     percent,
 };
@@ -107,7 +107,7 @@ fn run(
     name: &str,
     arguments: &[Value],
 ) -> Result<Value, Error> {
-    let (mut vm, failed) = procedures::start_vm(store, Some(directory), Limits::default())?;
+    let (mut vm, failed) = procedures::start_all(store, directory)?;
     let Some(id) = vm.find(name.as_bytes()) else {
         if let Some(message) = LoadError::why_missing(&failed, name) {
             return Err(Error::Call { name: name.to_owned(), message });

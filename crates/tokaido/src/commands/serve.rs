@@ -5,7 +5,9 @@ use std::{
     process::ExitCode,
 };
 
-use tokaido_server::{Bytes, Config, ConfigError, Listen, Password, Server, Signals, announce};
+use tokaido_server::{
+    Bytes, Config, ConfigError, Listen, Password, ScriptConfig, Server, Signals, announce,
+};
 use tokaido_store::tree::SyncMode;
 
 use self::limit_flags::LimitFlags;
@@ -44,6 +46,9 @@ pub(crate) struct ServeArgs {
     /// Directory of the procedure files
     #[arg(long, value_name = "DIR")]
     procedures: Option<PathBuf>,
+    /// Procedure file, beside those of the directory; may be given several times
+    #[arg(long, value_name = "FILE")]
+    script: Vec<PathBuf>,
     /// Refuse to start if any of the procedures cannot be loaded
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     strict: Option<bool>,
@@ -147,6 +152,10 @@ impl ServeArgs {
         }
         put(&mut config.directory, self.directory);
         put(&mut config.procedures, self.procedures.map(Some));
+        if !self.script.is_empty() {
+            let script = |path| ScriptConfig { path, dialect: None };
+            config.scripts = self.script.into_iter().map(script).collect();
+        }
         put(&mut config.strict, self.strict);
         put(&mut config.watch, self.watch);
         put(&mut config.keep_failed_scripts, self.keep_failed_scripts);

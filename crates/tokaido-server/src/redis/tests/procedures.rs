@@ -45,7 +45,12 @@ return hits
 fn sources() -> Sources {
     let mut sources = Sources::default();
     let path = PathBuf::from("hits.lua");
-    sources.add(Source { module: "hits".to_owned(), path, text: Arc::from(HITS.as_bytes()) });
+    sources.add(Source {
+        module: "hits".to_owned(),
+        path,
+        text: Arc::from(HITS.as_bytes()),
+        dialect: None,
+    });
     sources
 }
 

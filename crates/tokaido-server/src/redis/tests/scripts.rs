@@ -45,7 +45,12 @@ return s
 fn server() -> (Server, Session) {
     let mut sources = Sources::default();
     let text = Arc::from(SCRIPTS.as_bytes());
-    sources.add(Source { module: "s".to_owned(), path: PathBuf::from("s.lua"), text });
+    sources.add(Source {
+        module: "s".to_owned(),
+        path: PathBuf::from("s.lua"),
+        text,
+        dialect: None,
+    });
     let server = Server::new(None, &sources);
     let session = server.session();
     (server, session)
