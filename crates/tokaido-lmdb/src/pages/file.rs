@@ -12,12 +12,7 @@
 //!       entries u64, page u64
 //! ```
 
-use std::{
-    fs::File,
-    io::{self, Read, Seek, SeekFrom},
-    os::unix::fs::FileExt,
-    path::Path,
-};
+use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
 use super::page::{HEADER_LEN, META, OVERFLOW, PageDamage, u16_at, u64_at};
 
@@ -119,6 +114,7 @@ struct Meta {
 pub struct PageFile {
     file: File,
     meta: Meta,
+    meta_pages: MetaPages,
     /// What is wrong with a meta page, if the other one is sound.
     damage: Option<PageDamage>,
 }
@@ -127,7 +123,8 @@ impl PageFile {
     /// Opens a file, and reads its meta pages.
     pub fn open(path: &Path) -> Result<Self, PageFileError> {
         let file = File::open(path)?;
-        let (first, second) = read_metas(&file)?;
+        let meta_pages = read_meta_pages(&file)?;
+        let [first, second] = meta_pages.each_ref().map(decode_meta);
         let damage = match (&first, &second) {
             (Some(_), Some(_)) => None,
             (None, _) => Some(PageDamage::new(0, "it is no meta page")),
@@ -141,12 +138,21 @@ impl PageFile {
             };
             return Err(PageFileError::Damaged(what.to_owned()));
         };
-        Ok(Self { file, meta, damage })
+        Ok(Self { file, meta, meta_pages, damage })
     }
 
     /// What is wrong with a meta page, if the other one is sound.
     pub fn damage(&self) -> Option<&PageDamage> {
         self.damage.as_ref()
+    }
+
+    /// Whether nobody has committed to the file since it was opened. Then what was read meanwhile was
+    /// not written to: the pages of a commit stay as they are until the next one is complete.
+    ///
+    /// # Errors
+    /// If the system does not let it be read.
+    pub fn is_current(&self) -> io::Result<bool> {
+        Ok(read_meta_pages(&self.file)? == self.meta_pages)
     }
 
     /// The tree of free pages: transaction u64 → how many u64, their numbers.
@@ -230,22 +236,37 @@ const USUAL_PAGE_LEN: usize = 4096;
 /// Bytes of a meta page that say something.
 const META_PAGE_LEN: usize = HEADER_LEN + META_LEN;
 
-/// Both meta pages, as far as they are such; by one read, unless pages have an unusual length.
-fn read_metas(mut file: &File) -> io::Result<(Option<Meta>, Option<Meta>)> {
-    const HEAD_LEN: usize = USUAL_PAGE_LEN + META_PAGE_LEN;
-    let mut head = Vec::with_capacity(HEAD_LEN);
-    file.take(HEAD_LEN as u64).read_to_end(&mut head)?;
-    let first = head.first_chunk().and_then(decode_meta);
-    // Where the first meta page does not say how long pages are, they have that.
-    let page_len = first.as_ref().map_or(USUAL_PAGE_LEN, |meta| meta.page_len);
+/// The beginnings of the two meta pages; zeros where the file ends before.
+type MetaPages = [[u8; META_PAGE_LEN]; 2];
+
+/// Reads both meta pages; by one call, unless pages have an unusual length.
+fn read_meta_pages(file: &File) -> io::Result<MetaPages> {
+    let mut head = [0; USUAL_PAGE_LEN + META_PAGE_LEN];
+    read_from(file, &mut head, 0)?;
+    let (first_page, second) = head.split_at(USUAL_PAGE_LEN);
+    let mut pages = [[0; META_PAGE_LEN]; 2];
+    pages[0].copy_from_slice(&first_page[..META_PAGE_LEN]);
+    pages[1].copy_from_slice(second);
+    // Where the first meta page does not say how long pages are, they have that length.
+    let page_len = decode_meta(&pages[0]).map_or(USUAL_PAGE_LEN, |meta| meta.page_len);
     if page_len != USUAL_PAGE_LEN {
-        head.clear();
-        file.seek(SeekFrom::Start(page_len as u64))?;
-        file.take(META_PAGE_LEN as u64).read_to_end(&mut head)?;
-        return Ok((first, head.first_chunk().and_then(decode_meta)));
+        pages[1] = [0; META_PAGE_LEN];
+        read_from(file, &mut pages[1], page_len as u64)?;
     }
-    let second = head.get(USUAL_PAGE_LEN..).and_then(<[u8]>::first_chunk);
-    Ok((first, second.and_then(decode_meta)))
+    Ok(pages)
+}
+
+/// Fills `bytes` with those of the file from `at` on, as far as there are so many.
+fn read_from(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.read_at(bytes, at) {
+            Ok(0) => break,
+            Ok(len) => (bytes, at) = (&mut bytes[len..], at + len as u64),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 fn decode_meta(bytes: &[u8; META_PAGE_LEN]) -> Option<Meta> {

@@ -27,6 +27,11 @@ impl<F: Borrow<PageFile>> Finder<F> {
         Self { file, pages: Mutex::default() }
     }
 
+    /// The file.
+    pub fn file(&self) -> &PageFile {
+        self.file.borrow()
+    }
+
     /// The value under `key` in a tree.
     pub fn find(&self, root: Root, key: &[u8]) -> Result<Option<Vec<u8>>, PageDamage> {
         let Some(mut number) = root.page else { return Ok(None) };

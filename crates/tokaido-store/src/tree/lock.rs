@@ -2,7 +2,7 @@
 //!
 //! | file | exclusive | shared |
 //! |---|---|---|
-//! | `tokaido.lock` | whoever opens the store | a check or a reader of its files, for which it must not change |
+//! | `tokaido.lock` | whoever opens the store | a check of its files, for which they must not change |
 //! | the directory itself | who replaces `data.mdb` | who reads it beside the process that writes |
 //!
 //! The system gives the locks back when a process ends, however it ends.

@@ -4,9 +4,13 @@
 //! sure of that, and finds records in the pages of LMDB's file with a read call for each, as
 //! [`cdb::Reader`](crate::cdb::Reader) reads its file. For a few records this is faster than opening
 //! the store, and it neither writes nor needs the right to write.
+//!
+//! It takes no lock, so another process may open the store meanwhile and write to it. LMDB leaves the
+//! pages of a commit as they are until the next one is complete, and says so in its meta pages. These
+//! are read again behind everything else: if they have not changed, the base did not, and the log was
+//! empty when it was looked at, for frames leave it only after a commit.
 
 use std::{
-    fs::File,
     io,
     path::{Path, PathBuf},
 };
@@ -21,7 +25,7 @@ use super::{
         pages::{Finder, PageFile, PageFileError, Root},
     },
     catalog::{self, CATALOG_TREE},
-    live, lock,
+    live,
     log::DirectoryStorage,
     view,
 };
@@ -31,21 +35,19 @@ use super::{
 #[non_exhaustive]
 pub enum ReaderError {
     /// There is something in the log.
-    #[error("the store in {} was not shut down with an empty log; open it instead of reading its files", directory.display())]
+    #[error("the store in {} was not shut down with an empty log, or is in use; open it instead of reading its files", directory.display())]
     LogNotEmpty {
         /// The store's directory.
         directory: PathBuf,
     },
-    /// The store is in use, is not there, or is damaged.
+    /// The store is not there, or is damaged.
     #[error(transparent)]
     Open(#[from] OpenError),
 }
 
-/// Reads records of a store that was shut down cleanly, from its files. While there is a reader,
-/// nobody can open the store; other readers can.
+/// Reads records of a store that was shut down cleanly, from its files, as they were when the reader was
+/// opened. If somebody opens the store and writes to it, reading fails from the next checkpoint on.
 pub struct Reader {
-    /// Keeps everybody from opening the store.
-    _lock: File,
     finder: Finder<PageFile>,
     /// LMDB's named databases.
     main: Root,
@@ -73,8 +75,7 @@ impl Reader {
     /// # Errors
     /// See [`ReaderError`].
     pub fn open(directory: &Path) -> Result<Self, ReaderError> {
-        let lock = lock::keep_still(directory).map_err(|error| error.of_opening(directory))?;
-        let reader = Self::of_base(directory, lock);
+        let reader = Self::of_base(directory);
         // A base that cannot be read may be one that a process was writing; then the log is not empty.
         let log_from = reader.as_ref().ok().and_then(|reader| reader.log_from());
         match DirectoryStorage::existing(directory)
@@ -87,7 +88,7 @@ impl Reader {
     }
 
     /// Reads the base alone.
-    fn of_base(directory: &Path, lock: File) -> Result<Self, OpenError> {
+    fn of_base(directory: &Path) -> Result<Self, OpenError> {
         let io_error = OpenError::io(directory);
         let damaged = |what: &dyn ToString| OpenError::damaged(directory, what);
         let file = PageFile::open(&directory.join(DATA_FILE)).map_err(|error| match error {
@@ -104,7 +105,7 @@ impl Reader {
         };
         let main = file.main();
         let finder = Finder::new(file);
-        let mut reader = Self { _lock: lock, finder, main, base: main, catalog: None };
+        let mut reader = Self { finder, main, base: main, catalog: None };
         let base = reader.named(format::BASE).map_err(read_error)?;
         reader.base = base.ok_or_else(|| damaged(&"data.mdb has no directory"))?;
         match reader.version().map_err(read_error)? {
@@ -118,8 +119,27 @@ impl Reader {
     /// The database of that name; `None` if nobody has written to it.
     ///
     /// # Errors
-    /// [`ReadError::Damaged`], or [`ReadError::Engine`] if the system refuses to read.
+    /// [`ReadError::Damaged`], or [`ReadError::Engine`] if the system refuses to read, or somebody has
+    /// written to the store meanwhile.
     pub fn database(&self, name: &str) -> Result<Option<DatabaseReader<'_>>, ReadError> {
+        match self.find_database(name) {
+            // What is read from it will be confirmed.
+            Ok(Some(database)) => Ok(Some(database)),
+            found => self.confirmed(found),
+        }
+    }
+
+    /// What was found, unless it may come from pages to which somebody was writing.
+    fn confirmed<T>(&self, found: Result<T, ReadError>) -> Result<T, ReadError> {
+        let message = match self.finder.file().is_current() {
+            Ok(true) => return found,
+            Ok(false) => "the store was written to meanwhile; open it anew".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(ReadError::Engine { message })
+    }
+
+    fn find_database(&self, name: &str) -> Result<Option<DatabaseReader<'_>>, ReadError> {
         let Some(catalog) = self.catalog else { return Ok(None) };
         let mut entries_left = catalog.entries;
         for id in (0..DatabaseId::NOWHERE.index()).map(DatabaseId::from_index) {
@@ -177,11 +197,13 @@ impl DatabaseReader<'_> {
     ///
     /// # Errors
     /// [`ReadError::KeyLength`] for a key that no record can have, [`ReadError::Damaged`], or
-    /// [`ReadError::Engine`] if the system refuses to read.
+    /// [`ReadError::Engine`] if the system refuses to read, or somebody has written to the store
+    /// meanwhile.
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Record<'_>>, ReadError> {
         view::check_key(self.id, key)?;
-        let Some(root) = self.records else { return Ok(None) };
-        let Some(found) = self.reader.finder.find(root, long_key::tree_key(key))? else {
+        let Some(root) = self.records else { return self.reader.confirmed(Ok(None)) };
+        let found = self.reader.finder.find(root, long_key::tree_key(key));
+        let Some(found) = self.reader.confirmed(found.map_err(ReadError::from))? else {
             return Ok(None);
         };
         self.stored = found;

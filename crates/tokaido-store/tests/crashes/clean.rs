@@ -11,7 +11,7 @@ use std::path::Path;
 
 use tokaido_store::{
     OpenError,
-    tree::{self, ReaderError, TreeStore},
+    tree::{self, Reader, ReaderError, TreeStore},
 };
 
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     ledger::{self, Ledger},
     preload::{Fault, Scene, Stage},
     random::{Random, images_wanted, seed},
-    store::{check, fast_directory, open, open_reader},
+    store::{check, fast_directory, open},
 };
 
 const IMAGES: usize = 1200;
@@ -43,7 +43,7 @@ fn reopen(directory: &Path) -> TreeStore {
 /// What a reader finds in the files of a store, and after it an opening, which must find the same. The
 /// second is the last transaction; the first tells whether the reader has not refused.
 fn read_and_reopen(directory: &Path, seed: u64) -> (bool, u64) {
-    let read = match open_reader(directory) {
+    let read = match Reader::open(directory) {
         Ok(reader) => Some(Ledger::new(seed).check_reader(&reader)),
         Err(ReaderError::LogNotEmpty { .. }) => None,
         // Of a store that was about to be made there may be nothing.

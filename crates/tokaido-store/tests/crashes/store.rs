@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use tokaido_store::{
     OpenError,
-    tree::{self, CheckError, CheckReport, Reader, ReaderError, TreeStore},
+    tree::{self, CheckError, CheckReport, TreeStore},
 };
 
 #[path = "../common/directory.rs"]
@@ -32,12 +32,6 @@ fn past_locks<T, E>(
 pub(crate) fn open(directory: &Path, options: &tree::Options) -> Result<TreeStore, OpenError> {
     let open = || tree::open(directory, options.clone());
     past_locks(open, |error| matches!(error, OpenError::Locked { .. }))
-}
-
-/// Opens a reader of a store's files.
-pub(crate) fn open_reader(directory: &Path) -> Result<Reader, ReaderError> {
-    let is_locked = |error: &_| matches!(error, ReaderError::Open(OpenError::Locked { .. }));
-    past_locks(|| Reader::open(directory), is_locked)
 }
 
 /// Checks a store.

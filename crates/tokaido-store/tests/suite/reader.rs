@@ -3,6 +3,8 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
 };
 
 use tempfile::TempDir;
@@ -178,17 +180,80 @@ fn frames_in_any_segment_are_found() {
 }
 
 #[test]
-fn readers_and_whoever_has_the_store_keep_each_other_out() {
+fn a_reader_keeps_nobody_out_and_reads_what_was_there_or_nothing() {
     let directory = shut_down("old");
     let readers = [(); 2].map(|()| Reader::open(directory.path()).unwrap());
-    let opened = tree::open(directory.path(), options()).map(drop);
-    assert!(matches!(opened, Err(OpenError::Locked { .. })));
-    drop(readers);
-    let store = open(directory.path());
+    let keeping = tree::Options { log_left_bytes_max: 1 << 20, ..options() };
+    let store = tree::open(directory.path(), keeping).unwrap();
+    put_all(&store, "new");
+    for (reader, key) in readers.iter().zip([b"key:00001", b"key:02999"]) {
+        assert_eq!(value_of(reader, "main", key).as_deref(), Some("old"));
+    }
     let error = refusal(directory.path());
-    assert!(matches!(error, ReaderError::Open(OpenError::Locked { .. })), "{error}");
+    assert!(matches!(error, ReaderError::LogNotEmpty { .. }), "{error}");
+    store.checkpoint().unwrap();
+    let mut main = readers[0].database("main").unwrap().unwrap();
+    let error = main.get(b"key:00002").map(drop).unwrap_err();
+    assert!(error.to_string().contains("written to meanwhile"), "{error}");
+    let error = readers[1].database("other").map(drop).unwrap_err();
+    assert!(error.to_string().contains("written to meanwhile"), "{error}");
     drop(store);
-    Reader::open(directory.path()).unwrap();
+    let reader = Reader::open(directory.path()).unwrap();
+    assert_eq!(value_of(&reader, "main", b"key:00002").as_deref(), Some("new"));
+}
+
+/// A counter is written and checkpointed again and again. What a reader gives is a number that the
+/// counter had since the reader began to open the store.
+#[test]
+fn a_reader_beside_a_writer_gives_a_state_that_was_there() {
+    const WRITES: u64 = 2000;
+    let directory = shut_down("old");
+    let begun = AtomicU64::new(0);
+    let done = AtomicU64::new(0);
+    let (mut answers, mut refusals) = (0, 0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let store = open(directory.path());
+            let main = store.database("main").unwrap();
+            for n in 1..=WRITES {
+                begun.store(n, Ordering::SeqCst);
+                transact(&mut *store.writer().unwrap(), |tx| {
+                    // Pages go and come, so that the ones of the reader are used again.
+                    let filling = vec![n as u8; (n as usize * 997) % 20_000];
+                    tx.put(main, b"filling", NewRecord::of(&filling))?;
+                    tx.put(main, b"counter", NewRecord::of(n.to_string().as_bytes()))
+                })
+                .unwrap();
+                store.checkpoint().unwrap();
+                done.store(n, Ordering::SeqCst);
+            }
+        });
+        while done.load(Ordering::SeqCst) < WRITES {
+            let least = done.load(Ordering::SeqCst);
+            let read = Reader::open(directory.path()).ok().and_then(|reader| {
+                let mut main = reader.database("main").ok()??;
+                // With two checkpoints and more, pages of the reader are used again.
+                let target = WRITES.min(done.load(Ordering::SeqCst) + least % 5);
+                while done.load(Ordering::SeqCst) < target {
+                    thread::yield_now();
+                }
+                let found = main.get(b"counter").ok()?;
+                Some(found.map_or(0, |record| {
+                    str::from_utf8(record.value).unwrap().parse::<u64>().unwrap()
+                }))
+            });
+            match read {
+                Some(n) => {
+                    let most = begun.load(Ordering::SeqCst);
+                    assert!((least..=most).contains(&n), "{n} was read, not {least} to {most}");
+                    answers += 1;
+                }
+                None => refusals += 1,
+            }
+        }
+    });
+    println!("{answers} answers, {refusals} refusals");
+    assert!(refusals > 0, "the reader was never in the writer's way");
 }
 
 #[test]

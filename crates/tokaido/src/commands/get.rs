@@ -66,9 +66,10 @@ pub(crate) fn get(args: &GetArgs) -> Result<ExitCode, Error> {
 /// down cleanly. Otherwise it is opened, and says what is the matter with it.
 fn read(directory: &Path, database: &str, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     if let Ok(reader) = Reader::open(directory)
-        && let Some(mut database) = reader.database(database)?
+        && let Ok(Some(mut database)) = reader.database(database)
+        && let Ok(found) = database.get(key)
     {
-        return Ok(database.get(key)?.map(|record| record.value.to_vec()));
+        return Ok(found.map(|record| record.value.to_vec()));
     }
     let store = open_store(directory, Missing::Refuse)?;
     let database = find_database(&*store, database)?;
