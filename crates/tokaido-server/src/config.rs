@@ -29,7 +29,7 @@ pub use limits::{LIMITS, Limit, Limits};
 pub use listen::{Address, AddressError, Listen, Mode};
 pub use memcached::MemcachedConfig;
 pub use redis::RedisConfig;
-pub(crate) use redis::SLOW_ENTRIES_MAX;
+pub(crate) use redis::{SLOW_ENTRIES_MAX, TRACKED_KEYS_MAX};
 pub use scripts::ScriptConfig;
 pub use tyrant::TyrantConfig;
 

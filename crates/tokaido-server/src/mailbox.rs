@@ -112,6 +112,11 @@ impl Mailbox {
         was_open
     }
 
+    /// Whether messages are taken.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.lock().end.is_none()
+    }
+
     /// Keeps what is pushed from now on behind the replies of the run under way. To be called by the
     /// protocol, in that run.
     pub fn hold(&self) {

@@ -22,7 +22,7 @@ use crate::{
     program::{CurrentProgram, Program},
     redis::{
         Channels, Clients, Cursors, EventClasses, Functions, Instruments, Notifier, ScriptCache,
-        Waiters,
+        Tracker, Waiters,
     },
     selected::Selected,
     signals::Stopping,
@@ -85,6 +85,7 @@ pub struct Shared {
     pub(crate) channels: Arc<Channels>,
     pub(crate) waiters: Arc<Waiters>,
     pub(crate) notifier: Arc<Notifier>,
+    pub(crate) tracker: Arc<Tracker>,
     pub(crate) instruments: Instruments,
     pub(crate) stopping: Stopping,
     pub(crate) cursors: Cursors,
@@ -110,6 +111,7 @@ impl Shared {
         let waiters = Waiters::new(&store);
         let channels: Arc<Channels> = Arc::default();
         let notifier = Notifier::new(&store, main, Arc::clone(&channels));
+        let tracker = Tracker::new(&store, options.redis.tracked_keys_max);
         let events = EventClasses::parse(&options.redis.notify_keyspace_events);
         notifier.want(events.unwrap_or_default());
         Ok(Self {
@@ -130,6 +132,7 @@ impl Shared {
             program,
             clients: Arc::default(),
             notifier,
+            tracker,
             channels,
             waiters,
             scripts: ScriptCache::default(),

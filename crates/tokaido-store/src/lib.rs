@@ -108,5 +108,5 @@ pub use record::{Amendment, CollectionId, Entry, Kind, Marks, NewRecord, Record}
 pub use scan::{ScanRange, Scanner};
 pub use store::{CommitNumber, Snapshot, Store, Writer};
 pub use tokaido_cdb as cdb;
-pub use transact::{transact, transact_in_place, transact_unflushed};
+pub use transact::{transact, transact_in_place, transact_numbered, transact_unflushed};
 pub use transaction::{Direction, ReadTransaction, WriteTransaction};

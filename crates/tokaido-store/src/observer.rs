@@ -2,7 +2,7 @@
 //!
 //! Whatever waits for a change of the data hangs on this one hook: blocking reads, notifications of
 //! keys, invalidations of clients' caches, triggers, change feeds. Without an observer it costs one
-//! relaxed load for each group of transactions.
+//! load for each group of transactions.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -89,7 +89,7 @@ impl Drop for ObserverGuard {
         if let Some(own) = all.iter().position(|other| Arc::ptr_eq(other, &self.observer)) {
             all.remove(own);
         }
-        self.observers.has_any.store(!all.is_empty(), Ordering::Relaxed);
+        self.observers.has_any.store(!all.is_empty(), Ordering::SeqCst);
     }
 }
 
@@ -104,13 +104,15 @@ impl Observers {
     pub(crate) fn add(self: &Arc<Self>, observer: Arc<dyn Observer>) -> ObserverGuard {
         let mut all = lock(&self.all);
         all.push(Arc::clone(&observer));
-        self.has_any.store(true, Ordering::Relaxed);
+        self.has_any.store(true, Ordering::SeqCst);
         ObserverGuard { observers: Arc::clone(self), observer }
     }
 
+    /// Whether there are any. Asked after a group is visible, and in one order with that: so what an observer is
+    /// not told of, because it came too late, is seen by every snapshot that is taken after it came.
     #[inline]
     pub(crate) fn has_any(&self) -> bool {
-        self.has_any.load(Ordering::Relaxed)
+        self.has_any.load(Ordering::SeqCst)
     }
 
     pub(crate) fn tell(&self, group: &[TransactionChanges<'_>]) {

@@ -1,7 +1,8 @@
 //! Running a transaction on any engine, and running it again when it collided with another one.
 
 use crate::{
-    CommitError, DatabaseId, Store, TransactError, WriteError, WriteTransaction, Writer, limits,
+    CommitError, CommitNumber, DatabaseId, Store, TransactError, WriteError, WriteTransaction,
+    Writer, limits,
 };
 
 /// Runs `body` as one transaction and makes it durable. An error of the body rolls it back; a
@@ -25,8 +26,20 @@ pub fn transact<T, E>(
 /// As [`transact`].
 pub fn transact_unflushed<T, E>(
     writer: &mut dyn Writer,
-    mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
+    body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
 ) -> Result<T, TransactError<E>> {
+    transact_numbered(writer, body).map(|(result, _)| result)
+}
+
+/// As [`transact_unflushed`], but gives the number of the last transaction that has changed anything, too: it
+/// was this one if it is this one's number.
+///
+/// # Errors
+/// As [`transact`].
+pub fn transact_numbered<T, E>(
+    writer: &mut dyn Writer,
+    mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
+) -> Result<(T, CommitNumber), TransactError<E>> {
     // It tells a conflict by `None`.
     let mut attempt = || {
         let ran = writer
@@ -35,7 +48,7 @@ pub fn transact_unflushed<T, E>(
             .and_then(|transaction| body(transaction).map_err(TransactError::Body));
         match ran {
             Ok(result) => match writer.commit() {
-                Ok(_) => Some(Ok(result)),
+                Ok(number) => Some(Ok((result, number))),
                 Err(CommitError::Conflict) => None,
                 Err(error) => Some(Err(TransactError::Commit(error))),
             },

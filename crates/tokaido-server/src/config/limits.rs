@@ -162,6 +162,8 @@ limits! {
         subscriptions_max: usize = 100_000, 1..=COUNT_MAX;
         /// Maximum length of their names together
         subscription_bytes_max: usize = 16 << 20, 1..=BYTES_MAX;
+        /// Maximum number of prefixes a client tracks keys by
+        tracking_prefixes_max: usize = 1_000, 1..=COUNT_MAX;
         /// Maximum number of SCAN cursors kept; each scan takes two
         scan_cursors_max: usize = 4096, 2..=COUNT_MAX;
         /// Maximum size of a script that EVAL takes, and of a library of functions

@@ -8,6 +8,9 @@ use crate::redis::{EVENT_LETTERS, EventClasses};
 /// Maximum number of entries that the slow log can be set to.
 pub(crate) const SLOW_ENTRIES_MAX: usize = 1_000_000;
 
+/// Maximum number of keys that the table of tracked keys can be set to.
+pub(crate) const TRACKED_KEYS_MAX: usize = 1_000_000_000;
+
 /// What clients of Redis see. `CONFIG SET` changes what has a name of Redis' own until the server stops.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -20,6 +23,8 @@ pub struct RedisConfig {
     pub slowlog_entries_max: usize,
     /// What takes as many milliseconds, or more, is noted for LATENCY; 0: nothing is.
     pub latency_threshold_ms: u64,
+    /// The number of keys of which the server knows who has read them, for `CLIENT TRACKING`.
+    pub tracked_keys_max: usize,
 }
 
 impl Default for RedisConfig {
@@ -29,6 +34,7 @@ impl Default for RedisConfig {
             slowlog_slower_than_us: 10_000,
             slowlog_entries_max: 128,
             latency_threshold_ms: 0,
+            tracked_keys_max: 1_000_000,
         }
     }
 }
@@ -43,6 +49,10 @@ impl RedisConfig {
         if self.slowlog_entries_max > SLOW_ENTRIES_MAX {
             let message = format!("at most {SLOW_ENTRIES_MAX}: the slow log lies in memory");
             return Err(ConfigError::Value { option: "redis.slowlog_entries_max", message });
+        }
+        if !(1..=TRACKED_KEYS_MAX).contains(&self.tracked_keys_max) {
+            let message = format!("takes 1 to {TRACKED_KEYS_MAX}: the table lies in memory");
+            return Err(ConfigError::Value { option: "redis.tracked_keys_max", message });
         }
         Ok(())
     }

@@ -3,15 +3,18 @@
 use std::{
     borrow::Cow,
     ops::{ControlFlow, Range},
+    sync::Arc,
 };
 
 use tokaido_collections::Packing;
-use tokaido_store::{Capabilities, DatabaseId, Kind, ReadTransaction, Record, WriteTransaction};
+use tokaido_store::{
+    Capabilities, CommitNumber, DatabaseId, Kind, ReadTransaction, Record, WriteTransaction,
+};
 use tokaido_wire::resp::Request;
 
 use super::{
     Message, command::Group, execute::find_command, failure::Failure, number::parse_integer,
-    reply::Reply,
+    reply::Reply, tracking::Reader,
 };
 use crate::{
     Shared,
@@ -30,6 +33,10 @@ pub(crate) struct Call<'c> {
     pub(crate) may_take_long: bool,
     /// What it publishes. It goes with the reply: if that is taken back, nothing is sent.
     pub(crate) messages: Vec<Message>,
+    /// Notes what is read, for a session that tracks keys.
+    pub(crate) reader: Option<Arc<Reader>>,
+    /// The last transaction of the call that has changed anything.
+    pub(crate) committed: Option<CommitNumber>,
 }
 
 impl<'c> Call<'c> {

@@ -5,7 +5,7 @@ use std::{fmt::Write, sync::atomic::Ordering};
 use super::{
     blocking::Unblocked,
     call::Call,
-    clients::{Client, Names},
+    clients::{Client, Mark, Names},
     command::{Command, rows},
     connection::USER,
     execute::Step,
@@ -20,15 +20,9 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "client" -2 Container(None), NO_KEY [] Connection "2.4.0"
     ""
     "Commands about connections.";
-"client|caching" 3 Server(caching), NO_KEY [] Connection "6.0.0"
-    "<YES | NO>"
-    "Is refused: keys are not tracked for caches of clients.";
 "client|getname" 2 Connection(get_name), NO_KEY [] Connection "2.6.9"
     ""
     "Gives the name of the connection.";
-"client|getredir" 2 Server(get_redirect), NO_KEY [] Connection "6.0.0"
-    ""
-    "Gives -1: keys are not tracked for caches of clients.";
 "client|help" 2 Server(introspection::help), NO_KEY [] Connection "5.0.0"
     ""
     "Lists the subcommands.";
@@ -44,10 +38,10 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "client|list" -2 Connection(list), NO_KEY [ADMIN DANGEROUS] Connection "2.4.0"
     "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]"
     "Tells about the open connections.";
-"client|no-evict" 3 Connection(on_or_off), NO_KEY [ADMIN DANGEROUS] Connection "7.0.0"
+"client|no-evict" 3 Connection(no_evict), NO_KEY [ADMIN DANGEROUS] Connection "7.0.0"
     "<ON | OFF>"
     "Does nothing: no connection is closed to save memory.";
-"client|no-touch" 3 Connection(on_or_off), NO_KEY [] Connection "7.2.0"
+"client|no-touch" 3 Connection(no_touch), NO_KEY [] Connection "7.2.0"
     "<ON | OFF>"
     "Does nothing: reading never changes what is evicted.";
 "client|reply" 3 Connection(reply), NO_KEY [NO_MULTI] Connection "3.2.0"
@@ -59,12 +53,6 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "client|setname" 3 Connection(set_name), NO_KEY [] Connection "2.6.9"
     "connection-name"
     "Names the connection.";
-"client|tracking" -3 Connection(tracking), NO_KEY [] Connection "6.0.0"
-    "<ON | OFF>"
-    "Turns tracking of keys off. It cannot be turned on.";
-"client|trackinginfo" 2 Server(tracking_info), NO_KEY [] Connection "6.2.0"
-    ""
-    "Tells that keys are not tracked for caches of clients.";
 "client|unblock" -3 Server(unblock), NO_KEY [ADMIN DANGEROUS] Connection "5.0.0"
     "client-id [TIMEOUT | ERROR]"
     "Ends the waiting of a client, as if its time were over, or with an error.";
@@ -132,48 +120,22 @@ fn id(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     Ok(Step::Done)
 }
 
-/// NO-EVICT and NO-TOUCH, which change nothing: no client is evicted, and reads touch no record.
-fn on_or_off(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
-    if !call.is_word(2, "ON") && !call.is_word(2, "OFF") {
+fn no_evict(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    set_mark(call, session, Mark::NoEvict)
+}
+
+fn no_touch(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    set_mark(call, session, Mark::NoTouch)
+}
+
+fn set_mark(call: &mut Call<'_>, session: &mut Session, mark: Mark) -> Result<Step, Failure> {
+    let is_on = call.is_word(2, "ON");
+    if !is_on && !call.is_word(2, "OFF") {
         return Err(Failure::Syntax);
     }
+    session.client().mark(mark, is_on);
     call.reply.ok();
     Ok(Step::Done)
-}
-
-fn tracking(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
-    if call.is_word(2, "ON") {
-        return Err(Failure::other("this server does not track keys for client-side caches"));
-    }
-    if !call.is_word(2, "OFF") || call.len() > 3 {
-        return Err(Failure::Syntax);
-    }
-    call.reply.ok();
-    Ok(Step::Done)
-}
-
-fn caching(_: &mut Call<'_>) -> Result<(), Failure> {
-    Err(Failure::other(
-        "CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT \
-         mode enabled",
-    ))
-}
-
-fn get_redirect(call: &mut Call<'_>) -> Result<(), Failure> {
-    call.reply.integer(-1);
-    Ok(())
-}
-
-fn tracking_info(call: &mut Call<'_>) -> Result<(), Failure> {
-    call.reply.map(3);
-    call.reply.bulk(b"flags");
-    call.reply.set(1);
-    call.reply.bulk(b"off");
-    call.reply.bulk(b"redirect");
-    call.reply.integer(-1);
-    call.reply.bulk(b"prefixes");
-    call.reply.array(0);
-    Ok(())
 }
 
 /// OFF and SKIP are not answered: that is what they ask for.
@@ -343,8 +305,17 @@ fn flags(client: &Client) -> String {
     let is_in_multi = client.queued.load(Ordering::Relaxed) >= 0;
     let is_blocked = client.is_blocked.load(Ordering::Relaxed);
     let is_monitor = client.is_monitor.load(Ordering::Relaxed);
-    let flags =
-        [(client.is_subscribed(), 'P'), (is_in_multi, 'x'), (is_blocked, 'b'), (is_monitor, 'O')];
+    let flags = [
+        (is_monitor, 'O'),
+        (client.is_subscribed(), 'P'),
+        (is_in_multi, 'x'),
+        (is_blocked, 'b'),
+        (client.has_mark(Mark::Tracking), 't'),
+        (client.has_mark(Mark::BrokenRedirect), 'R'),
+        (client.has_mark(Mark::Broadcast), 'B'),
+        (client.has_mark(Mark::NoEvict), 'e'),
+        (client.has_mark(Mark::NoTouch), 'T'),
+    ];
     let flags: String =
         flags.into_iter().filter_map(|(is_so, flag)| is_so.then_some(flag)).collect();
     if flags.is_empty() { "N".to_owned() } else { flags }
@@ -365,7 +336,7 @@ fn describe(client: &Client) -> String {
         "id={} addr={} laddr={} fd=-1 name={connection} age={} idle={} flags={} db={database} \
          sub={sub} psub={psub} ssub={ssub} multi={queued} qbuf=0 qbuf-free=0 argv-mem=0 \
          multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} user={USER} \
-         lib-name={library} lib-ver={library_version} redir=-1 resp={}",
+         lib-name={library} lib-ver={library_version} redir={} resp={}",
         client.id,
         client.peer,
         client.local,
@@ -373,6 +344,7 @@ fn describe(client: &Client) -> String {
         seconds_since(client.active_at_ms.load(Ordering::Relaxed)),
         flags(client),
         client.last_command(),
+        client.redirect.load(Ordering::Relaxed),
         if client.is_resp3.load(Ordering::Relaxed) { 3 } else { 2 },
     );
     line

@@ -4,12 +4,14 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use super::{command::Command, table};
-use crate::{Mailbox, metrics, shared::wall_clock_us, transport::SocketAddress};
+use crate::{
+    Mailbox, mailbox::PushError, metrics, shared::wall_clock_us, transport::SocketAddress,
+};
 
 /// What one session shows to the others. The session alone writes to it.
 #[derive(Debug)]
@@ -30,11 +32,30 @@ pub(crate) struct Client {
     pub(crate) is_blocked: AtomicBool,
     /// It is shown all commands.
     pub(crate) is_monitor: AtomicBool,
+    /// The session that is told of changes of the keys that it tracks; 0: itself; -1: it tracks none.
+    pub(crate) redirect: AtomicI64,
+    /// See [`Mark`].
+    marks: AtomicU8,
     last_command: AtomicU16,
     /// The way to its connection.
     mailbox: OnceLock<Mailbox>,
     pub(crate) names: Mutex<Names>,
     pub(crate) done: Done,
+}
+
+/// What CLIENT LIST tells of a session by a letter, and nothing else has to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mark {
+    /// It tracks keys,
+    Tracking = 1 << 0,
+    /// by prefixes,
+    Broadcast = 1 << 1,
+    /// and the session that it has named to be told in its place has gone.
+    BrokenRedirect = 1 << 2,
+    /// CLIENT NO-EVICT is on.
+    NoEvict = 1 << 3,
+    /// CLIENT NO-TOUCH is on.
+    NoTouch = 1 << 4,
 }
 
 /// What a session has done. It counts for itself: one counter for all would travel between the cores
@@ -96,6 +117,34 @@ impl Client {
     pub(crate) fn be_reached_by(&self, mailbox: Mailbox) {
         // A session has one mailbox for all its life.
         let _ = self.mailbox.set(mailbox);
+    }
+
+    /// Pushes a message to it.
+    pub(crate) fn push(&self, message: &[u8]) -> Result<(), PushError> {
+        self.mailbox.get().map_or(Err(PushError::Closed), |mailbox| mailbox.push(message))
+    }
+
+    /// Keeps what is pushed to it behind the replies of the run under way. To be called in that run.
+    pub(crate) fn hold(&self) {
+        if let Some(mailbox) = self.mailbox.get() {
+            mailbox.hold();
+        }
+    }
+
+    /// Whether anything can be pushed to it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.mailbox.get().is_some_and(Mailbox::is_open)
+    }
+
+    pub(crate) fn mark(&self, mark: Mark, is_set: bool) {
+        match is_set {
+            true => self.marks.fetch_or(mark as u8, Ordering::Relaxed),
+            false => self.marks.fetch_and(!(mark as u8), Ordering::Relaxed),
+        };
+    }
+
+    pub(crate) fn has_mark(&self, mark: Mark) -> bool {
+        self.marks.load(Ordering::Relaxed) & mark as u8 != 0
     }
 
     /// Closes its connection. Tells whether that was open.
@@ -172,6 +221,8 @@ impl Clients {
             subscriptions: Default::default(),
             is_blocked: AtomicBool::new(false),
             is_monitor: AtomicBool::new(false),
+            redirect: AtomicI64::new(-1),
+            marks: AtomicU8::new(0),
             last_command: AtomicU16::new(u16::MAX),
             mailbox: OnceLock::new(),
             names: Mutex::default(),
@@ -184,6 +235,11 @@ impl Clients {
     /// Those that are open now, the oldest first.
     pub(crate) fn list(&self) -> Vec<Arc<Client>> {
         self.lock().open.values().cloned().collect()
+    }
+
+    /// The open session of that id.
+    pub(crate) fn find(&self, id: u64) -> Option<Arc<Client>> {
+        self.lock().open.get(&id).cloned()
     }
 
     /// Begins to count anew what sessions did.

@@ -74,12 +74,15 @@ the call remains in the data.
 - `CLIENT LIST` has Redis' fields; those about buffers and memory are 0. In `INFO`, `expires` is an estimate if more
   than 10,000 records of all databases will expire.
 - `INCRBYFLOAT` and `HINCRBYFLOAT` count with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
-- `HELLO` is refused between `MULTI` and `EXEC`, and `CLIENT TRACKING ON` everywhere. `CONFIG SET`
+- `HELLO` is refused between `MULTI` and `EXEC`. `CONFIG SET`
   changes what stands in `[redis]` of the configuration (`notify-keyspace-events`, `slowlog-log-slower-than`, `slowlog-max-len`,
   `latency-monitor-threshold`) until the server stops; `CONFIG REWRITE` is refused.
 - `SLOWLOG`, `LATENCY` and `INFO commandstats` tell how long a command ran, without its waiting for its turn or for the disk. `EXEC`
   and `EVAL` count as one. `LATENCY` knows the events `command` and `fast-command`. `LATENCY HISTOGRAM` has the powers of two.
 - `MONITOR` shows a script behind the commands that it ran; what procedures do it does not show.
+- `CLIENT TRACKING` tells of changes by every protocol, by procedures and by expiry, once they are on disk. With `NOLOOP` a
+  client's own changes leave its keys tracked. Keys of caches and of constant databases are said to have changed as soon as they
+  are read. Of a procedure that reads, the keys that `FCALL` names are tracked, and those that it reads by commands.
 - A session that has not given the password is told nothing but that, even for unknown commands.
 - On a cache, what writes to it alone (not `COPY`, `MOVE`, `FLUSHALL`) runs on the worker, at once and
   without a transaction: `WATCH` and `MSETNX` are refused, and `EXEC` does not take it back. A constant

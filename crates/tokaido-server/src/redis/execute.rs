@@ -10,7 +10,7 @@ use std::{
 
 use tokaido_script::Transaction;
 use tokaido_store::{
-    DatabaseId, ReadTransaction, WriteTransaction, Writer, transact_in_place, transact_unflushed,
+    DatabaseId, ReadTransaction, WriteTransaction, Writer, transact_in_place, transact_numbered,
 };
 use tokaido_wire::resp::Request;
 
@@ -25,7 +25,7 @@ use super::{
     pubsub,
     reply::Reply,
     session::{ReplyMode, Session},
-    table, transactions,
+    table, tracking, transactions,
 };
 use crate::{
     Procedures, Shared,
@@ -160,8 +160,10 @@ fn run(
         return Ok(Step::Done);
     }
     let (shared, may_take_long) = (context.shared, context.may_take_long);
-    let (database, messages) = (session.database(), Vec::new());
-    let mut call = Call { shared, database, request, reply, may_take_long, messages };
+    let reader = tracking::begin(session, &mut context.target)?;
+    let (database, messages, committed) = (session.database(), Vec::new(), None);
+    let mut call =
+        Call { shared, database, request, reply, may_take_long, messages, reader, committed };
     if session.is_confined() && !wanted.has(Flags::WHILE_SUBSCRIBED) {
         return if wanted.name() == "ping" {
             pubsub::pong(&mut call)
@@ -187,6 +189,7 @@ fn run(
             if result.is_ok() {
                 session.messages.append(&mut call.messages);
             }
+            tracking::end(session, &call, wanted, &result);
             result
         }
     }
@@ -240,7 +243,7 @@ fn look_up(
     match find_command(request)? {
         Some(command) => Ok(Wanted::Command(command)),
         None if procedures.find(request.name()).is_some() => Ok(Wanted::Procedure),
-        None => Err(unknown(shared, request)),
+        None => Err(instead::unknown(shared, request)),
     }
 }
 
@@ -252,37 +255,6 @@ pub(super) fn find_command(request: Request<'_>) -> Result<Option<&'static Comma
         }
         found => Ok(found),
     }
-}
-
-/// The procedure did not load, or else Redis's own words, which clients look for.
-pub(super) fn unknown(shared: &Shared, request: Request<'_>) -> Failure {
-    if let Some(why) = shared.program.loading().why_missing(request.name()) {
-        return Failure::other(why);
-    }
-    /// Maximum length of the name, and of the arguments together, that is repeated, in bytes.
-    const LEN_MAX: usize = 128;
-    let shown = |text: &[u8]| {
-        String::from_utf8_lossy(&text[..text.len().min(LEN_MAX)]).replace(['\r', '\n'], " ")
-    };
-    let mut arguments = String::new();
-    for argument in request.arguments() {
-        if arguments.len() >= LEN_MAX {
-            break;
-        }
-        let rest = LEN_MAX - arguments.len();
-        let argument = &argument[..argument.len().min(rest)];
-        arguments.push_str(&format!("'{}' ", shown(argument)));
-    }
-    let mut message = format!(
-        "unknown command '{}', with args beginning with: {arguments}",
-        shown(request.name())
-    );
-    if let Some(instead) = instead::of(request.name()) {
-        message.truncate(message.trim_end().len());
-        message.push_str("; ");
-        message.push_str(instead);
-    }
-    Failure::Other(message)
 }
 
 fn dispatch(
@@ -300,6 +272,7 @@ fn dispatch(
     };
     // The writer has it already, and nobody else's reads wait there.
     call.may_take_long |= matches!(context.target, Target::Writer(_));
+    tracking::note_reads(command, call, &mut context.target)?;
     let procedures = &mut context.procedures;
     match (command.handler, &mut context.target) {
         (Handler::Container(None), _) => Err(Failure::Syntax),
@@ -396,6 +369,9 @@ pub(super) fn run_within(
     call: &mut Call<'_>,
     transaction: Transaction<'_>,
 ) -> Result<(), Failure> {
+    if let Some(reader) = &call.reader {
+        reader.remember_within(command, call);
+    }
     let ran = match (command.handler, transaction) {
         (Handler::Container(Some(run)) | Handler::Server(run), _) => run(call),
         (Handler::Read(run), Transaction::Read(tx)) => run(call, tx),
@@ -461,7 +437,7 @@ pub(super) fn write<'c, T>(
 ) -> Result<T, Failure> {
     let start = call.reply.mark();
     let (notifier, mut number) = (&call.shared.notifier, 0);
-    let ran = transact_unflushed(writer, |tx| {
+    let ran = transact_numbered(writer, |tx| {
         call.reply.truncate(start);
         call.messages.clear();
         number = tx.number();
@@ -473,5 +449,8 @@ pub(super) fn write<'c, T>(
     if ran.is_err() {
         notifier.forget(number);
     }
-    Ok(ran?)
+    let (result, committed) = ran?;
+    // A transaction that has changed nothing leaves its number to the next one.
+    call.committed = Some(committed).filter(|committed| *committed == number);
+    Ok(result)
 }

@@ -136,6 +136,7 @@ fn clients(shared: &Shared) -> Lines {
         ("connected_clients", open.to_string()),
         ("maxclients", shared.limits().connections_max.to_string()),
         ("blocked_clients", shared.waiters.len().to_string()),
+        ("tracking_clients", shared.tracker.sizes().clients.to_string()),
     ]
 }
 
@@ -168,6 +169,7 @@ fn persistence(shared: &Shared) -> Lines {
 
 fn stats(shared: &Shared) -> Lines {
     let Totals { opened, done, .. } = shared.clients.totals();
+    let tracked = shared.tracker.sizes();
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed).to_string();
     vec![
         ("total_connections_received", opened.to_string()),
@@ -177,6 +179,9 @@ fn stats(shared: &Shared) -> Lines {
         ("pubsub_channels", shared.channels.len(Names::Channels).to_string()),
         ("pubsub_patterns", shared.channels.len(Names::Patterns).to_string()),
         ("pubsubshard_channels", shared.channels.len(Names::Shards).to_string()),
+        ("tracking_total_keys", tracked.keys.to_string()),
+        ("tracking_total_items", tracked.items.to_string()),
+        ("tracking_total_prefixes", tracked.prefixes.to_string()),
         ("log_lines_dropped", log::lines_dropped().to_string()),
     ]
 }

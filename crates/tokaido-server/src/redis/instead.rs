@@ -1,5 +1,10 @@
 //! What to use in the place of commands that Redis has and this server does not, told to whoever calls them.
 
+use tokaido_wire::resp::Request;
+
+use super::failure::Failure;
+use crate::Shared;
+
 /// The commands, and what serves instead.
 const INSTEAD: &[(&[&str], &str)] = &[
     (&["migrate"], "DUMP and RESTORE move a record, `tokaido dump` and `tokaido load` a database"),
@@ -8,7 +13,38 @@ const INSTEAD: &[(&[&str], &str)] = &[
 ];
 
 /// What serves in the place of a command.
-pub(super) fn of(name: &[u8]) -> Option<&'static str> {
+fn of(name: &[u8]) -> Option<&'static str> {
     let is_named = |names: &[&str]| names.iter().any(|n| name.eq_ignore_ascii_case(n.as_bytes()));
     INSTEAD.iter().find_map(|&(names, instead)| is_named(names).then_some(instead))
+}
+
+/// The procedure did not load, or else Redis's own words, which clients look for.
+pub(super) fn unknown(shared: &Shared, request: Request<'_>) -> Failure {
+    if let Some(why) = shared.program.loading().why_missing(request.name()) {
+        return Failure::other(why);
+    }
+    /// Maximum length of the name, and of the arguments together, that is repeated, in bytes.
+    const LEN_MAX: usize = 128;
+    let shown = |text: &[u8]| {
+        String::from_utf8_lossy(&text[..text.len().min(LEN_MAX)]).replace(['\r', '\n'], " ")
+    };
+    let mut arguments = String::new();
+    for argument in request.arguments() {
+        if arguments.len() >= LEN_MAX {
+            break;
+        }
+        let rest = LEN_MAX - arguments.len();
+        let argument = &argument[..argument.len().min(rest)];
+        arguments.push_str(&format!("'{}' ", shown(argument)));
+    }
+    let mut message = format!(
+        "unknown command '{}', with args beginning with: {arguments}",
+        shown(request.name())
+    );
+    if let Some(instead) = of(request.name()) {
+        message.truncate(message.trim_end().len());
+        message.push_str("; ");
+        message.push_str(instead);
+    }
+    Failure::Other(message)
 }

@@ -58,6 +58,7 @@ mod streams;
 mod strings;
 mod syntax;
 mod table;
+mod tracking;
 mod transactions;
 mod written;
 
@@ -80,3 +81,4 @@ pub(crate) use scan::Cursors;
 pub(crate) use script::ScriptCommands;
 pub use session::Session;
 pub use table::COMMANDS;
+pub(crate) use tracking::Tracker;

@@ -173,8 +173,8 @@ pub(super) fn call_in(
     transaction: Transaction<'_>,
     invocation: &Invocation,
 ) -> Result<(), Failure> {
-    let (id, arguments) = match invocation {
-        Invocation::Procedure { id, arguments, .. } => (*id, arguments),
+    let (id, mode, arguments) = match invocation {
+        Invocation::Procedure { id, mode, arguments } => (*id, *mode, arguments),
         Invocation::Script(script) => {
             return eval::call_in(call, session, procedures, transaction, script);
         }
@@ -196,7 +196,14 @@ pub(super) fn call_in(
         }
     };
     metrics::add(&session.client().done.procedure_calls, 1);
-    let mut commands = ScriptCommands::new(call.shared, session.principal, session.selected());
+    // What a procedure reads by its own handles, only it knows: the keys that FCALL names stand for that.
+    if let (Some(reader), Mode::Read) = (&call.reader, mode)
+        && let Ok(Some(command)) = execute::find_command(call.request)
+    {
+        reader.remember_named(command, call);
+    }
+    let commands = ScriptCommands::new(call.shared, session.principal, session.selected());
+    let mut commands = commands.noted_by(call.reader.clone());
     let scope = commands.in_transaction(transaction);
     let value = procedures.call(id, scope, arguments)?;
     call.messages.append(&mut commands.into_messages());

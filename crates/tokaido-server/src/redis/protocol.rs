@@ -104,7 +104,8 @@ impl Protocol for Redis {
     }
 
     fn is_listening(&self) -> bool {
-        self.session.subscriptions.has_any() || self.session.monitoring.is_some()
+        let Session { subscriptions, monitoring, tracking, .. } = &self.session;
+        subscriptions.has_any() || monitoring.is_some() || tracking.is_some()
     }
 
     /// Whoever hears of a message finds what was written before it.

@@ -1,5 +1,7 @@
 //! Commands that a script calls, in its own transaction: no bytes of the wire are made or read.
 
+use std::sync::Arc;
+
 use tokaido_script::{CommandError, Host, Scope, Transaction, Value};
 use tokaido_store::DatabaseId;
 use tokaido_wire::resp::{Request, Version, format_double};
@@ -10,7 +12,9 @@ use super::{
     command::{Access, Command},
     execute,
     failure::Failure,
+    instead,
     reply::Reply,
+    tracking::Reader,
 };
 use crate::{
     Shared,
@@ -28,12 +32,19 @@ pub(crate) struct ScriptCommands<'s> {
     reply: ScriptReply,
     /// What it has published so far.
     messages: Vec<Message>,
+    /// Notes what it reads.
+    reader: Option<Arc<Reader>>,
 }
 
 impl<'s> ScriptCommands<'s> {
     pub(crate) fn new(shared: &'s Shared, principal: Principal, selected: &'s Selected) -> Self {
         let (reply, messages) = (ScriptReply::default(), Vec::new());
-        Self { shared, principal, selected, reply, messages }
+        Self { shared, principal, selected, reply, messages, reader: None }
+    }
+
+    /// What the commands read is noted.
+    pub(super) fn noted_by(self, reader: Option<Arc<Reader>>) -> Self {
+        Self { reader, ..self }
     }
 
     /// What was published, to be sent once the transaction is committed.
@@ -60,7 +71,7 @@ impl ScriptCommands<'_> {
     /// Finds the command, and checks that the caller of the procedure may run it.
     fn admit(&self, request: Request<'_>) -> Result<&'static Command, Failure> {
         let command = execute::find_command(request)?;
-        let command = command.ok_or_else(|| execute::unknown(self.shared, request))?;
+        let command = command.ok_or_else(|| instead::unknown(self.shared, request))?;
         access::allow(self.principal, command.permission(self.selected.id()))?;
         Ok(command)
     }
@@ -92,10 +103,18 @@ impl Host for ScriptCommands<'_> {
         let refused = |failure: Failure| CommandError::Refused(failure.to_string());
         let command = self.admit(request).map_err(refused)?;
         let database = self.database(command, &mut transaction).map_err(refused)?;
-        let Self { shared, ref mut reply, ref mut messages, .. } = *self;
+        let Self { shared, ref mut reply, ref mut messages, ref reader, .. } = *self;
         reply.begin(Version::Resp2, shared.limits().reply_bytes_max);
-        let mut call =
-            Call { shared, database, request, reply, may_take_long: true, messages: Vec::new() };
+        let mut call = Call {
+            shared,
+            database,
+            request,
+            reply,
+            may_take_long: true,
+            messages: Vec::new(),
+            reader: reader.clone(),
+            committed: None,
+        };
         let ran = execute::run_within(command, &mut call, transaction);
         messages.append(&mut call.messages);
         match ran {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use tokaido_store::DatabaseId;
+use tokaido_store::{CommitNumber, DatabaseId};
 use tokaido_wire::resp::Version;
 
 use super::{
@@ -11,6 +11,7 @@ use super::{
     clients::{Client, Entry},
     operator::Monitoring,
     pubsub::Subscriptions,
+    tracking::{Authored, Reader, Tracking},
     transactions::{Queue, Watched},
 };
 use crate::{Mailbox, Shared, access::Principal, selected::Selected};
@@ -45,6 +46,10 @@ pub struct Session {
     pub(super) subscriptions: Subscriptions,
     /// What its requests have published, and nobody was sent yet.
     pub(super) messages: Vec<Message>,
+    /// It is told of changes of the keys that it reads.
+    pub(super) tracking: Option<Tracking>,
+    /// Its transactions that are not durable, if it is not to be told of what it changes itself.
+    authored: Option<Authored>,
     /// It is shown all commands.
     pub(super) monitoring: Option<Monitoring>,
     entry: Entry,
@@ -68,6 +73,8 @@ impl Session {
             waiting: None,
             subscriptions: Subscriptions::new(channels, client),
             messages: Vec::new(),
+            tracking: None,
+            authored: None,
             monitoring: None,
             entry,
             shared: Arc::clone(shared),
@@ -112,12 +119,41 @@ impl Session {
 
     /// Takes what was published, to send it when that is called.
     pub(super) fn publish_later(&mut self) -> Option<Box<dyn FnOnce()>> {
-        if self.messages.is_empty() {
+        let authored = self.authored.take();
+        if self.messages.is_empty() && authored.is_none() {
             return None;
         }
         let messages = std::mem::take(&mut self.messages);
         let channels = Arc::clone(&self.shared.channels);
-        Some(Box::new(move || channels.publish_all(&messages)))
+        Some(Box::new(move || {
+            drop(authored);
+            channels.publish_all(&messages);
+        }))
+    }
+
+    /// A request begins: gives what notes its reads, if the session tracks keys.
+    pub(super) fn begin_reading(&self) -> Option<Arc<Reader>> {
+        self.tracking.as_ref().map(Tracking::begin)
+    }
+
+    /// A transaction of a request was committed, and is not durable yet.
+    pub(super) fn note_commit(&mut self, number: CommitNumber) {
+        if self.tracking.as_ref().is_some_and(Tracking::skips_own) {
+            let (id, tracker) = (self.id(), &self.shared.tracker);
+            let authored = self.authored.get_or_insert_with(|| Authored::new(Arc::clone(tracker)));
+            authored.add(number, id);
+        }
+    }
+
+    /// What CLIENT CACHING has chosen holds for one request, or for one MULTI with its EXEC.
+    pub(super) fn end_choice(&mut self, was_of_client: bool) {
+        let is_in_multi = self.queue.is_some();
+        if let Some(tracking) = &mut self.tracking
+            && !was_of_client
+            && !is_in_multi
+        {
+            tracking.choose(false);
+        }
     }
 
     /// The number that CLIENT ID tells.
@@ -181,6 +217,7 @@ impl Session {
         self.take_queue();
         self.watched.clear();
         self.subscriptions.clear();
+        self.tracking = None;
         self.monitoring = None;
         self.client().is_monitor.store(false, Ordering::Relaxed);
         self.client().change_names(|names| names.connection.clear());

@@ -7,7 +7,7 @@ use super::{
     acl, bitfields, bitmaps, blocking, client, cluster, command::Command, connection, counters,
     dump, eval, expiry, failure::Failure, functions, geo, hashes, hyperloglog, introspection, keys,
     keyspace, lcs, lists, memory, operator, procedures, pubsub, scan, server, set, sets, sort,
-    sorted_sets, standalone, streams, strings, transactions,
+    sorted_sets, standalone, streams, strings, tracking, transactions,
 };
 
 /// The rows of each family, sorted by name.
@@ -57,6 +57,7 @@ const FAMILIES: &[&[Command]] = &[
     streams::PENDING,
     streams::READING,
     strings::COMMANDS,
+    tracking::COMMANDS,
     transactions::COMMANDS,
 ];
 

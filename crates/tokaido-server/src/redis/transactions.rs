@@ -171,6 +171,8 @@ pub(super) fn exec(
                 reply: &mut *call.reply,
                 may_take_long: true,
                 messages: std::mem::take(&mut call.messages),
+                reader: session.begin_reading(),
+                committed: None,
             };
             run_queued(queued, session, procedures, tx, *wanted).map_err(|source| {
                 Failure::Aborted { command: wanted.name(), source: Box::new(source) }

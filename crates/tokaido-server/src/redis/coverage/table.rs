@@ -15,8 +15,8 @@ pub(super) const DIFFERENT: &[(&[&str], &str)] = &[
     (&["client|info", "client|list"], "fields about buffers and memory are 0"),
     (&["client|no-evict", "client|no-touch"], "they change nothing"),
     (
-        &["client|caching", "client|getredir", "client|tracking", "client|trackinginfo"],
-        "tracking of keys can only be turned off",
+        &["client|tracking"],
+        "keys of caches and of constant databases are said to have changed as soon as they are read",
     ),
     (
         &["config|get", "config|set"],

@@ -1,6 +1,8 @@
 //! Commands that a script of a client runs in its own transaction, with the words that Redis has for
 //! scripts.
 
+use std::sync::Arc;
+
 use tokaido_script::{CommandError, Host, Mode, Transaction, Value};
 use tokaido_wire::resp::{Request, Version};
 
@@ -16,6 +18,7 @@ use crate::{
         reply::Reply as _,
         script::ScriptReply,
         streams, table,
+        tracking::Reader,
     },
     selected::Selected,
 };
@@ -33,6 +36,8 @@ pub(super) struct EvalHost<'s> {
     reply: ScriptReply,
     /// What it has published so far.
     messages: Vec<Message>,
+    /// Notes what it reads.
+    reader: Option<Arc<Reader>>,
 }
 
 impl<'s> EvalHost<'s> {
@@ -41,9 +46,10 @@ impl<'s> EvalHost<'s> {
         principal: Principal,
         selected: Selected,
         mode: Mode,
+        reader: Option<Arc<Reader>>,
     ) -> Self {
         let (version, reply, messages) = (Version::Resp2, ScriptReply::default(), Vec::new());
-        Self { shared, principal, selected, mode, version, reply, messages }
+        Self { shared, principal, selected, mode, version, reply, messages, reader }
     }
 
     /// The version of the protocol that the script has chosen.
@@ -95,10 +101,18 @@ impl<'s> EvalHost<'s> {
         };
         self.reply.begin(self.version, self.shared.limits().reply_bytes_max);
         let monitors = &self.shared.instruments.monitors;
-        let Self { shared, ref mut reply, ref mut messages, .. } = *self;
+        let Self { shared, ref mut reply, ref mut messages, ref reader, .. } = *self;
         let (may_take_long, published) = (true, Vec::new());
-        let mut call =
-            Call { shared, database, request, reply, may_take_long, messages: published };
+        let mut call = Call {
+            shared,
+            database,
+            request,
+            reply,
+            may_take_long,
+            messages: published,
+            reader: reader.clone(),
+            committed: None,
+        };
         if command.name == "select" {
             self.selected = call.database_at(1)?;
             monitors.show_as(self.selected.name(), "lua", command, request);

@@ -99,6 +99,14 @@ const SETTINGS: &[Setting] = &[
     ),
     ("timeout", |shared| shared.limits().idle_ms.div_ceil(1000).to_string(), None),
     (
+        "tracking-table-max-keys",
+        |shared| shared.tracker.keys_max().to_string(),
+        Some(|shared, value| {
+            shared.tracker.limit(whole(value, 1, TRACKED_KEYS_MAX)? as usize);
+            Ok(())
+        }),
+    ),
+    (
         "unixsocket",
         |shared| {
             let path = shared.addresses().iter().find_map(SocketAddress::unix);
@@ -110,6 +118,9 @@ const SETTINGS: &[Setting] = &[
 
 /// Maximum number of entries that the slow log can be set to.
 const SLOW_ENTRIES_MAX: i64 = crate::config::SLOW_ENTRIES_MAX as i64;
+
+/// Maximum number of keys that the table of tracked keys can be set to.
+const TRACKED_KEYS_MAX: i64 = crate::config::TRACKED_KEYS_MAX as i64;
 
 fn whole(value: &str, min: i64, max: i64) -> Result<i64, Wrong> {
     let number = parse_integer(value.as_bytes())

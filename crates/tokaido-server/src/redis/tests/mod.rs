@@ -29,6 +29,7 @@ mod procedures;
 mod scanning;
 mod scripts;
 mod sessions;
+mod tracking;
 
 /// When the clock of the tests starts, in ms since the epoch.
 const START_MS: u64 = 1_700_000_000_000;
