@@ -6,7 +6,7 @@ import urllib.parse
 import pytest
 from pymemcache.client.base import Client as Memcache
 from pytyrant import TyrantError
-from support import wait_until
+from support import tokaido, wait_until
 
 from .conftest import is_open
 
@@ -85,6 +85,30 @@ def test_what_is_put_is_there_after_a_crash(tyrant):
     tyrant.server.start()
     wait_until(lambda: is_open(tyrant.server.tyrant_port), "the port")
     assert tyrant().get(b"k") == b"v"
+
+
+def test_a_copy_is_a_store(tyrant, tmp_path):
+    client = tyrant()
+    with pytest.raises(TyrantError):
+        client.copy(b"monday")
+    tyrant.server.wait_for_log("set backups in tokaido.toml")
+    tyrant.server.stop()
+    backups = tmp_path / "backups"
+    backups.mkdir()
+    tyrant.server.options += ["--backups", str(backups)]
+    tyrant.server.start()
+    wait_until(lambda: is_open(tyrant.server.tyrant_port), "the port")
+    client = tyrant()
+    client.put(b"k", b"before")
+    client.copy(b"monday")
+    client.put(b"k", b"after")
+    for path in [b"monday", b"@true", b"../tuesday", str(tmp_path / "tuesday").encode()]:
+        with pytest.raises(TyrantError):
+            client.copy(path)
+    assert [path.name for path in backups.iterdir()] == ["monday"]
+    assert "sound" in tokaido("check", backups / "monday").stdout
+    assert tokaido("restore", backups / "monday", tmp_path / "restored").returncode == 0
+    assert tokaido("get", "--dir", tmp_path / "restored", "main", "k").stdout == "before\n"
 
 
 def test_memcached_on_its_port(tyrant):

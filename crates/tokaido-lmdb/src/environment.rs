@@ -2,8 +2,10 @@
 
 use std::{
     ffi::CString,
-    fs::File,
-    os::{fd::AsRawFd, unix::ffi::OsStrExt},
+    os::{
+        fd::{AsFd, AsRawFd},
+        unix::ffi::OsStrExt,
+    },
     path::Path,
     ptr,
     sync::Arc,
@@ -96,11 +98,12 @@ impl Environment {
         check(unsafe { ffi::mdb_reader_check(self.handle.0, &raw mut dead) })
     }
 
-    /// Writes what is committed now to `file`, without the pages that are free. It holds a read
-    /// transaction meanwhile, and stops nobody. The file is not synced.
-    pub fn copy(&self, file: &File) -> Result<(), LmdbError> {
-        // SAFETY: the handle is open, and the file as long as the call takes.
-        check(unsafe { ffi::mdb_env_copyfd2(self.handle.0, file.as_raw_fd(), ffi::MDB_CP_COMPACT) })
+    /// Writes what is committed now to a file or a pipe, without the pages that are free. It holds a
+    /// read transaction meanwhile, and stops nobody. A file is not synced.
+    pub fn copy(&self, to: impl AsFd) -> Result<(), LmdbError> {
+        let fd = to.as_fd().as_raw_fd();
+        // SAFETY: the handle is open, and so is what is written to, as long as the call takes.
+        check(unsafe { ffi::mdb_env_copyfd2(self.handle.0, fd, ffi::MDB_CP_COMPACT) })
     }
 
     /// Begins a read transaction of what is committed now.

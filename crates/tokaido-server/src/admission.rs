@@ -96,13 +96,13 @@ async fn serve_tyrant(
 ) {
     let (placement, shared) = (Placement::tyrant(worker), &worker.service.shared);
     if first.first() == Some(&TYRANT_MAGIC) {
-        let binary = tyrant::Binary::new(shared);
-        stream::serve(placement, connection, input, first, |_| binary).await;
+        let open = |mailbox| tyrant::Binary::new(shared, mailbox);
+        stream::serve(placement, connection, input, first, open).await;
     } else if is_http(&first) {
         http::serve(worker, connection, input, first, Paths::TokyoTyrant).await;
     } else {
-        let text = tyrant::Text::new(shared);
-        stream::serve(placement, connection, input, first, |_| text).await;
+        let open = |mailbox| tyrant::Text::new(shared, mailbox);
+        stream::serve(placement, connection, input, first, open).await;
     }
 }
 

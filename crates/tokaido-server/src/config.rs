@@ -52,6 +52,9 @@ pub struct Config {
     pub hosts: Vec<String>,
     /// Where the store lies.
     pub directory: PathBuf,
+    /// Where the backups go that clients ask for; `None`: they are refused.
+    #[serde(with = "empty_is_none")]
+    pub backups: Option<PathBuf>,
     /// Where the procedure files lie; `None`: no procedures.
     #[serde(with = "empty_is_none")]
     pub procedures: Option<PathBuf>,
@@ -97,6 +100,7 @@ impl Default for Config {
             ],
             hosts: Vec::new(),
             directory: PathBuf::from("tokaido-data"),
+            backups: None,
             procedures: None,
             strict: false,
             watch: false,
@@ -403,7 +407,7 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `limits`
+        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `backups`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `limits`
         ");
         let message = |text: &str| parse(text).expect_err(text).to_string();
         let no_port = message("[[listen]]\naddress = \"localhost\"");

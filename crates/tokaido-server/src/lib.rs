@@ -7,6 +7,7 @@
 mod acceptor;
 mod access;
 mod admission;
+mod backups;
 mod buffers;
 mod call_statistics;
 mod config;

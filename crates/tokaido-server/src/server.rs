@@ -131,6 +131,7 @@ impl Server {
         let listeners = listeners::open(&config)?;
         let addresses: Vec<_> = listeners.iter().map(|l| l.address.clone()).collect();
         let store = tree::open(&config.directory, config.store_options())?;
+        let copier = Arc::new(store.copier());
         let store = TableStore::new(Box::new(store), config.tables())?;
         let tables = store.tables();
         let store = CompositeStore::with(Box::new(store), config.mounts(), config.mount_options())
@@ -162,6 +163,8 @@ impl Server {
             redis: config.redis.clone(),
             keep_failed_scripts: config.keep_failed_scripts,
             workers: config.worker_count(),
+            backups: config.backups.clone(),
+            copier: Some(copier),
         };
         let shared = Arc::new(Shared::new(store, options)?);
         shared.program.set_loading(Loading::done(sources, load_errors.clone()));
@@ -371,6 +374,7 @@ impl Drop for Server {
         // An error means that no thread listens any more.
         let _ = self.stop.send(true);
         self.procedure_watch = ProcedureWatch::default();
+        self.service.shared.backups.stop();
         self.threads.join_all();
     }
 }

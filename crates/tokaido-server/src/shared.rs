@@ -4,17 +4,19 @@
 use std::{
     borrow::Cow,
     hash::{BuildHasher, RandomState},
+    path::PathBuf,
     sync::Arc,
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
 use tokaido_script::LoadError;
-use tokaido_store::{Capabilities, DatabaseError, DatabaseId, Store};
+use tokaido_store::{Capabilities, DatabaseError, DatabaseId, Store, tree::Copier};
 use tokaido_tables::Tables;
 
 use crate::{
     Limits,
     access::Policy,
+    backups::Backups,
     config::{KyotoConfig, MemcachedConfig, RedisConfig, TyrantConfig},
     kyoto,
     loading::Loading,
@@ -67,6 +69,10 @@ pub struct SharedOptions {
     pub keep_failed_scripts: bool,
     /// The number of threads that serve connections.
     pub workers: usize,
+    /// Where the backups go that clients ask for; `None`: they are refused.
+    pub backups: Option<PathBuf>,
+    /// What makes them.
+    pub copier: Option<Arc<Copier>>,
 }
 
 /// What all workers of one server share.
@@ -94,6 +100,7 @@ pub struct Shared {
     pub(crate) memcached: memcached::State,
     pub(crate) kyoto: kyoto::State,
     pub(crate) tyrant: tyrant::State,
+    pub(crate) backups: Backups,
 }
 
 impl Shared {
@@ -118,6 +125,7 @@ impl Shared {
             memcached: memcached::State::new(&options.memcached),
             kyoto: kyoto::State::new(&options.kyoto),
             tyrant: tyrant::State::new(&options.tyrant),
+            backups: Backups::new(options.backups.take(), options.copier.take()),
             main: Selected::new(&*store, MAIN)?,
             capabilities: store.capabilities(main),
             functions: Functions::new(&*store),

@@ -16,7 +16,7 @@ use super::{
     session::{Session, Stop},
 };
 use crate::{
-    Shared,
+    Mailbox, Shared,
     access::{self, Principal},
     protocol::{Context, Progress, Protocol},
 };
@@ -33,9 +33,9 @@ pub(crate) struct Token(Verb);
 
 impl Binary {
     /// A new connection.
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>, mailbox: Mailbox) -> Self {
         Self {
-            session: Session::new(shared),
+            session: Session::new(shared, mailbox),
             decoder: Decoder::new(shared.limits().tyrant_request_bytes_max),
         }
     }
@@ -97,6 +97,10 @@ impl Protocol for Binary {
             Err(Stop::NeedsPool) => {
                 output.truncate(start);
                 return Progress::NeedsPool;
+            }
+            Err(Stop::Waits) => {
+                output.truncate(start);
+                return Progress::Block { until: None };
             }
             Ok(()) => {}
             // The client is told no more than that, so the log is.

@@ -61,8 +61,10 @@ pub(super) fn answer(
         }
         Verb::Sync => session.sync(context)?,
         Verb::Optimize => check_parameters(key)?,
-        Verb::Copy => Err(Refusal::invalid("`tokaido backup` copies a store in use"))?,
-        Verb::Restore => Err(Refusal::invalid("there is no update log"))?,
+        Verb::Copy => session.copy(key, context)?,
+        Verb::Restore => Err(Refusal::invalid(
+            "there is no update log to replay; `tokaido restore` makes a store of a copy",
+        ))?,
         Verb::SetMst | Verb::Repl => Err(Refusal::invalid("there is no replication"))?,
         Verb::Rnum | Verb::Size => {
             let statistics = session.read(context, false, |tx, id| Ok(tx.statistics(id)?))?;

@@ -4,7 +4,7 @@
 use tokaido_script::CallError;
 use tokaido_store::{CommitError, ReadError, TransactError, WriteError};
 
-use crate::{placement::RunError, procedures::CallFailure};
+use crate::{backups::BackupError, placement::RunError, procedures::CallFailure};
 
 /// A request was not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,6 +86,13 @@ impl From<WriteError> for Refusal {
 impl From<CommitError> for Refusal {
     fn from(error: CommitError) -> Self {
         Self::new(ErrorCode::Other, error.to_string())
+    }
+}
+
+impl From<&BackupError> for Refusal {
+    fn from(error: &BackupError) -> Self {
+        let code = if error.is_invalid() { ErrorCode::Invalid } else { ErrorCode::Other };
+        Self::new(code, error.to_string())
     }
 }
 

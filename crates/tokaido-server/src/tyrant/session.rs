@@ -1,6 +1,6 @@
 //! A connection of a client of Tokyo Tyrant, and where its requests run.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokaido_script::Transaction;
 use tokaido_store::{
@@ -14,8 +14,9 @@ use super::{
     scripts::Script,
 };
 use crate::{
-    Shared,
+    Mailbox, Shared,
     access::{Permission, Principal, Scope},
+    backups,
     placement::Place,
     protocol::{Context, Target},
     redis::Message,
@@ -33,6 +34,9 @@ pub(super) struct Session {
     pub(super) error: ErrorCode,
     /// What procedures have published and nobody has been sent yet.
     messages: Vec<Message>,
+    mailbox: Mailbox,
+    /// The copy that the request at the head of the input waits for, with what came of it.
+    copying: Option<Arc<OnceLock<backups::Outcome>>>,
 }
 
 /// Why a request is not done, here or at all.
@@ -40,6 +44,8 @@ pub(super) enum Stop {
     Refused(Refusal),
     NeedsWriter,
     NeedsPool,
+    /// The mailbox has the request run again.
+    Waits,
 }
 
 impl<E: Into<Refusal>> From<E> for Stop {
@@ -50,13 +56,15 @@ impl<E: Into<Refusal>> From<E> for Stop {
 
 impl Session {
     /// A new connection.
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, mailbox: Mailbox) -> Self {
         Self {
             principal: shared.policy().newcomer(),
             database: Selected::new(&**shared.store(), shared.tyrant.database()).ok(),
             iterator: Iterator::default(),
             error: ErrorCode::default(),
             messages: Vec::new(),
+            mailbox,
+            copying: None,
             shared: Arc::clone(shared),
         }
     }
@@ -139,6 +147,40 @@ impl Session {
             Target::Writer(_) => Ok(()),
             Target::Snapshot(_) => Err(Stop::NeedsWriter),
         }
+    }
+
+    /// Copies the store to a path below the directory of backups, and waits until the copy is on disk.
+    pub(super) fn copy(&mut self, path: &[u8], context: &mut Context<'_>) -> Result<(), Stop> {
+        if let Some(copying) = &self.copying {
+            let Some(outcome) = copying.get() else { return Err(Stop::Waits) };
+            let outcome = outcome.as_ref().map(drop).map_err(Refusal::from);
+            self.copying = None;
+            return Ok(outcome?);
+        }
+        if matches!(context.target, Target::Writer(_)) {
+            // The requests before it are not on disk, and belong into the copy: it begins once they are.
+            self.mailbox.wake();
+            return Err(Stop::Waits);
+        }
+        if self.database()?.id().mount().is_some() {
+            return Err(Refusal::invalid(
+                "tyrant.database is not in the store, nor would it be in a copy",
+            )
+            .into());
+        }
+        let (copying, mailbox) = (Arc::new(OnceLock::new()), self.mailbox.clone());
+        let told = Arc::clone(&copying);
+        let done = move |outcome| {
+            // It is told of once.
+            let _ = told.set(outcome);
+            mailbox.wake();
+        };
+        self.shared.backups.begin(path, done).map_err(|error| {
+            tracing::warn!(%error, "a backup was refused");
+            Refusal::from(&error)
+        })?;
+        self.copying = Some(copying);
+        Err(Stop::Waits)
     }
 
     /// Calls a procedure.

@@ -20,7 +20,7 @@ use super::{
     stat,
 };
 use crate::{
-    Shared,
+    Mailbox, Shared,
     access::{self, Principal},
     protocol::{Context, Progress, Protocol},
 };
@@ -37,9 +37,9 @@ pub(crate) struct Token;
 
 impl Text {
     /// A new connection.
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>, mailbox: Mailbox) -> Self {
         Self {
-            session: Session::new(shared),
+            session: Session::new(shared, mailbox),
             decoder: Decoder::new(shared.limits().tyrant_request_bytes_max),
         }
     }
@@ -231,6 +231,10 @@ impl Protocol for Text {
             Err(Stop::NeedsPool) => {
                 output.truncate(start);
                 return Progress::NeedsPool;
+            }
+            Err(Stop::Waits) => {
+                output.truncate(start);
+                return Progress::Block { until: None };
             }
             Ok(()) => {}
             Err(Stop::Refused(refusal)) => {

@@ -81,7 +81,7 @@ fn exchange(client: &mut Client, line: &str) -> (Vec<u8>, bool) {
 }
 
 #[track_caller]
-fn ask(client: &mut Client, line: &str, reply: &[u8]) {
+pub(crate) fn ask(client: &mut Client, line: &str, reply: &[u8]) {
     client.send(request(line));
     let mut given = vec![0; reply.len()];
     client.0.read_exact(&mut given).expect("a reply");

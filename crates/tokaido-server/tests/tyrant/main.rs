@@ -5,6 +5,7 @@
 mod common;
 
 mod binary;
+mod copy;
 mod http;
 mod masks;
 mod model;

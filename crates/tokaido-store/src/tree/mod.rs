@@ -63,6 +63,7 @@ pub use options::{
 pub use reader::{DatabaseReader, Reader, ReaderError};
 pub use store::TreeStore;
 pub use upkeep::{
-    BackupReport, BaseReport, CheckError, CheckReport, CompactReport, DatabaseReport, FINDINGS_MAX,
-    Finding, LogReport, SalvageReport, UpkeepError, backup, check, compact, restore, salvage,
+    BackupReport, BaseReport, CheckError, CheckReport, CompactReport, Copier, DatabaseReport,
+    FINDINGS_MAX, Finding, LogReport, SalvageReport, UpkeepError, backup, check, compact, restore,
+    salvage,
 };

@@ -71,6 +71,15 @@ fn a_backup_is_refused_where_it_cannot_be_made() {
 }
 
 #[test]
+fn a_backup_that_is_given_up_leaves_nothing() {
+    let filled = Filled::new();
+    let store = open(&filled.path());
+    let error = store.copier().backup(&filled.beside("copy"), &AtomicBool::new(true)).unwrap_err();
+    assert!(matches!(error, UpkeepError::Stopped { .. }), "{error}");
+    assert_eq!(filled.neighbours(), ["store"]);
+}
+
+#[test]
 fn a_damaged_store_has_no_backup() {
     let filled = Filled::new();
     damage(&filled.segment(), 48 + 41);

@@ -206,13 +206,13 @@ pub static COMMANDS: &[Command] = &[
         ("copy", 0x73, Verb::Copy),
         Administer,
         &[Part],
-        ("path", "", "refused: `tokaido backup` copies a store in use"),
+        ("path", "", "copies the store, below the directory that `backups` names"),
     ),
     row(
         ("restore", 0x74, Verb::Restore),
         Administer,
         &[Part, Long, Int],
-        ("path, time, options", "", "refused: there is no update log"),
+        ("path, time, options", "", "refused: there is no update log to replay"),
     ),
     row(
         ("setmst", 0x78, Verb::SetMst),

@@ -43,6 +43,9 @@ pub(crate) struct ServeArgs {
     /// Directory of the store; made if it is not there
     #[arg(long = "dir", visible_alias = "directory", value_name = "DIR")]
     directory: Option<PathBuf>,
+    /// Directory of the backups that clients ask for; without it they are refused
+    #[arg(long, value_name = "DIR")]
+    backups: Option<PathBuf>,
     /// Directory of the procedure files
     #[arg(long, value_name = "DIR")]
     procedures: Option<PathBuf>,
@@ -151,6 +154,7 @@ impl ServeArgs {
             config.hosts = self.hosts;
         }
         put(&mut config.directory, self.directory);
+        put(&mut config.backups, self.backups.map(Some));
         put(&mut config.procedures, self.procedures.map(Some));
         if !self.script.is_empty() {
             let script = |path| ScriptConfig { path, dialect: None };

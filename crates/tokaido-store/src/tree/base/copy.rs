@@ -7,6 +7,7 @@
 use std::{
     fs::{self, File},
     io,
+    os::fd::AsFd,
     path::Path,
 };
 
@@ -28,9 +29,9 @@ pub(in crate::tree) fn remove_copy(directory: &Path) -> io::Result<()> {
 }
 
 impl Base {
-    /// Writes what is committed now to `file`, without syncing it.
-    pub(in crate::tree) fn copy(&self, file: &File) -> Result<(), LmdbError> {
-        self.environment.copy(file)
+    /// Writes what is committed now to a file or a pipe, without syncing it.
+    pub(in crate::tree) fn copy(&self, to: impl AsFd) -> Result<(), LmdbError> {
+        self.environment.copy(to)
     }
 }
 
@@ -38,14 +39,14 @@ impl Base {
 /// of this one to open it.
 pub(in crate::tree) fn copy_beside(
     directory: &Path,
-    file: &File,
+    to: impl AsFd,
     readers_max: u32,
     _right: &OpenHere,
 ) -> Result<(), LmdbError> {
     let options = EnvironmentOptions { map_size: 0, readers_max, databases_max: 0 };
     // SAFETY: nobody else in this process has it open as long as the right lasts; nothing but LMDB
     // changes the files of a store that is in use.
-    unsafe { Environment::open(directory, &options, Access::Read)? }.copy(file)
+    unsafe { Environment::open(directory, &options, Access::Read)? }.copy(to)
 }
 
 /// As [`Base::copy`], of the store in `directory`, which nobody has open, as `_lock` says.

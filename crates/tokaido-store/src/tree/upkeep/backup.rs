@@ -5,18 +5,23 @@
 //! no time is a transaction neither in the segments that are there nor in the base. So nothing has
 //! to stop for a backup, and it needs nothing of the process that writes: the program makes it from
 //! outside, of a running server or of none, with LMDB's reader table to keep the pages that it
-//! reads. The other way, a command to the server, would need a path on the server's machine from a
-//! client, a password, and a server that runs.
+//! reads; and a server makes it itself, of the store that it has open, when a client asks for it.
 
 use std::{
+    fmt,
     fs::{self, File},
-    io::{self, Write},
+    io,
     path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::{
     UpkeepError,
     check::{self, BaseIdentity, CheckError, CheckReport, survey_base},
+    paced,
 };
 use crate::tree::{
     LogStorage, TreeStore,
@@ -52,13 +57,18 @@ pub fn backup(directory: &Path, destination: &Path) -> Result<BackupReport, Upke
     if !directory.join(DATA_FILE).is_file() {
         return Err(CheckError::NoStore { directory: owned() }.into());
     }
-    let making = Making::begin(directory, destination)?;
+    let stop = AtomicBool::new(false);
+    let making = Making::begin(directory, destination, &stop)?;
     let right = OpenHere::take(directory)
         .map_err(|error| error.or(UpkeepError::OpenHere { directory: owned() }, making.io()))?;
     let _kept = lock::keep_base(directory)
         .map_err(|error| error.or(UpkeepError::Compacting { directory: owned() }, making.io()))?;
     let storage = DirectoryStorage::existing(directory);
-    making.copy(&storage, |file| Ok(copy_beside(directory, file, SNAPSHOTS_MAX_DEFAULT, &right)?))
+    making.copy(&storage, |file| {
+        paced::write_produced(file, &stop, |pipe| {
+            Ok(copy_beside(directory, pipe, SNAPSHOTS_MAX_DEFAULT, &right)?)
+        })
+    })
 }
 
 impl TreeStore {
@@ -67,9 +77,45 @@ impl TreeStore {
     /// # Errors
     /// See [`UpkeepError`].
     pub fn backup(&self, destination: &Path) -> Result<BackupReport, UpkeepError> {
-        let shared: &Shared = &self.shared;
-        let making = Making::begin(&shared.durable.directory, destination)?;
-        making.copy(&*shared.durable.storage, |file| Ok(shared.base.copy(file)?))
+        self.copier().backup(destination, &AtomicBool::new(false))
+    }
+
+    /// What makes backups on any thread, for a program that has put the store behind a trait.
+    #[must_use]
+    pub fn copier(&self) -> Copier {
+        Copier { shared: Arc::clone(&self.shared) }
+    }
+}
+
+/// Makes backups of a store that this process has open. The store remains locked as long as this
+/// lives.
+pub struct Copier {
+    shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Copier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Copier").field(&self.shared.durable.directory).finish()
+    }
+}
+
+impl Copier {
+    /// As [`TreeStore::backup`], until `stop` is set: then the copy is given up soon, and nothing of
+    /// it remains.
+    ///
+    /// # Errors
+    /// See [`UpkeepError`].
+    pub fn backup(
+        &self,
+        destination: &Path,
+        stop: &AtomicBool,
+    ) -> Result<BackupReport, UpkeepError> {
+        let durable = &self.shared.durable;
+        let making = Making::begin(&durable.directory, destination, stop)?;
+        let base = &self.shared.base;
+        making.copy(&*durable.storage, |file| {
+            paced::write_produced(file, stop, |pipe| Ok(base.copy(pipe)?))
+        })
     }
 }
 
@@ -79,24 +125,31 @@ struct Making<'d> {
     source: &'d Path,
     destination: &'d Path,
     directory: DirectoryInMaking,
+    /// It is given up once this is set.
+    stop: &'d AtomicBool,
 }
 
 impl<'d> Making<'d> {
-    fn begin(source: &'d Path, destination: &'d Path) -> Result<Self, UpkeepError> {
+    fn begin(
+        source: &'d Path,
+        destination: &'d Path,
+        stop: &'d AtomicBool,
+    ) -> Result<Self, UpkeepError> {
         if fs::symlink_metadata(destination).is_ok() {
             return Err(UpkeepError::Exists { destination: destination.to_owned() });
         }
-        Self::of("make the backup", source, destination)
+        Self::of("make the backup", source, destination, stop)
     }
 
     fn of(
         task: &'static str,
         source: &'d Path,
         destination: &'d Path,
+        stop: &'d AtomicBool,
     ) -> Result<Self, UpkeepError> {
         let directory = DirectoryInMaking::beside(destination);
         let directory = directory.map_err(UpkeepError::io(task, destination))?;
-        Ok(Self { task, source, destination, directory })
+        Ok(Self { task, source, destination, directory, stop })
     }
 
     fn io(&self) -> impl Fn(io::Error) -> UpkeepError + 'static {
@@ -109,7 +162,11 @@ impl<'d> Making<'d> {
         copy_base: impl FnOnce(&File) -> io::Result<()>,
     ) -> Result<BackupReport, UpkeepError> {
         let (directory, io) = (self.source.to_owned(), self.io());
+        let (destination, stop) = (self.destination, self.stop);
         self.try_copy(storage, copy_base).map_err(|error| match error {
+            _ if stop.load(Ordering::Relaxed) => {
+                UpkeepError::Stopped { destination: destination.to_owned() }
+            }
             PageFileError::Io(error) => io(error),
             PageFileError::Damaged(what) => UpkeepError::Damaged { directory, what },
         })
@@ -121,7 +178,7 @@ impl<'d> Making<'d> {
         copy_base: impl FnOnce(&File) -> io::Result<()>,
     ) -> Result<BackupReport, PageFileError> {
         let path = self.directory.path();
-        let segments = copy_log(storage, path)?;
+        let segments = copy_log(storage, path, self.stop)?;
         let file = files::create_new(&path.join(DATA_FILE))?;
         copy_base(&file)?;
         file.sync_all()?;
@@ -133,7 +190,7 @@ impl<'d> Making<'d> {
                 copies.remove(segment)?;
             }
         }
-        write_synced(&path.join(LOCK_FILE), &[])?;
+        files::create_new(&path.join(LOCK_FILE))?.sync_all()?;
         copies.sync_directory()?;
         let bytes = files::bytes_below(path)?;
         self.directory.become_target(self.destination)?;
@@ -142,12 +199,16 @@ impl<'d> Making<'d> {
 }
 
 /// Copies the segments that are there. Gives each with its last transaction.
-fn copy_log(storage: &dyn LogStorage, to: &Path) -> io::Result<Vec<(u64, Option<u64>)>> {
+fn copy_log(
+    storage: &dyn LogStorage,
+    to: &Path,
+    stop: &AtomicBool,
+) -> io::Result<Vec<(u64, Option<u64>)>> {
     let log = to.join(LOG_DIRECTORY);
     let mut attempts_left = LOG_ATTEMPTS_MAX;
     loop {
         fs::create_dir(&log)?;
-        match copy_segments(storage, &DirectoryStorage::existing(to)) {
+        match copy_segments(storage, &DirectoryStorage::existing(to), stop) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && attempts_left > 0 => {
                 attempts_left -= 1;
                 fs::remove_dir_all(&log)?;
@@ -171,23 +232,17 @@ fn verify(copy: &Path) -> Result<(u64, u64), PageFileError> {
 fn copy_segments(
     storage: &dyn LogStorage,
     copies: &DirectoryStorage,
+    stop: &AtomicBool,
 ) -> io::Result<Vec<(u64, Option<u64>)>> {
     let mut copied = Vec::new();
     for segment in storage.list()? {
         let Captured { bytes, last_sequence } = capture(storage, segment)?;
         if !bytes.is_empty() {
-            write_synced(&copies.path(segment), &bytes)?;
+            paced::write_bytes(&files::create_new(&copies.path(segment))?, &bytes, stop)?;
             copied.push((segment, last_sequence));
         }
     }
     Ok(copied)
-}
-
-/// Writes a new file, and syncs it.
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = files::create_new(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 /// Makes a store in `directory`, which is absent or empty, of a backup, once that is found sound.
@@ -204,7 +259,7 @@ pub fn restore(backup: &Path, directory: &Path) -> Result<CheckReport, UpkeepErr
     let report = check::examine(backup, &mut |_, _, _, _| {})?;
     UpkeepError::check(backup, &report, &io)?;
     let data = backup.join(DATA_FILE);
-    Making::of(TASK, backup, directory)?
+    Making::of(TASK, backup, directory, &AtomicBool::new(false))?
         .copy(&DirectoryStorage::existing(backup), |mut file| {
             io::copy(&mut File::open(data)?, &mut file).map(drop)
         })?;

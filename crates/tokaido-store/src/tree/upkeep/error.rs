@@ -53,6 +53,12 @@ pub enum UpkeepError {
         /// What is wrong, or the first of it.
         what: String,
     },
+    /// Whoever wanted the copy does so no more.
+    #[error("the copy to {} was given up, as it was asked to be", destination.display())]
+    Stopped {
+        /// What would have become of it.
+        destination: PathBuf,
+    },
     /// The disk has no room for the copy.
     #[error("the copy needs {needed} bytes on the disk of {}, which has {room}; free some space", directory.display())]
     NoRoom {

@@ -4,9 +4,10 @@ mod backup;
 mod check;
 mod compact;
 mod error;
+mod paced;
 mod salvage;
 
-pub use backup::{BackupReport, backup, restore};
+pub use backup::{BackupReport, Copier, backup, restore};
 pub use check::{
     BaseReport, CheckError, CheckReport, DatabaseReport, FINDINGS_MAX, Finding, LogReport, check,
 };

@@ -471,13 +471,16 @@ static ssize_t do_write_parts(struct open_file *file, int fd, const struct iovec
 
 ssize_t write(int fd, const void *bytes, size_t len)
 {
-    ssize_t done;
+    ssize_t done = 0;
+    int is_ours;
     LOCKED({
         struct open_file *file = open_file(fd);
         struct iovec part = {(void *)bytes, len};
-        done = file ? do_write_parts(file, fd, &part, 1, -1) : syscall(SYS_write, fd, bytes, len);
+        is_ours = file != NULL;
+        if (is_ours) done = do_write_parts(file, fd, &part, 1, -1);
     });
-    return done;
+    /* Without the lock: a pipe may wait for a thread that reads, and takes the lock for it. */
+    return is_ours ? done : syscall(SYS_write, fd, bytes, len);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int count)

@@ -1,0 +1,179 @@
+//! Backups that clients ask for: where they go, and the thread that makes them, one at a time.
+//!
+//! A backup takes as long as the store is large. So it has a thread of its own, which no request
+//! waits for but the one that asked for it.
+
+use std::{
+    ffi::OsStr,
+    io,
+    os::unix::ffi::OsStrExt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Component, Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{Builder, JoinHandle},
+};
+
+use tokaido_store::tree::{BackupReport, Copier, UpkeepError};
+
+/// A backup was not made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BackupError {
+    #[error(
+        "no directory for backups is configured: set backups in tokaido.toml, or run `tokaido backup` on the server's machine"
+    )]
+    NotConfigured,
+    #[error("{path:?} is no path of a backup: {reason}")]
+    Path { path: String, reason: &'static str },
+    #[error("the directory of backups, {}, or one below it, cannot be used: {source}", path.display())]
+    Directory { path: PathBuf, source: io::Error },
+    #[error("a backup is being made; try again when it is done")]
+    Busy,
+    #[error("the server is stopping")]
+    Stopping,
+    #[error("the system gives no thread: {0}")]
+    Thread(io::Error),
+    #[error(transparent)]
+    Upkeep(#[from] UpkeepError),
+    #[error("an error in the server itself, see its log")]
+    Panicked,
+}
+
+impl BackupError {
+    /// Whether the client has asked for something that there is not.
+    pub(crate) fn is_invalid(&self) -> bool {
+        match self {
+            Self::NotConfigured | Self::Path { .. } => true,
+            Self::Upkeep(error) => matches!(error, UpkeepError::Exists { .. }),
+            _ => false,
+        }
+    }
+}
+
+/// What came of a backup.
+pub(crate) type Outcome = Result<BackupReport, BackupError>;
+
+/// The backups of a server.
+pub(crate) struct Backups {
+    directory: Option<PathBuf>,
+    copier: Option<Arc<Copier>>,
+    making: Arc<Mutex<Making>>,
+    /// Set when the server stops: then the backup that is being made is given up.
+    stop: Arc<AtomicBool>,
+}
+
+/// The thread, if there is one or was.
+#[derive(Default)]
+struct Making {
+    is_under_way: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Backups {
+    /// Without a directory, or what copies the store, all are refused.
+    pub(crate) fn new(directory: Option<PathBuf>, copier: Option<Arc<Copier>>) -> Self {
+        Self { directory, copier, making: Arc::default(), stop: Arc::default() }
+    }
+
+    /// Begins a backup at a path that a client names, below the directory of backups. `done` is
+    /// called on another thread once it is on disk, or has failed.
+    pub(crate) fn begin(
+        &self,
+        path: &[u8],
+        done: impl FnOnce(Outcome) + Send + 'static,
+    ) -> Result<(), BackupError> {
+        let (Some(directory), Some(copier)) = (&self.directory, &self.copier) else {
+            return Err(BackupError::NotConfigured);
+        };
+        let destination = destination(directory, path)?;
+        let mut making = lock(&self.making);
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(BackupError::Stopping);
+        }
+        if making.is_under_way {
+            return Err(BackupError::Busy);
+        }
+        join(making.thread.take());
+        let (copier, stop) = (Arc::clone(copier), Arc::clone(&self.stop));
+        let state = Arc::clone(&self.making);
+        let run = move || {
+            let outcome = make(&copier, &destination, &stop);
+            // Whoever is told that it is done may ask for the next one at once.
+            lock(&state).is_under_way = false;
+            done(outcome);
+        };
+        let thread = Builder::new().name("tokaido-backup".to_owned()).spawn(run);
+        making.thread = Some(thread.map_err(BackupError::Thread)?);
+        making.is_under_way = true;
+        Ok(())
+    }
+
+    /// Begins no more, and gives up the one that is being made.
+    pub(crate) fn stop(&self) {
+        let thread = {
+            let mut making = lock(&self.making);
+            self.stop.store(true, Ordering::Relaxed);
+            making.thread.take()
+        };
+        join(thread);
+    }
+}
+
+fn lock(making: &Mutex<Making>) -> MutexGuard<'_, Making> {
+    making.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn join(thread: Option<JoinHandle<()>>) {
+    if let Some(Err(_)) = thread.map(JoinHandle::join) {
+        tracing::error!("the thread of a backup panicked");
+    }
+}
+
+fn make(copier: &Copier, destination: &Path, stop: &AtomicBool) -> Outcome {
+    let made = catch_unwind(AssertUnwindSafe(|| copier.backup(destination, stop)));
+    let outcome = made.map_or(Err(BackupError::Panicked), |made| made.map_err(Into::into));
+    match &outcome {
+        Ok(BackupReport { sequence, bytes, .. }) => {
+            tracing::info!(destination = %destination.display(), sequence, bytes, "a backup was made");
+        }
+        Err(error) => tracing::warn!(%error, "a backup was not made"),
+    }
+    outcome
+}
+
+/// Where the backup goes that a client calls so. The directories above it must be there.
+fn destination(directory: &Path, path: &[u8]) -> Result<PathBuf, BackupError> {
+    let refuse = |reason| {
+        let path = String::from_utf8_lossy(path).into_owned();
+        Err(BackupError::Path { path, reason })
+    };
+    if path.starts_with(b"@") {
+        return refuse("commands are not run for clients");
+    }
+    if path.contains(&0) {
+        return refuse("it has a NUL byte");
+    }
+    let relative = Path::new(OsStr::from_bytes(path));
+    let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !relative.components().all(is_below) {
+        return refuse(
+            "it must lead below the directory of backups, without `/` before it and without `..`",
+        );
+    }
+    let Some(name) = relative.file_name() else {
+        return refuse("it has no name");
+    };
+    let unusable = |source| BackupError::Directory { path: directory.to_owned(), source };
+    let root = directory.canonicalize().map_err(unusable)?;
+    let above = root.join(relative.parent().unwrap_or(Path::new("")));
+    let above = above.canonicalize().map_err(unusable)?;
+    if !above.starts_with(&root) {
+        return refuse("a symbolic link in it leads out of the directory of backups");
+    }
+    Ok(above.join(name))
+}
+
+#[cfg(test)]
+mod tests;

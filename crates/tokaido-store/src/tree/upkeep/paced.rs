@@ -1,0 +1,101 @@
+//! Writing a long file beside a log that others wait for.
+//!
+//! What is written and not synced stands in the system's memory until much of it goes to the disk at
+//! once, and a sync of the log that comes then waits behind all of it. So a copy is synced every few
+//! megabytes, and the log waits for no more than those. Between two pieces the copy can be given up.
+
+use std::{
+    fs::File,
+    io::{self, PipeWriter, Read, Write},
+    panic::resume_unwind,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+/// Bytes that are written between two syncs, and held in memory: some milliseconds of a disk's time.
+const PIECE_BYTES: usize = 4 << 20;
+
+/// Writes all of `bytes`, and syncs them, unless `stop` is set meanwhile.
+pub(super) fn write_bytes(to: &File, bytes: &[u8], stop: &AtomicBool) -> io::Result<()> {
+    write(to, bytes, stop)
+}
+
+/// As [`write_bytes`], what `produce` writes to the pipe that it is given, on a thread of its own.
+/// When the file takes no more of it, the pipe is broken.
+pub(super) fn write_produced(
+    to: &File,
+    stop: &AtomicBool,
+    produce: impl FnOnce(PipeWriter) -> io::Result<()> + Send,
+) -> io::Result<()> {
+    let (reader, writer) = io::pipe()?;
+    thread::scope(|scope| {
+        let producer = thread::Builder::new().name("tokaido-copy".to_owned());
+        let producing = producer.spawn_scoped(scope, move || produce(writer))?;
+        let written = write(to, reader, stop);
+        let produced = producing.join().unwrap_or_else(|panic| resume_unwind(panic));
+        // A broken pipe is only the consequence of what went wrong with the file.
+        written.and(produced)
+    })
+}
+
+fn write(mut to: &File, mut from: impl Read, stop: &AtomicBool) -> io::Result<()> {
+    let mut piece = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        piece.clear();
+        from.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece)?;
+        to.write_all(&piece)?;
+        to.sync_all()?;
+        if piece.len() < PIECE_BYTES {
+            return Ok(());
+        }
+    }
+    Err(io::Error::other("it was asked to stop"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Seek;
+
+    use super::*;
+
+    #[test]
+    fn what_is_produced_is_written_whatever_its_length() {
+        for len in [0, 1, PIECE_BYTES - 1, PIECE_BYTES, 2 * PIECE_BYTES + 1] {
+            let bytes: Vec<u8> = (0..len).map(|n| n as u8).collect();
+            let mut file = tempfile::tempfile().unwrap();
+            let produce = |mut pipe: PipeWriter| pipe.write_all(&bytes);
+            write_produced(&file, &AtomicBool::new(false), produce).unwrap();
+            let mut written = Vec::new();
+            file.rewind().unwrap();
+            file.read_to_end(&mut written).unwrap();
+            assert!(written == bytes, "{len}");
+        }
+    }
+
+    #[test]
+    fn a_copy_can_be_given_up_and_then_its_producer_ends() {
+        let (file, stop) = (tempfile::tempfile().unwrap(), AtomicBool::new(false));
+        let produce = |mut pipe: PipeWriter| {
+            loop {
+                pipe.write_all(&[0; 1000])?;
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let error = write_produced(&file, &stop, produce).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Other);
+        assert_eq!(file.metadata().unwrap().len(), PIECE_BYTES as u64);
+    }
+
+    #[test]
+    fn what_goes_wrong_is_told_by_whoever_was_first() {
+        let stop = AtomicBool::new(false);
+        let file = tempfile::tempfile().unwrap();
+        let produce = |_| Err(io::ErrorKind::OutOfMemory.into());
+        let error = write_produced(&file, &stop, produce).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let produce = |mut pipe: PipeWriter| pipe.write_all(&[0; PIECE_BYTES]);
+        let error = write_produced(&full, &stop, produce).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+}
