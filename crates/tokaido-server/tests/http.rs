@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::{thread, time::Duration};
+
 use common::TestServer;
 use tokaido_server::Config;
 
@@ -130,6 +132,30 @@ fn a_pipeline_of_requests_keeps_its_order() {
     for i in 0..100 {
         assert!(matches!(client.response().status, 201 | 204));
         assert_eq!(client.response().text(), format!("{i:03}"));
+    }
+}
+
+#[test]
+fn requests_may_come_with_a_pause_anywhere() {
+    let server = TestServer::start();
+    let requests = b"GET /v1/db/main/none HTTP/1.1\r\nhost: localhost\r\n\r\n\
+        PUT /v1/db/main/k HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\nvalue\
+        \r\n\
+        PUT /v1/db/main/k HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n\
+        3\r\nnew\r\n0\r\n\r\n\
+        GET /v1/db/main/k HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    server.http("PUT /v1/db/main/k", "", "old");
+    for cut in 0..=requests.len() {
+        let (first, rest) = requests.split_at(cut);
+        let mut client = server.connect();
+        client.send(first);
+        // So that the server sees that no more has come.
+        thread::sleep(Duration::from_millis(3));
+        client.send(rest);
+        let statuses: Vec<u16> = (0..3).map(|_| client.response().status).collect();
+        assert_eq!(statuses, [404, 204, 204], "cut at {cut}");
+        let got = client.response();
+        assert_eq!((got.status, got.text()), (200, "new"), "cut at {cut}");
     }
 }
 

@@ -1,17 +1,29 @@
-//! One HTTP connection.
+//! One HTTP connection. hyper is there while requests come and are answered, and not in between: its
+//! buffers and the place that it has for a response take some 18 KB.
 
-use std::{convert::Infallible, rc::Rc};
+use std::{
+    convert::Infallible,
+    future::{Future, poll_fn},
+    pin::Pin,
+    rc::Rc,
+};
 
 use hyper::{
-    Request, StatusCode, body::Incoming, header, server::conn::http1, service::service_fn,
+    Request, Response, StatusCode,
+    body::Incoming,
+    header,
+    server::conn::http1::{self, Parts},
+    service::{HttpService, service_fn},
 };
 
 use super::{
+    body::Reply,
     dispatch,
     exchange::{Exchange, Paths},
     socket::Socket,
 };
 use crate::{
+    Limits,
     admission::say_last,
     connection::{Connection, Phase},
     placement::Placement,
@@ -34,21 +46,62 @@ pub(crate) async fn serve(
     let limits = &worker.service.config.limits;
     let exchange =
         &Rc::new(Exchange::new(limits, worker.service.shared.policy().newcomer(), paths));
-    let socket = Socket::new(connection.clone(), exchange.clone(), input, first);
-    let service = service_fn(|request: Request<Incoming>| async move {
-        connection.enter(Phase::Request);
-        let mut response = dispatch::answer(worker, connection, exchange, request).await;
-        connection.enter(Phase::Idle);
-        if response.status().is_client_error() || response.status().is_server_error() {
-            Placement::http(worker).count_error();
+    let mut socket = Socket::new(connection.clone(), exchange.clone(), input, first);
+    let served = loop {
+        let service = service_fn(|request| respond_to(worker, connection, exchange, request));
+        match serve_until_idle(limits, exchange, socket, service).await {
+            Ok(Some(idle)) => socket = idle,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
         }
-        if connection.is_stopping() {
-            response
-                .headers_mut()
-                .insert(header::CONNECTION, header::HeaderValue::from_static("close"));
+        if socket.has_more() {
+            tokio::task::yield_now().await;
+        } else {
+            // What is wrong with the socket shows when it is read.
+            let _ = connection.transport().readable().await;
         }
-        Ok::<_, Infallible>(response)
-    });
+    };
+    if let Some(last) = last_error(connection, exchange, limits.request_ms) {
+        Placement::http(worker).count_error();
+        say_last(connection, last.as_bytes()).await;
+    } else if let Err(error) = served {
+        tracing::debug!(peer = %connection.peer, %error, "a connection broke");
+        connection.linger().await;
+    }
+}
+
+async fn respond_to(
+    worker: &Rc<Worker>,
+    connection: &Connection,
+    exchange: &Exchange,
+    request: Request<Incoming>,
+) -> Result<Response<Reply>, Infallible> {
+    exchange.begin();
+    connection.enter(Phase::Request);
+    let mut response = dispatch::answer(worker, connection, exchange, request).await;
+    connection.enter(Phase::Idle);
+    exchange.end();
+    if response.status().is_client_error() || response.status().is_server_error() {
+        Placement::http(worker).count_error();
+    }
+    if connection.is_stopping() {
+        let close = header::HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
+    }
+    Ok(response)
+}
+
+/// Lets hyper answer requests until no more are there, and then gives the socket back; `None` if the
+/// connection has ended.
+async fn serve_until_idle<S>(
+    limits: &Limits,
+    exchange: &Exchange,
+    socket: Socket,
+    service: S,
+) -> hyper::Result<Option<Socket>>
+where
+    S: HttpService<Incoming, ResBody = Reply, Error = Infallible>,
+{
     // With half_close, hyper answers what it has read when the input ends, be it that the client
     // has closed its side or that this server stops. (Its pipeline_flush is not used: it would hold
     // a response back for as long as part of the next request has come.)
@@ -57,14 +110,27 @@ pub(crate) async fn serve(
     if limits.http_headers_max != HYPER_HEADERS_MAX {
         builder.max_headers(limits.http_headers_max);
     }
-    let served = builder.serve_connection(socket, service).await;
-    if let Some(last) = last_error(connection, exchange, limits.request_ms) {
-        Placement::http(worker).count_error();
-        say_last(connection, last.as_bytes()).await;
-    } else if let Err(error) = served {
-        tracing::debug!(peer = %connection.peer, %error, "a connection broke");
-        connection.linger().await;
+    // In a box, so that no connection has room for it that is idle, or speaks another protocol.
+    let mut http = Box::new(builder.serve_connection(socket, service));
+    let mut is_ending = false;
+    let is_idle = poll_fn(|cx| {
+        let mut http = Pin::new(&mut *http);
+        let polled = http.as_mut().poll(cx).map_ok(|()| false);
+        if polled.is_ready() || is_ending || !exchange.is_idle() {
+            return polled;
+        }
+        // hyper ends at once if it waits for a request, too. Should it not, it is left to end when it
+        // does, so that nothing it has read can be taken for the beginning of a request.
+        http.as_mut().graceful_shutdown();
+        is_ending = true;
+        http.poll(cx).map_ok(|()| true)
+    });
+    if !is_idle.await? {
+        return Ok(None);
     }
+    let Parts { io: mut socket, read_buf, .. } = http.into_parts();
+    socket.give_back(&read_buf);
+    Ok(Some(socket))
 }
 
 /// What is wrong with the last request, if hyper was not shown it as a whole.

@@ -12,6 +12,12 @@ pub(super) struct Exchange {
     head_limits: Cell<HeadLimits>,
     refused: Cell<Option<FramingError>>,
     timeout_told: Cell<bool>,
+    /// Requests that have begun and are not answered.
+    open: Cell<usize>,
+    /// The last byte that came was the last one of a request.
+    between_requests: Cell<bool>,
+    /// Of the answers, not all has been sent.
+    unsent: Cell<bool>,
     paths: Paths,
     cursors: RefCell<Cursors>,
     tyrant: Memory,
@@ -42,6 +48,9 @@ impl Exchange {
             head_limits: Cell::new(head_limits),
             refused: Cell::new(None),
             timeout_told: Cell::new(false),
+            open: Cell::new(0),
+            between_requests: Cell::new(true),
+            unsent: Cell::new(false),
             paths,
             cursors: RefCell::default(),
             tyrant: Memory::default(),
@@ -90,6 +99,31 @@ impl Exchange {
     /// was passed on, and is answered like any other.
     pub(super) fn refused(&self) -> Option<FramingError> {
         self.refused.get().filter(|error| *error != FramingError::Chunk)
+    }
+
+    /// A request is to be answered.
+    pub(super) fn begin(&self) {
+        self.open.update(|open| open + 1);
+    }
+
+    /// It has an answer.
+    pub(super) fn end(&self) {
+        self.open.update(|open| open - 1);
+    }
+
+    /// What was read goes up to here: between two requests, or not.
+    pub(super) fn come_to(&self, between_requests: bool) {
+        self.between_requests.set(between_requests);
+    }
+
+    /// Of the answers, something is to be sent, or nothing.
+    pub(super) fn has_unsent(&self, unsent: bool) {
+        self.unsent.set(unsent);
+    }
+
+    /// Whether all requests that have come are answered, and the answers sent.
+    pub(super) fn is_idle(&self) -> bool {
+        self.open.get() == 0 && self.between_requests.get() && !self.unsent.get()
     }
 
     /// A request whose time was over has been told so.

@@ -54,9 +54,23 @@ impl Socket {
         socket
     }
 
+    /// Takes back what hyper has read and not used, to be read first.
+    pub(super) fn give_back(&mut self, unused: &[u8]) {
+        if !unused.is_empty() {
+            self.first.splice(..self.taken, unused.iter().copied());
+            self.taken = 0;
+        }
+    }
+
+    /// Whether there is something to read that hyper has not used.
+    pub(super) fn has_more(&self) -> bool {
+        self.taken < self.first.len()
+    }
+
     /// How many of these bytes hyper may have.
     fn look(&mut self, bytes: &[u8]) -> usize {
         let fit = self.framing.look(bytes, self.exchange.head_limits());
+        self.exchange.come_to(self.framing.is_between_requests());
         self.has_ended = fit.is_end || fit.error.is_some();
         if let Some(error) = fit.error {
             self.exchange.refuse(error);
@@ -84,6 +98,7 @@ impl Socket {
         cx: &mut Context<'_>,
         send: impl Fn() -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
+        self.exchange.has_unsent(true);
         loop {
             if self.connection.transport().poll_write_ready(cx)?.is_pending() {
                 self.connection.remain_in(Phase::Reply);
@@ -136,7 +151,9 @@ impl Write for Socket {
         self.poll_send(cx, || self.connection.transport().try_write(bytes))
     }
 
+    /// hyper does this once it has nothing left to write.
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.exchange.has_unsent(false);
         Poll::Ready(Ok(()))
     }
 

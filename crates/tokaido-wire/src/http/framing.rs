@@ -111,6 +111,12 @@ impl Framing {
         Fit { len: at, error: None, is_end: matches!(self.state, State::Done) }
     }
 
+    /// Whether the last byte that it has looked at was the last one of a request, or none has come.
+    #[must_use]
+    pub fn is_between_requests(&self) -> bool {
+        matches!(self.state, State::Start) && self.lines_len == 0
+    }
+
     /// Passes over the bytes of a body; gives how many.
     fn skip(&mut self, bytes: &[u8]) -> Option<usize> {
         let (State::Bytes { left, is_last } | State::Chunk { left, is_last }) = self.state else {

@@ -1,0 +1,49 @@
+//! Connections that have been served and wait for the next request: what memory the server has for
+//! each. One test, since a process has one memory, and the server is in it.
+
+mod common;
+
+use common::{Client, TestServer};
+
+const CONNECTIONS: usize = 300;
+
+/// What the server may have for each, with what the test itself has.
+const BYTES_MAX: usize = 8 << 10;
+
+/// Memory of this process that is of no file, in bytes.
+fn allocated_bytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("the system tells");
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a line");
+    let kib: usize = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    kib << 10
+}
+
+fn served_by_http(server: &TestServer) -> Client {
+    let mut client = server.connect();
+    client.send_http("PUT /v1/db/main/k", "", b"value");
+    assert!(matches!(client.response().status, 201 | 204));
+    client.send_http("GET /v1/db/main/k", "", b"");
+    assert_eq!(client.response().text(), "value");
+    client
+}
+
+fn served_by_redis(server: &TestServer) -> Client {
+    let mut client = server.connect();
+    client.ask(&["SET", "k", "value"], "+OK\r\n");
+    client.ask(&["GET", "k"], "$5\r\nvalue\r\n");
+    client
+}
+
+#[test]
+fn a_connection_that_waits_has_little_memory() {
+    for serve in [served_by_http, served_by_redis] {
+        let server = TestServer::start();
+        // What all of them share is there by then.
+        let first: Vec<Client> = (0..20).map(|_| serve(&server)).collect();
+        let before = allocated_bytes();
+        let waiting: Vec<Client> = (0..CONNECTIONS).map(|_| serve(&server)).collect();
+        let each = allocated_bytes().saturating_sub(before) / CONNECTIONS;
+        assert!(each <= BYTES_MAX, "{each} bytes for each of {CONNECTIONS} connections");
+        drop((first, waiting));
+    }
+}
