@@ -97,6 +97,11 @@ impl Server {
         self.port
     }
 
+    /// The number that the system knows it by.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     fn wait_until_it_listens(&mut self) -> Result<(), String> {
         let start = Instant::now();
         while start.elapsed() < START_TIME_MAX {

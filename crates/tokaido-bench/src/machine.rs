@@ -1,5 +1,5 @@
-//! What a figure was measured on: processor, cores, governor, kernel; and how much of the
-//! processor's time was the client's own.
+//! What a figure was measured on: processor, cores, governor, kernel; how much of the processor's
+//! time was the client's own, and what a server takes of it and of memory.
 
 use std::{fmt, fs, path::Path, time::Duration};
 
@@ -58,17 +58,47 @@ pub fn children_processor_time() -> Option<Duration> {
         .map(|ticks| Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
 }
 
+/// Processor time of all threads that the process has now, and had; `None` if it is not there.
+#[must_use]
+pub fn processor_time(process: u32) -> Option<Duration> {
+    own_ticks(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+        .map(|ticks| Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
+}
+
+/// Bytes of memory that a process has for itself, and not from a file: what it allocates. `None` if
+/// it is not there.
+#[must_use]
+pub fn memory(process: u32) -> Option<u64> {
+    anonymous_bytes(&fs::read_to_string(format!("/proc/{process}/status")).ok()?)
+}
+
+fn anonymous_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
 fn processor_name(cpuinfo: &str) -> Option<String> {
     let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// User and system time of waited-for children, fields 16 and 17. The second field is the
-/// program's name in parentheses, which may hold spaces and parentheses itself, so counting
-/// starts behind the last one.
+/// User and system time of the process itself, fields 14 and 15.
+fn own_ticks(stat: &str) -> Option<u64> {
+    two_fields(stat, 14)
+}
+
+/// User and system time of waited-for children, fields 16 and 17.
 fn children_ticks(stat: &str) -> Option<u64> {
+    two_fields(stat, 16)
+}
+
+/// The sum of field `first`, counted from 1, and the next one. The second field is the program's
+/// name in parentheses, which may hold spaces and parentheses itself, so counting starts behind the
+/// last one.
+fn two_fields(stat: &str, first: usize) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(13);
+    let mut fields = fields.split_whitespace().skip(first - 3);
     let user: u64 = fields.next()?.parse().ok()?;
     let system: u64 = fields.next()?.parse().ok()?;
     Some(user + system)
@@ -80,9 +110,18 @@ mod tests {
 
     #[test]
     fn children_are_counted_behind_a_name_with_spaces() {
-        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 130 17 20 0 1 0 5";
+        let stat = "7 (a) b) S 4 5 6 7 8 9 10 11 12 13 140 15 130 17 20 0 1 0 5";
         assert_eq!(children_ticks(stat), Some(147));
+        assert_eq!(own_ticks(stat), Some(155));
         assert_eq!(children_ticks("7 (a"), None);
+    }
+
+    #[test]
+    fn memory_is_what_is_of_no_file() {
+        let status = "Name:\tx\nVmRSS:\t    9999 kB\nRssAnon:\t    1024 kB\nRssFile:\t 8975 kB\n";
+        assert_eq!(anonymous_bytes(status), Some(1 << 20));
+        assert_eq!(anonymous_bytes("Name:\tx\n"), None);
+        assert!(memory(std::process::id()).is_some_and(|bytes| bytes > 0));
     }
 
     #[test]

@@ -14,28 +14,47 @@ use crate::{
 /// Longest to wait for one answer of a server.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Runs `redis-benchmark` and gives requests per second.
-pub(super) fn redis_benchmark(port: u16, arguments: &str) -> Outcome<f64> {
-    let port = port.to_string();
-    let arguments = ["-p", &port, "--csv"].into_iter().chain(arguments.split_whitespace());
+/// What came of one load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sample {
+    /// In the unit of the scenario.
+    pub(super) figure: f64,
+    /// What the server did in all.
+    pub(super) operations: f64,
+    /// How much of one core the load took, 1 being all of it, if it was this program that made it.
+    pub(super) client_busy: Option<f64>,
+}
+
+impl Sample {
+    /// Of a load that another program made, or that was next to nothing.
+    fn of(figure: f64, operations: f64) -> Self {
+        Self { figure, operations, client_busy: None }
+    }
+}
+
+/// Runs `redis-benchmark` with so many requests and gives requests per second.
+pub(super) fn redis_benchmark(port: u16, requests: u32, arguments: &str) -> Outcome<Sample> {
+    let (port, count) = (port.to_string(), requests.to_string());
+    let arguments =
+        ["-p", &port, "-n", &count, "--csv"].into_iter().chain(arguments.split_whitespace());
     let output = Command::new("redis-benchmark", arguments).output()?;
     requests_per_second_of_csv(&output)
+        .map(|rate| Sample::of(rate, f64::from(requests)))
         .ok_or_else(|| Failure::new(format!("redis-benchmark gave no figure: {output}")))
 }
 
 /// Runs `wrk` and gives requests per second; an answer that is not a success fails it.
-pub(super) fn wrk(port: u16, path: &str, arguments: &str) -> Outcome<f64> {
+pub(super) fn wrk(port: u16, path: &str, arguments: &str) -> Outcome<Sample> {
     let url = format!("http://127.0.0.1:{port}{path}");
     let output = Command::new("wrk", arguments.split_whitespace()).argument(&url).output()?;
-    let figure = output.lines().find_map(|line| line.strip_prefix("Requests/sec:"));
-    match figure.and_then(|figure| figure.trim().parse().ok()) {
-        Some(figure) if !output.contains("Non-2xx") => Ok(figure),
+    match sample_of_wrk(&output) {
+        Some(sample) if !output.contains("Non-2xx") => Ok(sample),
         _ => Err(Failure::new(format!("wrk on {path} says {output}"))),
     }
 }
 
 /// Seconds from sending one HTTP request to the end of its answer.
-pub(super) fn http(port: u16, method: &str, path: &str) -> Outcome<f64> {
+pub(super) fn http(port: u16, method: &str, path: &str) -> Outcome<Sample> {
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: \
          0\r\n\r\n"
@@ -49,13 +68,13 @@ pub(super) fn http(port: u16, method: &str, path: &str) -> Outcome<f64> {
         .map_err(Failure::of(format!("{method} {path}")))?;
     let took = start.elapsed().as_secs_f64();
     if answer.starts_with("HTTP/1.1 200") {
-        return Ok(took);
+        return Ok(Sample::of(took, 1.0));
     }
     Err(Failure::new(format!("{method} {path} answered {answer}")))
 }
 
 /// Seconds from sending one command of the Redis protocol to the first line of its answer.
-pub(super) fn redis_command(port: u16, words: &[&str]) -> Outcome<f64> {
+pub(super) fn redis_command(port: u16, words: &[&str]) -> Outcome<Sample> {
     let mut request = format!("*{}\r\n", words.len());
     for word in words {
         request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
@@ -71,7 +90,7 @@ pub(super) fn redis_command(port: u16, words: &[&str]) -> Outcome<f64> {
     if answer.starts_with('-') || answer.is_empty() {
         return Err(Failure::new(format!("{} answered {answer:?}", words[0])));
     }
-    Ok(took)
+    Ok(Sample::of(took, 1.0))
 }
 
 /// Puts `count` keys of the form that `redis-benchmark -r` asks for, each with 64 bytes.
@@ -114,6 +133,13 @@ fn requests_per_second_of_csv(csv: &str) -> Option<f64> {
     line.split("\",\"").nth(1)?.trim_matches('"').parse().ok()
 }
 
+/// Of lines such as `236203 requests in 2.00s, 33.79MB read` and `Requests/sec: 117936.36`.
+fn sample_of_wrk(output: &str) -> Option<Sample> {
+    let rate = output.lines().find_map(|line| line.strip_prefix("Requests/sec:"))?;
+    let requests = output.lines().find_map(|line| line.split_once(" requests in "))?.0;
+    Some(Sample::of(rate.trim().parse().ok()?, requests.trim().parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,5 +149,13 @@ mod tests {
         let csv = "\"test\",\"rps\",\"avg_latency_ms\"\n\"GET\",\"91743.12\",\"0.287\"\n";
         assert_eq!(requests_per_second_of_csv(csv), Some(91743.12));
         assert_eq!(requests_per_second_of_csv("Could not connect"), None);
+    }
+
+    #[test]
+    fn wrk_tells_how_many_requests_it_made() {
+        let output = "Running 2s test\n  236203 requests in 2.00s, 33.79MB read\n\
+                      Requests/sec: 117936.36\nTransfer/sec:     16.87MB\n";
+        assert_eq!(sample_of_wrk(output), Some(Sample::of(117_936.36, 236_203.0)));
+        assert_eq!(sample_of_wrk("unable to connect"), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use super::records::Wire;
 use crate::{
     failure::Outcome,
     files,
@@ -15,6 +16,9 @@ const NGINX_MODULES: &str = "/usr/lib/nginx/modules";
 /// What a cache is given, in MiB: all keys stay.
 const CACHE_MIB: u32 = 1024;
 
+/// Options of ours beside peers that have two threads, with room for a crowd of connections.
+const OF_TWO_WORKERS: [&str; 4] = ["--workers", "2", "--connections-max", "20000"];
+
 /// What can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Peer {
@@ -26,6 +30,9 @@ pub(super) enum Peer {
     TokaidoByRedis,
     TokaidoByKyoto,
     TokaidoByTyrant,
+    /// As those by memcached's and by Redis' protocol, with a crowd of connections that do nothing.
+    TokaidoCacheCrowded,
+    TokaidoByRedisCrowded,
     /// Redis that keeps nothing on disk.
     Redis,
     /// Redis that syncs every write, as Tokaido does.
@@ -43,6 +50,8 @@ impl Peer {
             Self::TokaidoByRedis => "Tokaido, 2 workers, Redis protocol",
             Self::TokaidoByKyoto => "Tokaido, 2 workers, Kyoto Tycoon's protocol",
             Self::TokaidoByTyrant => "Tokaido, 2 workers, Tokyo Tyrant's protocol",
+            Self::TokaidoCacheCrowded => "Tokaido, 10,000 idle connections beside",
+            Self::TokaidoByRedisCrowded => "Tokaido, 10,000 idle connections beside",
             Self::Redis => "Redis, nothing on disk",
             Self::RedisSynced => "Redis, appendfsync always",
             Self::Nginx => "nginx with Lua, 1 worker",
@@ -56,13 +65,24 @@ impl Peer {
             | Self::TokaidoCache
             | Self::TokaidoByRedis
             | Self::TokaidoByKyoto
-            | Self::TokaidoByTyrant => true,
+            | Self::TokaidoByTyrant
+            | Self::TokaidoCacheCrowded
+            | Self::TokaidoByRedisCrowded => true,
             Self::Memcached => process::is_installed("memcached"),
             Self::Redis | Self::RedisSynced => process::is_installed("redis-server"),
             Self::Nginx => {
                 let lua = Path::new(NGINX_MODULES).join("ngx_http_lua_module.so");
                 process::is_installed("nginx") && lua.exists()
             }
+        }
+    }
+
+    /// The protocol of the crowd that does nothing, if it has one.
+    pub(super) fn crowd(self) -> Option<Wire> {
+        match self {
+            Self::TokaidoCacheCrowded => Some(Wire::Memcached),
+            Self::TokaidoByRedisCrowded => Some(Wire::Redis),
+            _ => None,
         }
     }
 
@@ -76,14 +96,15 @@ impl Peer {
                 let options = ["--workers", "1", "--script-ms", "60000"];
                 Server::start(tokaido, "xtask/bench", &options)
             }
-            Self::TokaidoCache => {
+            Self::TokaidoCache | Self::TokaidoCacheCrowded => {
                 let bytes = format!("{CACHE_MIB}MiB");
-                let options = ["--workers", "2", "--memcached-bytes", &bytes];
-                Server::start(tokaido, "xtask/bench", &options)
+                let options = ["--memcached-bytes", &bytes];
+                Server::start(tokaido, "xtask/bench", &[&OF_TWO_WORKERS[..], &options].concat())
             }
-            Self::TokaidoByRedis | Self::TokaidoByKyoto | Self::TokaidoByTyrant => {
-                Server::start(tokaido, "xtask/bench", &["--workers", "2"])
-            }
+            Self::TokaidoByRedis
+            | Self::TokaidoByKyoto
+            | Self::TokaidoByTyrant
+            | Self::TokaidoByRedisCrowded => Server::start(tokaido, "xtask/bench", &OF_TWO_WORKERS),
             Self::Memcached => memcached(port),
             Self::Redis => redis(port, &["--appendonly", "no"]),
             Self::RedisSynced => redis(port, &["--appendonly", "yes", "--appendfsync", "always"]),
@@ -95,7 +116,7 @@ impl Peer {
 fn memcached(port: u16) -> Outcome<Server> {
     let (port_text, mib) = (port.to_string(), CACHE_MIB.to_string());
     // It does not run as root unless it is told to.
-    let options = ["-u", "root", "-l", "127.0.0.1", "-U", "0", "-t", "2"];
+    let options = ["-u", "root", "-l", "127.0.0.1", "-U", "0", "-t", "2", "-c", "20000"];
     Server::run(port, |_| {
         Command::new("memcached", options).arguments(&["-p", &port_text, "-m", &mib])
     })

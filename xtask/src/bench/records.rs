@@ -7,7 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::load::connect;
+use tokaido_bench::machine;
+
+use super::load::{Sample, connect};
 use crate::failure::{Failure, Outcome};
 
 /// Keys that the servers hold, of 16 bytes; each has a value of 64.
@@ -59,7 +61,7 @@ impl Wire {
 }
 
 /// A batch on its way: the requests, and the replies expected.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Batch {
     requests: Vec<u8>,
     replies: Vec<u8>,
@@ -191,54 +193,78 @@ pub(super) fn fill(port: u16, wire: Wire) -> Outcome {
 }
 
 /// Gets or sets records under random keys, so many in a batch, and gives records per second.
-pub(super) fn rate(port: u16, wire: Wire, work: Work, batch_len: usize) -> Outcome<f64> {
-    Ok(run(port, wire, work, batch_len)?.rate)
+pub(super) fn rate(port: u16, wire: Wire, work: Work, batch_len: usize) -> Outcome<Sample> {
+    let run = run(port, wire, work, batch_len)?;
+    Ok(run.sample(run.records / run.took.as_secs_f64()))
 }
 
 /// As [`rate`], but gives the seconds within which 99 of 100 batches were answered.
-pub(super) fn latency(port: u16, wire: Wire, work: Work, batch_len: usize) -> Outcome<f64> {
-    let mut latencies = run(port, wire, work, batch_len)?.latencies;
-    latencies.sort_unstable();
-    let place = latencies.len() * 99 / 100;
-    let latency = latencies.get(place).ok_or_else(|| Failure::new("no batch was sent"))?;
-    Ok(latency.as_secs_f64())
+pub(super) fn latency(port: u16, wire: Wire, work: Work, batch_len: usize) -> Outcome<Sample> {
+    let mut run = run(port, wire, work, batch_len)?;
+    run.latencies.sort_unstable();
+    let place = run.latencies.len() * 99 / 100;
+    let latency = run.latencies.get(place).ok_or_else(|| Failure::new("no batch was sent"))?;
+    Ok(run.sample(latency.as_secs_f64()))
 }
 
 struct Run {
-    /// Records per second.
-    rate: f64,
+    records: f64,
+    took: Duration,
     /// Of each batch, from its being sent to its last reply.
     latencies: Vec<Duration>,
+    /// Processor time of this program.
+    client: Option<Duration>,
 }
 
-fn run(port: u16, wire: Wire, work: Work, batch_len: usize) -> Outcome<Run> {
-    let mut connections = Vec::new();
-    let (mut scratch, mut key) = (Vec::new(), 1);
-    let (request, reply) = wire.greeting();
-    let greeting = Batch { requests: request.to_vec(), replies: reply.to_vec() };
-    for _ in 0..CONNECTIONS {
-        let stream = connect(port)?;
-        greeting.send(&stream)?;
-        greeting.receive(&stream, &mut scratch)?;
-        connections.push((stream, Batch::default(), Instant::now()));
+impl Run {
+    fn sample(&self, figure: f64) -> Sample {
+        let client_busy = self.client.map(|client| client.as_secs_f64() / self.took.as_secs_f64());
+        Sample { figure, operations: self.records, client_busy }
     }
+}
+
+/// All batches are made before the first one is sent, so that the client takes as little of the
+/// processor from the server as it can.
+fn run(port: u16, wire: Wire, work: Work, batch_len: usize) -> Outcome<Run> {
     let records = if batch_len == 1 { SINGLE_RECORDS } else { RECORDS };
-    let mut latencies = Vec::with_capacity(records / batch_len);
+    let (mut scratch, mut key) = (Vec::new(), 1);
     let turns = records / (CONNECTIONS * batch_len);
-    let start = Instant::now();
-    for _ in 0..turns {
-        for (stream, batch, sent) in &mut connections {
-            batch.fill(wire, work, (0..batch_len).map(|_| next_key(&mut key)));
+    let mut batches = vec![Batch::default(); turns * CONNECTIONS];
+    for batch in &mut batches {
+        batch.fill(wire, work, (0..batch_len).map(|_| next_key(&mut key)));
+    }
+    let connections = open(port, wire, CONNECTIONS)?;
+    let mut latencies = Vec::with_capacity(batches.len());
+    let mut sent = vec![Instant::now(); CONNECTIONS];
+    let processor_time = || machine::processor_time(std::process::id());
+    let (start, client_before) = (Instant::now(), processor_time());
+    for turn in batches.chunks_exact(CONNECTIONS) {
+        for ((batch, stream), sent) in turn.iter().zip(&connections).zip(&mut sent) {
             *sent = Instant::now();
             batch.send(stream)?;
         }
-        for (stream, batch, sent) in &connections {
+        for ((batch, stream), sent) in turn.iter().zip(&connections).zip(&sent) {
             batch.receive(stream, &mut scratch)?;
             latencies.push(sent.elapsed());
         }
     }
-    let rate = (turns * CONNECTIONS * batch_len) as f64 / start.elapsed().as_secs_f64();
-    Ok(Run { rate, latencies })
+    let (took, client_after) = (start.elapsed(), processor_time());
+    let client = client_after.zip(client_before).map(|(after, before)| after - before);
+    Ok(Run { records: (batches.len() * batch_len) as f64, took, latencies, client })
+}
+
+/// Connections that have been greeted, and so are known to speak this protocol.
+pub(super) fn open(port: u16, wire: Wire, count: usize) -> Outcome<Vec<TcpStream>> {
+    let (request, reply) = wire.greeting();
+    let greeting = Batch { requests: request.to_vec(), replies: reply.to_vec() };
+    let mut scratch = Vec::new();
+    let greeted = (0..count).map(|_| {
+        let stream = connect(port)?;
+        greeting.send(&stream)?;
+        greeting.receive(&stream, &mut scratch)?;
+        Ok(stream)
+    });
+    greeted.collect()
 }
 
 /// The next key of a row that looks like chance (xorshift), and is the same each time.

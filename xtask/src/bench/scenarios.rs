@@ -3,7 +3,7 @@
 
 use std::{path::Path, time::Instant};
 
-use tokaido_bench::{machine, timing};
+use tokaido_bench::{machine, statistics::Summary, timing};
 
 use crate::{
     failure::{Failure, Outcome},
@@ -12,14 +12,21 @@ use crate::{
 };
 
 use super::{
-    load,
+    idle,
+    load::{self, Sample},
     peers::Peer,
     records::{self, Wire, Work},
-    report::{self, Measured},
+    report::{self, Measured, Samples},
 };
 
 /// Samples of each subject, after one that does not count.
 const ROUNDS: usize = 5;
+
+/// The same where a difference of a few per cent is looked for.
+const FINE_ROUNDS: usize = 15;
+
+/// Connections that do nothing beside those that work.
+const CROWD: usize = 10_000;
 
 /// Keys that the servers hold before they are asked for them.
 const KEYS: u32 = 100_000;
@@ -38,43 +45,48 @@ struct Scenario {
     /// Ours first.
     subjects: &'static [Peer],
     generator: &'static str,
+    rounds: usize,
     fill: fn(u16) -> Outcome,
-    sample: fn(Peer, u16) -> Outcome<f64>,
+    sample: fn(Peer, u16) -> Outcome<Sample>,
 }
 
-const SCENARIOS: [Scenario; 21] = [
+const SCENARIOS: [Scenario; 25] = [
     Scenario {
         name: "GET, 50 connections",
         unit: Unit::RequestsPerSecond,
         subjects: &[Peer::Tokaido, Peer::Redis],
         generator: "redis-benchmark",
+        rounds: ROUNDS,
         fill: |port| load::fill(port, KEYS),
-        sample: |_, port| load::redis_benchmark(port, "-t get -c 50 -n 150000 -r 100000"),
+        sample: |_, port| load::redis_benchmark(port, 150_000, "-t get -c 50 -r 100000"),
     },
     Scenario {
         name: "GET, 50 connections, pipeline 16",
         unit: Unit::RequestsPerSecond,
         subjects: &[Peer::Tokaido, Peer::Redis],
         generator: "redis-benchmark",
+        rounds: ROUNDS,
         fill: |port| load::fill(port, KEYS),
-        sample: |_, port| load::redis_benchmark(port, "-t get -c 50 -P 16 -n 1000000 -r 100000"),
+        sample: |_, port| load::redis_benchmark(port, 1_000_000, "-t get -c 50 -P 16 -r 100000"),
     },
     Scenario {
         name: "SET 64 bytes, 50 connections",
         unit: Unit::RequestsPerSecond,
         subjects: &[Peer::Tokaido, Peer::RedisSynced, Peer::Redis],
         generator: "redis-benchmark",
+        rounds: ROUNDS,
         fill: |port| load::fill(port, KEYS),
-        sample: |_, port| load::redis_benchmark(port, "-t set -d 64 -c 50 -n 50000 -r 100000"),
+        sample: |_, port| load::redis_benchmark(port, 50_000, "-t set -d 64 -c 50 -r 100000"),
     },
     Scenario {
         name: "SET 64 bytes, 50 connections, pipeline 16",
         unit: Unit::RequestsPerSecond,
         subjects: &[Peer::Tokaido, Peer::RedisSynced, Peer::Redis],
         generator: "redis-benchmark",
+        rounds: ROUNDS,
         fill: |port| load::fill(port, KEYS),
         sample: |_, port| {
-            load::redis_benchmark(port, "-t set -d 64 -c 50 -P 16 -n 200000 -r 100000")
+            load::redis_benchmark(port, 200_000, "-t set -d 64 -c 50 -P 16 -r 100000")
         },
     },
     Scenario {
@@ -82,6 +94,7 @@ const SCENARIOS: [Scenario; 21] = [
         unit: Unit::Seconds,
         subjects: &[Peer::Tokaido, Peer::Redis],
         generator: "",
+        rounds: ROUNDS,
         fill: |_| Ok(()),
         sample: loop_procedure,
     },
@@ -90,6 +103,7 @@ const SCENARIOS: [Scenario; 21] = [
         unit: Unit::RequestsPerSecond,
         subjects: &[Peer::Tokaido, Peer::Nginx],
         generator: "wrk",
+        rounds: ROUNDS,
         fill: |_| Ok(()),
         sample: |_, port| load::wrk(port, "/bench/hello", "-t1 -c100 -d2s"),
     },
@@ -98,6 +112,7 @@ const SCENARIOS: [Scenario; 21] = [
         unit: Unit::Seconds,
         subjects: &[Peer::Tokaido, Peer::Nginx],
         generator: "",
+        rounds: ROUNDS,
         fill: |_| Ok(()),
         sample: |_, port| load::http(port, "GET", "/bench/fib"),
     },
@@ -129,21 +144,30 @@ const SCENARIOS: [Scenario; 21] = [
     by_tyrant("Tokyo Tyrant put, pipeline 16, beside SET", |peer, port| {
         tyrant(peer, port, Work::Set, 16)
     }),
+    in_memcached_crowd("crowd: memcached get", |_, port| by_memcached(port, Work::Get, 1)),
+    in_memcached_crowd("crowd: memcached set, pipeline 16", |_, port| {
+        by_memcached(port, Work::Set, 16)
+    }),
+    in_redis_crowd("crowd: Redis GET", |_, port| records::rate(port, Wire::Redis, Work::Get, 1)),
+    in_redis_crowd("crowd: Redis GET, pipeline 16", |_, port| {
+        records::rate(port, Wire::Redis, Work::Get, 16)
+    }),
 ];
 
 /// From 50 connections, among a million keys.
-const fn memcached(name: &'static str, sample: fn(Peer, u16) -> Outcome<f64>) -> Scenario {
+const fn memcached(name: &'static str, sample: fn(Peer, u16) -> Outcome<Sample>) -> Scenario {
     Scenario {
         name,
         unit: Unit::RequestsPerSecond,
         subjects: &[Peer::TokaidoCache, Peer::Memcached],
         generator: "",
+        rounds: ROUNDS,
         fill: |port| records::fill(port, Wire::Memcached),
         sample,
     }
 }
 
-fn by_memcached(port: u16, work: Work, pipeline: usize) -> Outcome<f64> {
+fn by_memcached(port: u16, work: Work, pipeline: usize) -> Outcome<Sample> {
     records::rate(port, Wire::Memcached, work, pipeline)
 }
 
@@ -151,42 +175,69 @@ fn by_memcached(port: u16, work: Work, pipeline: usize) -> Outcome<f64> {
 const fn beside_redis(
     name: &'static str,
     subjects: &'static [Peer],
-    sample: fn(Peer, u16) -> Outcome<f64>,
+    sample: fn(Peer, u16) -> Outcome<Sample>,
 ) -> Scenario {
     let fill = |port| records::fill(port, Wire::Redis);
-    Scenario { name, unit: Unit::RequestsPerSecond, subjects, generator: "", fill, sample }
+    Scenario {
+        name,
+        unit: Unit::RequestsPerSecond,
+        subjects,
+        generator: "",
+        rounds: ROUNDS,
+        fill,
+        sample,
+    }
 }
 
-const fn in_bulk(name: &'static str, sample: fn(Peer, u16) -> Outcome<f64>) -> Scenario {
+const fn in_bulk(name: &'static str, sample: fn(Peer, u16) -> Outcome<Sample>) -> Scenario {
     beside_redis(name, &[Peer::TokaidoByKyoto, Peer::TokaidoByRedis], sample)
 }
 
-const fn by_tyrant(name: &'static str, sample: fn(Peer, u16) -> Outcome<f64>) -> Scenario {
+const fn by_tyrant(name: &'static str, sample: fn(Peer, u16) -> Outcome<Sample>) -> Scenario {
     beside_redis(name, &[Peer::TokaidoByTyrant, Peer::TokaidoByRedis], sample)
 }
 
-fn bulk(peer: Peer, port: u16, work: Work) -> Outcome<f64> {
+const fn in_memcached_crowd(
+    name: &'static str,
+    sample: fn(Peer, u16) -> Outcome<Sample>,
+) -> Scenario {
+    let subjects = &[Peer::TokaidoCacheCrowded, Peer::TokaidoCache];
+    Scenario { subjects, rounds: FINE_ROUNDS, ..memcached(name, sample) }
+}
+
+const fn in_redis_crowd(name: &'static str, sample: fn(Peer, u16) -> Outcome<Sample>) -> Scenario {
+    let subjects = &[Peer::TokaidoByRedisCrowded, Peer::TokaidoByRedis];
+    Scenario { rounds: FINE_ROUNDS, ..beside_redis(name, subjects, sample) }
+}
+
+fn bulk(peer: Peer, port: u16, work: Work) -> Outcome<Sample> {
     let is_kyoto = peer == Peer::TokaidoByKyoto;
     records::rate(port, if is_kyoto { Wire::KyotoBulk } else { Wire::RedisBulk }, work, 100)
 }
 
-fn tyrant(peer: Peer, port: u16, work: Work, pipeline: usize) -> Outcome<f64> {
+fn tyrant(peer: Peer, port: u16, work: Work, pipeline: usize) -> Outcome<Sample> {
     let is_tyrant = peer == Peer::TokaidoByTyrant;
     records::rate(port, if is_tyrant { Wire::Tyrant } else { Wire::Redis }, work, pipeline)
 }
 
-/// Runs the scenarios whose names begin so, or all, and gives their table.
+/// Runs what has a name that begins so, or all, and gives the tables.
 pub(super) fn run(names: &[&str]) -> Outcome<String> {
     let tokaido = server::release_binary()?;
+    let is_named =
+        |name: &str| names.is_empty() || names.iter().any(|start| name.starts_with(start));
     let mut measured = Vec::new();
-    let is_named = |scenario: &&Scenario| {
-        names.is_empty() || names.iter().any(|name| scenario.name.starts_with(name))
-    };
-    for scenario in SCENARIOS.iter().filter(is_named) {
+    for scenario in SCENARIOS.iter().filter(|scenario| is_named(scenario.name)) {
         println!("bench: {}", scenario.name);
         measured.push(measure(scenario, &tokaido)?);
     }
-    Ok(report::table(&measured))
+    let mut tables = Vec::new();
+    if !measured.is_empty() {
+        tables.push(report::table(&measured));
+    }
+    if is_named(idle::NAME) {
+        tables.push(idle::run(&tokaido)?);
+    }
+    Ok(tables.join("\n"))
 }
 
 fn measure(scenario: &Scenario, tokaido: &Path) -> Outcome<Measured> {
@@ -196,6 +247,7 @@ fn measure(scenario: &Scenario, tokaido: &Path) -> Outcome<Measured> {
         return Ok(measured);
     }
     let mut subjects: Vec<(Peer, Server)> = Vec::new();
+    let mut crowds = Vec::new();
     for &peer in scenario.subjects {
         if !peer.is_installed() {
             measured.missing.push(peer.name());
@@ -203,25 +255,45 @@ fn measure(scenario: &Scenario, tokaido: &Path) -> Outcome<Measured> {
         }
         let server = peer.start(tokaido)?;
         (scenario.fill)(server.port())?;
+        if let Some(wire) = peer.crowd() {
+            crowds.push(records::open(server.port(), wire, CROWD)?);
+        }
         subjects.push((peer, server));
     }
     let before = machine::children_processor_time();
     let start = Instant::now();
-    let samples = timing::interleave(subjects.len(), ROUNDS, |index| {
+    let mut costs = vec![Vec::new(); subjects.len()];
+    let mut busy = Vec::new();
+    let samples = timing::interleave(subjects.len(), scenario.rounds, |index| {
         let (peer, server) = &subjects[index];
-        (scenario.sample)(*peer, server.port())
+        let before = machine::processor_time(server.process());
+        let sample = (scenario.sample)(*peer, server.port())?;
+        let after = machine::processor_time(server.process());
+        let cost = before.zip(after).map(|(before, after)| (after - before).as_secs_f64());
+        costs[index].extend(cost.map(|cost| cost / sample.operations));
+        busy.extend(sample.client_busy);
+        Ok::<_, Failure>(sample.figure)
     })?;
     let wall = start.elapsed().as_secs_f64();
     let after = machine::children_processor_time();
-    if !scenario.generator.is_empty() {
-        measured.client_busy =
-            before.zip(after).map(|(before, after)| (after - before).as_secs_f64() / wall);
-    }
-    measured.samples = subjects.iter().map(|(peer, _)| peer.name()).zip(samples).collect();
+    measured.client_busy = if scenario.generator.is_empty() {
+        Summary::of(&busy).map(|busy| busy.median)
+    } else {
+        before.zip(after).map(|(before, after)| (after - before).as_secs_f64() / wall)
+    };
+    let subjects = subjects.iter().zip(samples).zip(costs);
+    measured.samples = subjects
+        // The first round does not count here, either.
+        .map(|(((peer, _), figures), costs)| Samples {
+            subject: peer.name(),
+            figures,
+            costs: costs.into_iter().skip(1).collect(),
+        })
+        .collect();
     Ok(measured)
 }
 
-fn loop_procedure(peer: Peer, port: u16) -> Outcome<f64> {
+fn loop_procedure(peer: Peer, port: u16) -> Outcome<Sample> {
     match peer {
         Peer::Tokaido => load::redis_command(port, &["FCALL", "bench.loop", "0"]),
         Peer::Redis | Peer::RedisSynced => {
