@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Limits,
     access::{self, Principal},
-    protocol::{Context, Progress, Protocol},
+    protocol::{Context, Progress, Protocol, Target},
     shared::wall_clock_us,
 };
 
@@ -100,6 +100,15 @@ fn broken(error: ProtocolError, output: &mut Vec<u8>) -> Progress<Token> {
     Progress::Failed
 }
 
+/// The time of the batch, where it has one: a reading of the clock for each request would cost as much as
+/// a good part of the request.
+fn now_ms(context: &Context<'_>) -> u64 {
+    match &context.target {
+        Target::Snapshot(snapshot) => snapshot.now_ms(),
+        Target::Writer(_) => wall_clock_us() / 1000,
+    }
+}
+
 fn step_text(
     session: &Session,
     decoder: &mut TextDecoder,
@@ -122,7 +131,7 @@ fn step_text(
         reply::line(output, "CLIENT_ERROR unauthenticated");
         return Progress::Done { consumed, token: Some(Token::Text) };
     }
-    session.entry.note(wall_clock_us() / 1000);
+    session.entry.note(now_ms(context));
     let skip = if let Request::Refused { skip, .. } = request { skip } else { 0 };
     let start = output.len();
     let step = text::answer(session, &request, is_quiet, context, output);
@@ -167,7 +176,7 @@ fn step_binary(
         binary::error(output, echo, status, status.text());
         return Progress::Close { consumed, token };
     }
-    session.entry.note(wall_clock_us() / 1000);
+    session.entry.note(now_ms(context));
     let skip = if let BinaryRequest::Refused { skip, .. } = request { skip } else { 0 };
     let start = output.len();
     let step = match operation {

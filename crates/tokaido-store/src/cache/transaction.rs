@@ -113,6 +113,12 @@ impl<'c> CacheTransaction<'c> {
         }
         Ok(())
     }
+
+    /// What was under a key that is written now, if it was read. Most commands that write have read
+    /// nothing, and need no hash of the key here.
+    fn forget(&mut self, key: &[u8]) -> Option<Option<Stamp>> {
+        if self.seen.is_empty() { None } else { self.seen.remove(key) }
+    }
 }
 
 impl ReadTransaction for CacheTransaction<'_> {
@@ -160,7 +166,7 @@ impl WriteTransaction for CacheTransaction<'_> {
         record: NewRecord<'_>,
     ) -> Result<(), WriteError> {
         self.check_write(database)?;
-        let Some(seen) = self.seen.remove(key) else {
+        let Some(seen) = self.forget(key) else {
             self.written = self.cache.set(key, record)?;
             return Ok(());
         };
@@ -178,7 +184,7 @@ impl WriteTransaction for CacheTransaction<'_> {
         amendment: Amendment,
     ) -> Result<Option<CommitNumber>, WriteError> {
         self.check_write(database)?;
-        let Some(seen) = self.seen.remove(key) else { return self.cache.amend(key, amendment) };
+        let Some(seen) = self.forget(key) else { return self.cache.amend(key, amendment) };
         match self.cache.amend_if_unchanged(key, seen, amendment)? {
             Ok(version) => Ok(version),
             Err(()) => Err(self.lost()),
@@ -187,7 +193,7 @@ impl WriteTransaction for CacheTransaction<'_> {
 
     fn delete(&mut self, database: DatabaseId, key: &[u8]) -> Result<bool, WriteError> {
         self.check_write(database)?;
-        let Some(seen) = self.seen.remove(key) else { return self.cache.delete(key) };
+        let Some(seen) = self.forget(key) else { return self.cache.delete(key) };
         let Some(stamp) = seen else { return Ok(false) };
         match self.cache.delete_version(key, stamp.version)? {
             CasOutcome::Stored(_) => Ok(true),

@@ -289,9 +289,12 @@ impl ListWriter {
     /// Adds a record, for `get_bulk`.
     pub fn record(&mut self, item: &Item<'_>, output: &mut Vec<u8>) {
         self.count += 1;
-        output.extend_from_slice(&item.database.to_be_bytes());
-        lengths(item, output);
-        output.extend_from_slice(&item.xt.to_be_bytes());
+        let mut head = [0; Layout::Record.len()];
+        head[..2].copy_from_slice(&item.database.to_be_bytes());
+        head[2..10].copy_from_slice(&lengths(item));
+        head[10..].copy_from_slice(&item.xt.to_be_bytes());
+        output.reserve(head.len() + item.key.len() + item.value.len());
+        output.extend_from_slice(&head);
         output.extend_from_slice(item.key);
         output.extend_from_slice(item.value);
     }
@@ -300,7 +303,7 @@ impl ListWriter {
     pub fn pair(&mut self, key: &[u8], value: &[u8], output: &mut Vec<u8>) {
         self.count += 1;
         let item = Item { database: 0, key, value, xt: 0 };
-        lengths(&item, output);
+        output.extend_from_slice(&lengths(&item));
         output.extend_from_slice(key);
         output.extend_from_slice(value);
     }
@@ -311,11 +314,11 @@ impl ListWriter {
     }
 }
 
-/// Keys and values come from requests and records, which are shorter than 4 GiB.
-fn lengths(item: &Item<'_>, output: &mut Vec<u8>) {
-    for part in [item.key, item.value] {
-        output.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_be_bytes());
-    }
+/// The lengths of key and value, which come from requests and records: those are shorter than 4 GiB.
+fn lengths(item: &Item<'_>) -> [u8; 8] {
+    let [key, value] =
+        [item.key, item.value].map(|part| u32::try_from(part.len()).unwrap_or(u32::MAX));
+    (u64::from(key) << 32 | u64::from(value)).to_be_bytes()
 }
 
 #[cfg(test)]

@@ -6,8 +6,28 @@ fn is_space(byte: u8) -> bool {
     byte == b' ' || (b'\t'..=b'\r').contains(&byte)
 }
 
+/// Maximum number of digits that are read without a look at what else a number may have.
+const SHORT_LEN_MAX: usize = 9;
+
+/// The number that most are: a few digits, and nothing else.
+#[inline]
+fn short(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > SHORT_LEN_MAX {
+        return None;
+    }
+    text.iter().try_fold(0, |number: u64, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit < 10).then(|| 10 * number + u64::from(digit))
+    })
+}
+
 /// The sign and the digits; `None` if there are none, or too many, or others than digits follow.
+#[inline]
 fn parse(text: &[u8]) -> Option<(bool, u64)> {
+    short(text).map(|number| (false, number)).or_else(|| parse_any(text))
+}
+
+fn parse_any(text: &[u8]) -> Option<(bool, u64)> {
     let spaces = text.iter().take_while(|&&byte| is_space(byte)).count();
     let (is_negative, rest) = match &text[spaces..] {
         [b'-', rest @ ..] => (true, rest),
@@ -56,6 +76,10 @@ mod tests {
         for (text, number) in [
             ("0", Some(0)),
             ("007", Some(7)),
+            ("999999999", Some(999_999_999)),
+            ("1000000000", Some(1_000_000_000)),
+            ("12/", None),
+            ("12:", None),
             ("+7", Some(7)),
             ("\t 7", Some(7)),
             ("9 ", Some(9)),
