@@ -1,4 +1,4 @@
--- What the handles of hashes, lists, sets and sorted sets have in common. A handle is a database and a
+-- What the handles of hashes, lists, sets, sorted sets and streams have in common. A handle is a database and a
 -- key: it holds nothing of the value, so that what was written by any other way is there at the next call.
 
 local core = ...
@@ -15,10 +15,8 @@ local function refuse(class, method, engine)
   end
 end
 
--- The metatable of the handles that `db:method(key)` makes, of the class of their methods.
-function core.handles(method, class, what)
-  refuse(core.Cache, method, "cache")
-  refuse(core.Cdb, method, "constant one (cdb)")
+-- The metatable of handles whose methods are in a class.
+function core.handle_meta(class, what)
   core[what.class] = class
   setmetatable(class, {
     __index = function(_, name)
@@ -33,6 +31,13 @@ function core.handles(method, class, what)
     __tostring = function(self) return what.name .. " " .. self.key end,
     __metatable = core.OURS,
   }
+end
+
+-- The metatable of the handles that `db:method(key)` makes.
+function core.handles(method, class, what)
+  refuse(core.Cache, method, "cache")
+  refuse(core.Cdb, method, "constant one (cdb)")
+  return core.handle_meta(class, what)
 end
 
 -- Entries of the first page of a loop, and of the others at most.

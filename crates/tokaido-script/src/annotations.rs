@@ -62,6 +62,8 @@ fn every_function_of_the_api_has_an_annotation_and_no_other_has() {
         ("List", "List"),
         ("Set", "Set"),
         ("SortedSet", "SortedSet"),
+        ("Stream", "Stream"),
+        ("StreamGroup", "StreamGroup"),
         ("Request", "Request"),
         ("Response", "Response"),
         ("json", "json_entries"),

@@ -11,7 +11,7 @@ use crate::{
 
 /// What every dialect stands on, in the order in which the files build on each other, with what each
 /// gets beside the table of parts.
-const CORE: [(&str, &[&str]); 20] = [
+const CORE: [(&str, &[&str]); 22] = [
     (include_str!("../lua/native.lua"), &[]),
     (include_str!("../lua/text.lua"), &[]),
     (include_str!("../lua/database.lua"), &["Database", ""]),
@@ -24,6 +24,8 @@ const CORE: [(&str, &[&str]); 20] = [
     (include_str!("../lua/list.lua"), &[]),
     (include_str!("../lua/set.lua"), &[]),
     (include_str!("../lua/sorted_set.lua"), &[]),
+    (include_str!("../lua/stream.lua"), &[]),
+    (include_str!("../lua/stream_group.lua"), &[]),
     (include_str!("../lua/transaction.lua"), &[]),
     (include_str!("../lua/command.lua"), &[]),
     (include_str!("../lua/json.lua"), &[]),

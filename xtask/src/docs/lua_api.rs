@@ -38,13 +38,15 @@ files and the modules `tokaido`, `tokaido.json` and `bit`.
 ";
 
 /// What examples call a thing of each class.
-const NAMES: [(&str, &str); 8] = [
+const NAMES: [(&str, &str); 10] = [
     ("Transaction", "tx"),
     ("Database", "db"),
     ("Hash", "hash"),
     ("List", "list"),
     ("Set", "set"),
     ("SortedSet", "sorted_set"),
+    ("Stream", "stream"),
+    ("StreamGroup", "group"),
     ("Request", "req"),
     ("Response", "res"),
 ];

@@ -1,5 +1,5 @@
 ---@meta
--- Hashes, lists, sets and sorted sets, for editors as tokaido.lua beside this file.
+-- Hashes, lists, sets, sorted sets and streams, for editors as tokaido.lua beside this file.
 
 ---A hash: fields, each with a value. What commands of Redis call a hash is the same value. Where the key holds a
 ---value of another kind, methods of this and of the classes below raise an error with the code `WRONGTYPE`.
@@ -297,3 +297,122 @@ function SortedSet:scan_members(range) end
 ---@field last integer? the last one of these
 ---@field reverse boolean? from the highest score to the lowest
 ---@field limit integer? stop after so many
+
+---A stream: entries of fields with values, in the order of their ids, which only grow. An id is a time in ms and a
+---number, as `"1700000000000-0"`; without the number it is the first one of its time.
+---@class tokaido.Stream
+---@field key string
+local Stream = {}
+
+---Adds an entry behind all others, and gives its id. A reader of commands sees its fields in the order of their names.
+---@param fields table<tokaido.Bytes, tokaido.Bytes>
+---@param options tokaido.StreamAdd?
+---@return string
+function Stream:add(fields, options) end
+
+---How many entries there are.
+---@return integer
+function Stream:count() end
+
+---The largest id that an entry ever had, also one that was deleted; nil if there is no stream.
+---@return string?
+function Stream:last_id() end
+
+---The fields of an entry; nil if there is none of that id.
+---@param id tokaido.Bytes
+---@return table<string, string>?
+function Stream:get(id) end
+
+---Deletes an entry; tells whether there was one.
+---@param id tokaido.Bytes
+---@return boolean
+function Stream:delete(id) end
+
+---Deletes the first entries, until only so many are left, or those before an id; gives how many they were.
+---@param options tokaido.StreamTrim
+---@return integer
+function Stream:trim(options) end
+
+---The entries of a range, by id, with their fields: `for id, fields in stream:scan { after = id, limit = 10 } do`. The
+---loop may write; what is added behind its place is still shown.
+---@param range tokaido.StreamRange?
+---@return fun(state: any, id: string?): string?, table<string, string>?
+---@return any
+function Stream:scan(range) end
+
+---A group of consumers, which share the entries out. It need not be there.
+---@param name tokaido.Bytes
+---@return tokaido.StreamGroup
+function Stream:group(name) end
+
+---@class tokaido.StreamAdd: tokaido.StreamTrim
+---@field id tokaido.Bytes? larger than that of all before it; if left out, by the clock
+
+---@class tokaido.StreamTrim
+---@field max_count integer? how many entries are left at most
+---@field min_id tokaido.Bytes? the lowest id that is left
+
+---@class tokaido.StreamRange
+---@field from tokaido.Bytes? the lowest id
+---@field after tokaido.Bytes? ids greater than this one
+---@field to tokaido.Bytes? the highest id; without a number, the last one of its time
+---@field before tokaido.Bytes? ids less than this one
+---@field reverse boolean? from the highest id to the lowest
+---@field limit integer? stop after so many
+
+---A group of consumers of a stream. What one of them has read and nobody has acknowledged is pending. All methods but
+---`exists`, `create` and `destroy` raise an error if there is no such group.
+---@class tokaido.StreamGroup
+---@field key string the name of the group
+---@field stream string the key of the stream
+local StreamGroup = {}
+
+---Whether there is such a group.
+---@return boolean
+function StreamGroup:exists() end
+
+---Makes the group, and the stream if there is none; tells whether the group is new.
+---@param after tokaido.Bytes? entries behind this id are new to it, as all are for `"0-0"`; if left out, those that come from now on
+---@return boolean
+function StreamGroup:create(after) end
+
+---Deletes the group with all that it knows; tells whether there was one.
+---@return boolean
+function StreamGroup:destroy() end
+
+---Delivers new entries to a consumer, which comes into being with the first ones.
+---@param consumer tokaido.Bytes
+---@param count integer how many at most
+---@return { id: string, fields: table<string, string> }[]
+function StreamGroup:read(consumer, count) end
+
+---Says that an entry is done with; tells whether it was pending.
+---@param id tokaido.Bytes
+---@return boolean
+function StreamGroup:acknowledge(id) end
+
+---Gives a consumer an entry that was delivered so long ago or longer, to whomever; gives its fields, or nil if it is not
+---pending, not for so long, or deleted.
+---@param consumer tokaido.Bytes
+---@param id tokaido.Bytes
+---@param idle_ms number
+---@return table<string, string>?
+function StreamGroup:claim(consumer, id, idle_ms) end
+
+---What is pending, by id: whose it is, for how long, and how often it was delivered.
+---@param range tokaido.PendingRange?
+---@return { id: string, consumer: string, idle_ms: number, deliveries: integer }[]
+function StreamGroup:pending(range) end
+
+---How much is pending, behind which id entries are new, and how much is pending of each consumer.
+---@return { pending: integer, last_id: string, consumers: table<string, integer> }
+function StreamGroup:summary() end
+
+---@class tokaido.PendingRange
+---@field consumer tokaido.Bytes? of this one alone
+---@field idle_ms number? what was delivered so long ago or longer
+---@field from tokaido.Bytes? the lowest id
+---@field after tokaido.Bytes? ids greater than this one
+---@field to tokaido.Bytes? the highest id
+---@field before tokaido.Bytes? ids less than this one
+---@field limit integer? so many at most

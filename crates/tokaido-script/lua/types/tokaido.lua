@@ -209,6 +209,11 @@ function Database:set(key) end
 ---@return tokaido.SortedSet
 function Database:sorted_set(key) end
 
+---The stream under a key. Its first entry makes it, or its first group, and it stays without entries until it is deleted.
+---@param key tokaido.Bytes
+---@return tokaido.Stream
+function Database:stream(key) end
+
 ---An HTTP request. Each field is fetched when it is first read.
 ---@class tokaido.Request
 ---@field method string

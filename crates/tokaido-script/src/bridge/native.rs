@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     Context, cache,
-    collections::{hash, list, set, sorted_set},
+    collections::{hash, list, set, sorted_set, stream, stream_group},
     command,
     context::Fault,
     databases, exchange, many, pages, random, read, scan, script, write,
@@ -181,6 +181,21 @@ fn of_collections() -> Vec<Function> {
         sorted_set::sorted_random(int, bytes);
         sorted_set::sorted_page(int, bytes, int, double, double, optional, double, int);
         sorted_set::sorted_page_of_members(int, bytes, int, bytes, bytes, optional, double, int);
+        stream::stream_count(int, bytes);
+        stream::stream_last_id(int, bytes);
+        stream::stream_get(int, bytes, bytes);
+        stream::stream_add(int, bytes, optional);
+        stream::stream_delete(int, bytes, bytes);
+        stream::stream_trim(int, bytes, double, optional);
+        stream::stream_page(int, bytes, int, optional, optional, int);
+        stream_group::group_exists(int, bytes, bytes);
+        stream_group::group_create(int, bytes, bytes, optional);
+        stream_group::group_destroy(int, bytes, bytes);
+        stream_group::group_read(int, bytes, bytes, bytes, double);
+        stream_group::group_acknowledge(int, bytes, bytes, bytes);
+        stream_group::group_claim(int, bytes, bytes, bytes, bytes, double);
+        stream_group::group_pending(int, bytes, bytes, optional, int, optional, optional, double, double);
+        stream_group::group_summary(int, bytes, bytes);
     }
 }
 

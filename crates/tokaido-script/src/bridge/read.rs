@@ -14,7 +14,8 @@ pub(super) fn value_of<'r>(record: &Record<'r>) -> Result<&'r [u8], Fault> {
                 Kind::List => "db:list(key)",
                 Kind::Set => "db:set(key)",
                 Kind::SortedSet => "db:sorted_set(key)",
-                Kind::Stream | Kind::Bytes => "tx:command",
+                Kind::Stream => "db:stream(key)",
+                Kind::Bytes => "db:get(key)",
             };
             Err(Fault::refused(format_args!(
                 "WRONGTYPE a {kind} is under this key, not bytes; {reader} reads it"

@@ -97,6 +97,12 @@ impl<'c> Filling<'c> {
         self.flow()
     }
 
+    /// Takes an entry that is several ones of the page; breaks off if it is the last one.
+    pub(super) fn push_all(&mut self, push: impl FnOnce(&mut LoadedPage)) -> ControlFlow<()> {
+        push(self.page);
+        self.flow()
+    }
+
     fn flow(&mut self) -> ControlFlow<()> {
         self.left -= 1;
         if self.left > 0 && self.page.len() < PAGE_BYTES_MAX {

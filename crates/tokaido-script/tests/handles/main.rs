@@ -1,6 +1,9 @@
-//! Handles of hashes, lists, sets and sorted sets in procedures, over a store on disk.
+//! Handles of hashes, lists, sets, sorted sets and streams in procedures, over a store on disk.
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod streams;
 
 use std::sync::Arc;
 
@@ -324,7 +327,7 @@ fn what_is_wrong_is_said_where_it_is() {
 
 #[test]
 fn a_dot_where_a_colon_belongs_is_said_so_in_every_method() {
-    let annotations = include_str!("../lua/types/collections.lua");
+    let annotations = include_str!("../../lua/types/collections.lua");
     let mut bed = Bed::body("return load('local tx = ... ' .. (...))(tx)");
     let mut wrong = Vec::new();
     for (class, handle) in [
