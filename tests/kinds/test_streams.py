@@ -131,6 +131,7 @@ def test_arguments(pair):
         ("SET", "text", "v"), ("XADD", "s", "1-1", "a", "1"), ("XGROUP", "CREATE", "s", "g", "0"), ("XADD", "s", "*"), ("XADD", "s", "*", "a"),
         ("XADD", "s", "NOMKSTREAM"), ("XADD", "s", "MAXLEN", "5"), ("XADD", "s", "MAXLEN", "~", "5", "a", "b"), ("XADD", "s", "0-0", "a", "b"),
         ("XADD", "none", "0-0", "a", "b"), ("EXISTS", "none"), ("XADD", "none", "0-*", "a", "b"), ("XADD", "none", "0-*", "a", "b"), ("XADD", "s", "1-*", "a", "b"),
+        ("XADD", "full", "5-18446744073709551615", "a", "b"), ("XADD", "full", "5-*", "a", "b"), ("XADD", "full", "4-*", "a", "b"),
         ("XADD", "s", "1-18446744073709551615", "a", "b"), ("XADD", "s", "MAXLEN", "1", "MINID", "1", "*", "a", "b"),
         ("XADD", "s", "LIMIT", "5", "*", "a", "b"), ("XADD", "s", "LIMIT", "0", "5-1", "a", "b"), ("XADD", "s", "MAXLEN", "=", "5", "LIMIT", "5", "*", "a", "b"), ("XADD", "s", "MAXLEN", "~", "5", "LIMIT", "x", "*", "a", "b"),
         ("XADD", "text", "1-1", "a", "b"), ("XADD", "text", "NOMKSTREAM", "1-1", "a", "b"), ("XADD", "new", "NOMKSTREAM", "1-1", "a", "b"), ("XADD", "top", "18446744073709551615-18446744073709551615", "a", "b"),

@@ -115,8 +115,8 @@ the call remains in the data.
   are equal stay in the order of the collection; in Redis they stand in any.
 - `~` in `XADD` and `XTRIM` trims as `=` does, but at most 10,000 entries at once, or as many as `LIMIT` says. In `XINFO STREAM` the numbers
   of the radix tree are those of one with a node for each entry. The names of groups and consumers have at most 4096 bytes.
-- `XADD` with `MS-*` behind the last sequence number of that millisecond is refused as an id that is not larger is. An entry that comes and goes
-  within one `MULTI` wakes nobody, and who waits for several streams is served from the first of them that has entries.
+- An entry that comes and goes within one `MULTI` wakes nobody. Who waits for several keys, lists or streams, and finds more than one
+  of them filled by one transaction, script or pipeline is served from the first of its arguments; in Redis from the one that was filled first.
 - To those who `WATCH` a stream, groups and consumers that come or go are changes, too. A client that waits for new entries of a group is
   served as well when `XGROUP SETID` lets the group go back.
 - `DUMP` gives the plain forms that every version of Redis reads, in version 10 of the format, which is that of Redis 7.0;

@@ -72,7 +72,11 @@ fn id_after(last: StreamId, id: NewId, now_ms: u64) -> Result<StreamId, Failure>
     }
     let id = match id {
         NewId::Auto => StreamId::after(last, now_ms),
-        NewId::Next { ms } if ms == last.ms => last.next().filter(|next| next.ms == ms),
+        NewId::Next { ms } if ms == last.ms => {
+            // These are Redis' words for it.
+            let full = || Failure::other("Elements are too large to be stored");
+            Some(last.next().filter(|next| next.ms == ms).ok_or_else(full)?)
+        }
         NewId::Next { ms } => Some(StreamId { ms, seq: 0 }),
         NewId::Given(id) => Some(id),
     };
