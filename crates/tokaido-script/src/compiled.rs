@@ -15,7 +15,7 @@ use tokaido_store::{
 };
 
 use crate::{
-    CommandError, Host, Limits, Runtime as _, Scope, Source, Sources, Transaction, Value, Vm,
+    CommandError, CommandReply, Host, Limits, Runtime as _, Scope, Source, Sources, Transaction, Value, Vm,
 };
 
 #[path = "../tests/support/store.rs"]
@@ -86,9 +86,9 @@ impl Host for First {
         &mut self,
         _transaction: Transaction<'_>,
         arguments: &[&[u8]],
-    ) -> Result<Value, CommandError> {
+    ) -> Result<CommandReply<'_>, CommandError> {
         let integer = std::str::from_utf8(arguments[1]).unwrap().parse();
-        Ok(integer.map_or_else(|_| Value::String(arguments[1].to_vec()), Value::Integer))
+        Ok(integer.map_or_else(|_| Value::String(arguments[1].to_vec()), Value::Integer).into())
     }
 }
 

@@ -26,7 +26,7 @@ pub trait Host {
         &mut self,
         transaction: Transaction<'_>,
         arguments: &[&[u8]],
-    ) -> Result<Value, CommandError>;
+    ) -> Result<CommandReply<'_>, CommandError>;
 
     /// From here on replies have the form that scripts of Redis get in version 2 or 3 of its protocol.
     fn speak(&mut self, _version: i32) {}
@@ -34,6 +34,23 @@ pub trait Host {
     /// Whether the script may run that command; `None` if there is none of that name.
     fn may_run(&mut self, _arguments: &[&[u8]]) -> Option<bool> {
         None
+    }
+}
+
+/// What a command replied. The replies of most commands are lent by the host, so that no memory is taken for them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CommandReply<'h> {
+    /// A string.
+    Bytes(&'h [u8]),
+    /// A status, which scripts get as a table with the field `ok`.
+    Status(&'h [u8]),
+    /// Anything else.
+    Value(Value),
+}
+
+impl From<Value> for CommandReply<'_> {
+    fn from(value: Value) -> Self {
+        Self::Value(value)
     }
 }
 

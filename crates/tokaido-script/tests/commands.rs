@@ -4,7 +4,7 @@ mod support;
 
 use support::{Bed, limits, text, write_body};
 use tokaido_script::{
-    CallError, CommandError, Host, Limits, Runtime as _, Scope, Transaction, Value,
+    CallError, CommandError, CommandReply, Host, Limits, Runtime as _, Scope, Transaction, Value,
 };
 use tokaido_store::{DatabaseId, NewRecord, Store as _, WriteOperations as _, WriteTransaction};
 
@@ -43,9 +43,9 @@ impl Commands {
     }
 }
 
-impl Host for Commands {
-    fn command(
-        &mut self,
+impl Commands {
+    fn reply(
+        &self,
         transaction: Transaction<'_>,
         arguments: &[&[u8]],
     ) -> Result<Value, CommandError> {
@@ -73,6 +73,16 @@ impl Host for Commands {
             (Transaction::Read(_), _) => refused("READONLY this is a read"),
             (Transaction::Write(tx), _) => self.write(tx, arguments),
         }
+    }
+}
+
+impl Host for Commands {
+    fn command(
+        &mut self,
+        transaction: Transaction<'_>,
+        arguments: &[&[u8]],
+    ) -> Result<CommandReply<'_>, CommandError> {
+        self.reply(transaction, arguments).map(CommandReply::Value)
     }
 }
 

@@ -16,6 +16,9 @@ local format, match, byte, sub = string.format, string.match, string.byte, strin
 -- The kinds of reply; src/bridge/command.rs has the same.
 local STRING, WIDE, NUMBER, FETCH, FALSE, STATUS = 1, 2, 4, 5, 6, 7
 
+-- Maximum number of arguments, with the command's name, that one call takes; src/bridge/command.rs has the same.
+local FEW = 6
+
 local NO_ARGUMENT = "ERR Please specify at least one argument for this redis lib call"
 local WRONG_ARGUMENT = "ERR Lua redis lib command arguments must be strings or integers"
 
@@ -27,35 +30,6 @@ local function number_bytes(number)
   return format("%.17g", number)
 end
 
--- Adds an argument; gives the message if that fails.
-local function add(argument)
-  local kind = type(argument)
-  if kind == "number" then
-    argument = number_bytes(argument)
-  elseif kind ~= "string" then
-    return WRONG_ARGUMENT
-  end
-  if many_add(context, argument, #argument) ~= 1 then
-    return "ERR " .. ffi_string(reply.data, reply.data_len)
-  end
-  return nil
-end
-
--- Gathers the arguments of a command; gives the message if that fails. Few are added without a loop:
--- it would be compiled for itself, and not as a part of the loop that calls us.
-local function gather(...)
-  local count = select("#", ...)
-  if count == 0 then return NO_ARGUMENT end
-  many_begin(context)
-  local first, second, third, fourth = ...
-  local failed = add(first)
-  if count > 1 then failed = failed or add(second) end
-  if count > 2 then failed = failed or add(third) end
-  if count > 3 then failed = failed or add(fourth) end
-  for place = 5, count do failed = failed or add((select(place, ...))) end
-  return failed
-end
-
 -- The bytes of an argument; nil if it is none.
 local function bytes_of(argument)
   local kind = type(argument)
@@ -64,23 +38,24 @@ local function bytes_of(argument)
   return nil
 end
 
--- Runs a command; gives the kind of its reply, or nil and the message of what is wrong with its arguments. Few
--- arguments go in one call, which counts where scripts are too short to be compiled.
-local function run(...)
-  local count = select("#", ...)
-  if count > 0 and count <= 3 then
-    local first, second, third = ...
-    first = bytes_of(first)
-    second = count < 2 and "" or bytes_of(second)
-    third = count < 3 and "" or bytes_of(third)
-    if first and second and third then
-      return command_of(context, count, first, #first, second, #second, third, #third)
-    end
-    return nil, WRONG_ARGUMENT
+-- Adds an argument; gives the message if that fails.
+local function add(argument)
+  local bytes = bytes_of(argument)
+  if not bytes then return WRONG_ARGUMENT end
+  if many_add(context, bytes, #bytes) ~= 1 then
+    return "ERR " .. ffi_string(reply.data, reply.data_len)
   end
-  local failed = gather(...)
-  if failed then return nil, failed end
-  return command_run(context)
+  return nil
+end
+
+-- Gathers the arguments of a command; gives the message if that fails.
+local function gather(...)
+  local count = select("#", ...)
+  if count == 0 then return NO_ARGUMENT end
+  many_begin(context)
+  local failed
+  for place = 1, count do failed = failed or add((select(place, ...))) end
+  return failed
 end
 
 -- The reply, or nil and the message of the error.
@@ -94,23 +69,51 @@ local function received(kind)
   return nil
 end
 
-local redis = {}
-
-function redis.call(...)
-  local kind, failed = run(...)
-  if failed then error({ err = failed }, 0) end
-  local value, message = received(kind)
-  if message then error({ err = message }, 0) end
-  return value
+-- Runs a command of `count` arguments, at most FEW; gives the reply, or nil and the message of the error.
+--
+-- A short script that is called often is not compiled, since what ends where it was called from C is no loop;
+-- and in the interpreter a call of FFI costs more than most commands. A function without `...` is compiled by itself
+-- once it was called often, wherever from, so all calls of FFI are in this one.
+local function run_few(count, first, second, third, fourth, fifth, sixth)
+  first = bytes_of(first)
+  second = count < 2 and "" or bytes_of(second)
+  third = count < 3 and "" or bytes_of(third)
+  fourth = count < 4 and "" or bytes_of(fourth)
+  fifth = count < 5 and "" or bytes_of(fifth)
+  sixth = count < 6 and "" or bytes_of(sixth)
+  if not (first and second and third and fourth and fifth and sixth) then
+    return nil, WRONG_ARGUMENT
+  end
+  return received(command_of(context, count, first, #first, second, #second, third, #third,
+    fourth, #fourth, fifth, #fifth, sixth, #sixth))
 end
 
-function redis.pcall(...)
-  local kind, failed = run(...)
-  if failed then return { err = failed } end
-  local value, message = received(kind)
-  if message then return { err = message } end
-  return value
+-- As `run_few`, of a command of any number of arguments.
+local function run_many(...)
+  local failed = gather(...)
+  if failed then return nil, failed end
+  return received(command_run(context))
 end
+
+-- `redis.call` or `redis.pcall`, by what becomes of errors.
+local function caller(on_error)
+  return function(...)
+    local count = select("#", ...)
+    local value, message
+    if count > 0 and count <= FEW then
+      value, message = run_few(count, ...)
+    else
+      value, message = run_many(...)
+    end
+    if message then return on_error(message) end
+    return value
+  end
+end
+
+local redis = {
+  call = caller(function(message) error({ err = message }, 0) end),
+  pcall = caller(function(message) return { err = message } end),
+}
 
 local function refuse(message) error({ err = "ERR " .. message }, 0) end
 

@@ -9,7 +9,7 @@ use super::{
     context::{Context, Fault, NO, WIDE, YES},
     many::check_list,
 };
-use crate::{CommandError, Host, Transaction, Value};
+use crate::{CommandError, CommandReply, Host, Transaction, Value};
 
 /// The kinds of reply; `lua/command.lua` has the same. `NO` is nil, `YES` a string, and `WIDE` an
 /// integer that only an `int64_t` holds.
@@ -20,8 +20,8 @@ const FALSE: i32 = 6;
 /// A table with the field `ok`, whose text is in the reply.
 const STATUS: i32 = 7;
 
-/// Maximum number of arguments, with the command's name, that [`command_of`] takes.
-const FEW: usize = 3;
+/// Maximum number of arguments, with the command's name, that [`command_of`] takes; `lua/redis/call.lua` has the same.
+const FEW: usize = 6;
 
 /// Runs the command whose arguments were gathered; the code tells the kind of its reply.
 pub(super) fn command_run(context: &mut Context) -> Result<i32, Fault> {
@@ -30,15 +30,19 @@ pub(super) fn command_run(context: &mut Context) -> Result<i32, Fault> {
     answer(context, replied)
 }
 
-/// As [`command_run`], of a command with few arguments, which need not be gathered.
+/// As [`command_run`], of a command with few arguments, which need not be gathered: the first `count` of these.
+#[expect(clippy::too_many_arguments, reason = "LuaJIT passes the arguments of a C function, and no list")]
 pub(super) fn command_of(
     context: &mut Context,
     count: i32,
     first: &[u8],
     second: &[u8],
     third: &[u8],
+    fourth: &[u8],
+    fifth: &[u8],
+    sixth: &[u8],
 ) -> Result<i32, Fault> {
-    let arguments: [&[u8]; FEW] = [first, second, third];
+    let arguments: [&[u8]; FEW] = [first, second, third, fourth, fifth, sixth];
     let arguments = &arguments[..usize::try_from(count).unwrap_or(0).min(FEW)];
     let bytes = arguments.iter().map(|argument| argument.len()).sum();
     check_list(&context.limits, arguments.len(), bytes)?;
@@ -47,11 +51,11 @@ pub(super) fn command_of(
     answer(context, replied)
 }
 
-fn run(
-    host: &mut dyn Host,
+fn run<'h>(
+    host: &'h mut dyn Host,
     transaction: Transaction<'_>,
     arguments: &[&[u8]],
-) -> Result<Value, Fault> {
+) -> Result<CommandReply<'h>, Fault> {
     host.command(transaction, arguments).map_err(|error| match error {
         CommandError::Refused(message) => Fault::Refused(message),
         CommandError::Failed(message) => Fault::Poisoned(message),
@@ -59,11 +63,20 @@ fn run(
 }
 
 /// Puts a command's reply where Lua finds it; the code tells its kind.
-fn answer(context: &mut Context, replied: Value) -> Result<i32, Fault> {
-    if !replied.is_passable() {
-        return Err(Fault::refused("the reply is nested too deeply to be passed on"));
-    }
-    Ok(match replied {
+fn answer(context: &mut Context, replied: CommandReply<'_>) -> Result<i32, Fault> {
+    let value = match replied {
+        // What the host lends stays until the next command, and Lua copies it before.
+        CommandReply::Bytes(bytes) => {
+            context.reply.data(bytes);
+            return Ok(YES);
+        }
+        CommandReply::Status(text) => {
+            context.reply.data(text);
+            return Ok(STATUS);
+        }
+        CommandReply::Value(value) => value,
+    };
+    Ok(match value {
         Value::Nil => NO,
         Value::String(bytes) => {
             context.scratch = bytes;
@@ -79,30 +92,14 @@ fn answer(context: &mut Context, replied: Value) -> Result<i32, Fault> {
             NUMBER
         }
         Value::Boolean(false) => FALSE,
-        other => match status(&other) {
-            Some(text) => {
-                context.scratch.clear();
-                context.scratch.extend_from_slice(text);
-                context.reply.data(&context.scratch);
-                STATUS
-            }
-            None => {
-                context.replied = other;
-                FETCH
-            }
-        },
+        other if !other.is_passable() => {
+            return Err(Fault::refused("the reply is nested too deeply to be passed on"));
+        }
+        other => {
+            context.replied = other;
+            FETCH
+        }
     })
-}
-
-/// The text of a status.
-fn status(value: &Value) -> Option<&[u8]> {
-    match value {
-        Value::Map(fields) => match &fields[..] {
-            [(Value::String(name), Value::String(text))] if name == b"ok" => Some(text),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// Chooses the form of replies: version 2 or 3 of the protocol.

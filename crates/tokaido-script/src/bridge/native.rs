@@ -93,7 +93,7 @@ fn of_databases() -> Vec<Function> {
         many::many_next();
         many::all_run(int, bytes);
         command::command_run();
-        command::command_of(int, bytes, bytes, bytes);
+        command::command_of(int, bytes, bytes, bytes, bytes, bytes, bytes);
         command::set_resp(int);
         command::may_run();
         command::sha1_hex(bytes);

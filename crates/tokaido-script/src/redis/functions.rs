@@ -318,7 +318,7 @@ impl FunctionVm {
         if matches!(failure, Failure::Memory) {
             self.replace_state();
         }
-        call_error(failure, (name, self.line), "the function's result", &self.limits)
+        call_error(failure, (name, CHUNK_NAME, self.line), "the function's result", &self.limits)
     }
 
     /// After it was refused memory a VM may be in a state that nobody tested. Libraries are loaded again when

@@ -161,7 +161,7 @@ impl RedisVm {
             self.replace_state();
         }
         let line = has_one_line.then_some(1);
-        call_error(failure, (script.name, line), "the script's result", &self.limits)
+        call_error(failure, (script.name, CHUNK_NAME, line), "the script's result", &self.limits)
     }
 
     /// After it was refused memory a VM may be in a state that nobody tested; a new one is cheap.
@@ -179,11 +179,11 @@ impl RedisVm {
     }
 }
 
-/// What the caller is told of a script or function that failed. `line` is the one on which all of it
-/// stands, if it is one: Lua knows no place in a tail call.
+/// What the caller is told of a script or function that failed. `chunk` is what Lua calls its text, and
+/// `line` the one on which all of it stands, if it is one: Lua knows no place in a tail call.
 pub(super) fn call_error(
     failure: Failure,
-    (name, line): (&str, Option<usize>),
+    (name, chunk, line): (&str, &str, Option<usize>),
     result: &str,
     limits: &Limits,
 ) -> CallError {
@@ -191,7 +191,7 @@ pub(super) fn call_error(
     match failure {
         Failure::Raised { message, traceback: place } => {
             let place = match line {
-                Some(line) if place.is_empty() => format!("@{CHUNK_NAME}:{line}"),
+                Some(line) if place.is_empty() => format!("@{chunk}:{line}"),
                 _ => place,
             };
             let at = if place.is_empty() { String::new() } else { format!(", on {place}.") };

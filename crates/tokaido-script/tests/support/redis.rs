@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokaido_script::{
-    CallError, CommandError, FunctionCall, FunctionVm, Host, LibraryError, Limits, RedisCall,
+    CallError, CommandError, CommandReply, FunctionCall, FunctionVm, Host, LibraryError, Limits, RedisCall,
     RedisScript, RedisVm, Scope, Transaction, Value, sha1_hex,
 };
 use tokaido_store::{NewRecord, Store as _};
@@ -24,15 +24,14 @@ impl Host for TwoCommands {
         &mut self,
         transaction: Transaction<'_>,
         arguments: &[&[u8]],
-    ) -> Result<Value, CommandError> {
+    ) -> Result<CommandReply<'_>, CommandError> {
         let failed = |why: &dyn std::fmt::Display| CommandError::Refused(format!("ERR {why}"));
         match (arguments, transaction) {
             ([b"SET", key, value], Transaction::Write(tx)) => {
                 let database =
                     tx.open_database("main", usize::MAX).map_err(|error| failed(&error))?;
                 tx.put(database, key, NewRecord::of(value)).map_err(|error| failed(&error))?;
-                let text = |text: &str| Value::String(text.as_bytes().to_vec());
-                Ok(Value::Map(vec![(text("ok"), text("OK"))]))
+                Ok(CommandReply::Status(b"OK"))
             }
             _ => Err(failed(&"unknown")),
         }

@@ -1,8 +1,8 @@
 //! Commands that a script calls, in its own transaction: no bytes of the wire are made or read.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
-use tokaido_script::{CommandError, Host, Scope, Transaction, Value};
+use tokaido_script::{CommandError, CommandReply, Host, Scope, Transaction, Value};
 use tokaido_store::DatabaseId;
 use tokaido_wire::resp::{Request, Version, format_double};
 
@@ -98,7 +98,7 @@ impl Host for ScriptCommands<'_> {
         &mut self,
         mut transaction: Transaction<'_>,
         arguments: &[&[u8]],
-    ) -> Result<Value, CommandError> {
+    ) -> Result<CommandReply<'_>, CommandError> {
         let request = Request::from_arguments(arguments);
         let refused = |failure: Failure| CommandError::Refused(failure.to_string());
         let command = self.admit(request).map_err(refused)?;
@@ -138,6 +138,8 @@ impl Host for ScriptCommands<'_> {
 #[derive(Default)]
 pub(super) struct ScriptReply {
     parts: Vec<Part>,
+    /// Strings and statuses, one behind the other.
+    texts: Vec<u8>,
     is_resp3: bool,
     /// What the parts take, at least.
     bytes: usize,
@@ -147,6 +149,10 @@ pub(super) struct ScriptReply {
 
 enum Part {
     Value(Value),
+    /// A string, by its place among the texts.
+    Text(Range<usize>),
+    /// A status, as well.
+    Status(Range<usize>),
     /// An array of so many of the parts that follow.
     Array(usize),
     /// A map of so many pairs of them.
@@ -159,14 +165,22 @@ impl ScriptReply {
     /// Makes it an empty one of at most so many bytes, in the form of that version. The room that it has stays.
     pub(super) fn begin(&mut self, version: Version, bytes_max: usize) {
         self.parts.clear();
-        let parts = std::mem::take(&mut self.parts);
-        *self = Self { parts, is_resp3: version == Version::Resp3, bytes_max, ..Self::default() };
+        self.texts.clear();
+        self.is_resp3 = version == Version::Resp3;
+        (self.bytes, self.bytes_max, self.is_over_limit) = (0, bytes_max, false);
     }
 
     /// The reply that was written, as a whole.
-    pub(super) fn take(&mut self) -> Value {
+    pub(super) fn take(&mut self) -> CommandReply<'_> {
         self.bytes = 0;
-        assemble(&mut self.parts.drain(..))
+        let Self { parts, texts, .. } = self;
+        let mut parts = parts.drain(..);
+        match parts.next() {
+            Some(Part::Text(place)) => CommandReply::Bytes(&texts[place]),
+            Some(Part::Status(place)) => CommandReply::Status(&texts[place]),
+            Some(first) => CommandReply::Value(assemble(first, &mut parts, texts)),
+            None => CommandReply::Value(Value::Nil),
+        }
     }
 
     /// Whether there is room for one more part with a text of that length.
@@ -182,6 +196,14 @@ impl ScriptReply {
     fn push(&mut self, value: Value) {
         if self.has_room(0) {
             self.parts.push(Part::Value(value));
+        }
+    }
+
+    fn push_text(&mut self, text: &[u8], part: fn(Range<usize>) -> Part) {
+        if self.has_room(text.len()) {
+            let start = self.texts.len();
+            self.texts.extend_from_slice(text);
+            self.parts.push(part(start..self.texts.len()));
         }
     }
 
@@ -204,25 +226,35 @@ fn table(fields: &[(&str, Value)]) -> Value {
     Value::Map(fields.iter().map(|(name, value)| (string(name), value.clone())).collect())
 }
 
-fn assemble(parts: &mut impl Iterator<Item = Part>) -> Value {
-    match parts.next() {
-        Some(Part::Value(value)) => value,
-        Some(Part::Array(len)) => Value::Array((0..len).map(|_| assemble(parts)).collect()),
-        Some(Part::Map(len)) => {
-            let pairs = (0..len).map(|_| (assemble(parts), assemble(parts))).collect();
+/// The value that begins with `first`.
+fn assemble(first: Part, parts: &mut impl Iterator<Item = Part>, texts: &[u8]) -> Value {
+    let next = |parts: &mut _| assemble_next(parts, texts);
+    match first {
+        Part::Value(value) => value,
+        Part::Text(place) => Value::String(texts[place].to_vec()),
+        Part::Status(place) => table(&[("ok", Value::String(texts[place].to_vec()))]),
+        Part::Array(len) => Value::Array((0..len).map(|_| next(parts)).collect()),
+        Part::Map(len) => {
+            let pairs = (0..len).map(|_| (next(parts), next(parts))).collect();
             table(&[("map", Value::Map(pairs))])
         }
-        Some(Part::Set(len)) => {
-            let members = (0..len).map(|_| (assemble(parts), Value::Boolean(true))).collect();
+        Part::Set(len) => {
+            let members = (0..len).map(|_| (next(parts), Value::Boolean(true))).collect();
             table(&[("set", Value::Map(members))])
         }
+    }
+}
+
+fn assemble_next(parts: &mut impl Iterator<Item = Part>, texts: &[u8]) -> Value {
+    match parts.next() {
+        Some(first) => assemble(first, parts, texts),
         None => Value::Nil,
     }
 }
 
 impl Reply for ScriptReply {
     fn simple(&mut self, text: &str) {
-        self.push_field("ok", text);
+        self.push_text(text.as_bytes(), Part::Status);
     }
 
     fn ok(&mut self) {
@@ -238,9 +270,7 @@ impl Reply for ScriptReply {
     }
 
     fn bulk(&mut self, bytes: &[u8]) {
-        if self.has_room(bytes.len()) {
-            self.parts.push(Part::Value(Value::String(bytes.to_vec())));
-        }
+        self.push_text(bytes, Part::Text);
     }
 
     fn null(&mut self) {
@@ -375,7 +405,7 @@ mod tests {
             reply.truncate(mark);
             reply.truncate(0);
             write(&mut reply);
-            assert_eq!(show(&reply.take()), *expected);
+            assert_eq!(show_reply(reply.take()), *expected);
             assert_eq!(reply.mark(), 0, "{expected}");
         }
     }
@@ -393,7 +423,7 @@ mod tests {
         reply.integer(1);
         reply.bulk(b"last");
         assert_eq!(
-            show(&reply.take()),
+            show_reply(reply.take()),
             r#"Array([Array([String("key"), Array([Boolean(false)])]), Array([Integer(1)]), String("last")])"#
         );
     }
@@ -412,6 +442,15 @@ mod tests {
             writes.iter().for_each(|write| write(&mut reply));
             assert_eq!((reply.bytes, reply.mark()), (bytes, parts));
         }
+    }
+
+    fn show_reply(reply: CommandReply<'_>) -> String {
+        let text = |text: &[u8]| Value::String(text.to_vec());
+        show(&match reply {
+            CommandReply::Bytes(bytes) => text(bytes),
+            CommandReply::Status(status) => Value::Map(vec![(text(b"ok"), text(status))]),
+            CommandReply::Value(value) => value,
+        })
     }
 
     /// As `Debug` shows it, but with strings as text.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tokaido_script::{CommandError, Host, Mode, Transaction, Value};
+use tokaido_script::{CommandError, CommandReply, Host, Mode, Transaction};
 use tokaido_wire::resp::{Request, Version};
 
 use crate::{
@@ -135,7 +135,7 @@ impl Host for EvalHost<'_> {
         &mut self,
         transaction: Transaction<'_>,
         arguments: &[&[u8]],
-    ) -> Result<Value, CommandError> {
+    ) -> Result<CommandReply<'_>, CommandError> {
         let request = Request::from_arguments(arguments);
         let refused = |failure: Failure| CommandError::Refused(failure.to_string());
         let command = self.admit(request).map_err(refused)?;

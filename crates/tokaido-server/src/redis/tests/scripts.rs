@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use tokaido_script::{CommandError, Host as _, Source, Sources, Transaction, Value};
+use tokaido_script::{CommandError, CommandReply, Host as _, Source, Sources, Transaction};
 
 use super::{Server, Session, golden::show};
 use crate::{
@@ -184,7 +184,7 @@ fn a_script_may_call_what_works_on_data_alone() {
     );
     assert!(snapshot.get(server.shared.main(), b"1").unwrap().is_none());
     let again = commands.command(Transaction::Read(&mut *snapshot), &[b"echo", b"1"]);
-    assert_eq!(again, Ok(Value::String(b"1".to_vec())));
+    assert_eq!(again, Ok(CommandReply::Bytes(b"1")));
 }
 
 #[test]
