@@ -15,7 +15,8 @@ use tokaido_store::{
 };
 
 use crate::{
-    CommandError, CommandReply, Host, Limits, Runtime as _, Scope, Source, Sources, Transaction, Value, Vm,
+    CommandError, CommandReply, Host, Limits, Runtime as _, Scope, Source, Sources, Transaction,
+    Value, Vm,
 };
 
 #[path = "../tests/support/store.rs"]

@@ -158,7 +158,7 @@ impl<'w> Placement<'w> {
     /// Runs a request on the writer, and waits until what it wrote is durable.
     async fn on_writer<T: Send + 'static>(
         self,
-        work: impl FnOnce(&mut WriterContext) -> T + Send + 'static,
+        work: impl FnOnce(&mut WriterContext<'_>) -> T + Send + 'static,
     ) -> Result<T, RunError> {
         self.count(Place::Writer, 1);
         self.worker.writer.call(work).await
@@ -176,7 +176,7 @@ impl<'w> Placement<'w> {
     {
         let shared = &self.worker.service.shared;
         if Place::of_write(shared.capabilities(database)) == Place::Writer {
-            let work = |context: &mut WriterContext| transact(&mut context.writer, body);
+            let work = |context: &mut WriterContext<'_>| transact(context.writer, body);
             return Ok(self.on_writer(work).await??);
         }
         self.count(Place::Worker, 1);
@@ -214,11 +214,11 @@ impl<'w> Placement<'w> {
                 None => call = back,
             }
         }
-        let write = move |context: &mut WriterContext| {
+        let write = move |context: &mut WriterContext<'_>| {
             let WriterContext { writer, program, when_durable } = context;
             let procedures = &mut program.procedures();
             let mut number = 0;
-            let called = transact(writer, |tx| {
+            let called = transact(*writer, |tx| {
                 number = tx.number();
                 notifier.forget(number);
                 call(procedures, Transaction::Write(tx))

@@ -45,6 +45,9 @@ pub trait Protocol: Send + 'static {
     /// operation; nothing, if the order of replies says it all.
     type Token: Send + 'static;
 
+    /// Whether it heeds [`Context::is_brief`]. If not, its writes go to the writer's thread.
+    const KNOWS_BRIEF_WRITES: bool = false;
+
     /// Answers the request at the head of `input`, or tells why not. A write is done once it is
     /// committed; the reply is sent after the flush that makes it durable.
     ///
@@ -129,6 +132,9 @@ pub struct Context<'c> {
     pub target: Target<'c>,
     /// Whether requests that may take long run here. If not they are to ask for the pool.
     pub may_take_long: bool,
+    /// A worker has taken the writer's place, and its other connections wait: what is not known to take no longer
+    /// than a read that runs on a worker is to ask for the writer.
+    pub is_brief: bool,
     /// The request has waited until its deadline. It is to be answered now.
     pub timed_out: bool,
     /// When the request before was done, if there was one: then this one began, for all that it matters.
@@ -144,7 +150,15 @@ impl<'c> Context<'c> {
         target: Target<'c>,
         may_take_long: bool,
     ) -> Self {
-        Self { shared, procedures, target, may_take_long, timed_out: false, previous_ended: None }
+        Self {
+            shared,
+            procedures,
+            target,
+            may_take_long,
+            is_brief: false,
+            timed_out: false,
+            previous_ended: None,
+        }
     }
 }
 

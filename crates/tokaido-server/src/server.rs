@@ -35,7 +35,7 @@ use crate::{
     transport::SocketAddress,
     watch::{Role, Supervisor, Watch, end_process_after},
     worker::{self, Worker},
-    writer::{self, WriterContext, WriterHandle},
+    writer::{self, Pen, WriterHandle},
 };
 
 /// A server did not start.
@@ -312,15 +312,19 @@ impl Server {
     fn spawn_writers(&mut self) -> Result<WriterHandle, StartError> {
         let (handle, queue) = WriterHandle::new(self.service.config.limits.writer_queue_max);
         let shared = &self.service.shared;
-        for i in 0..shared.capabilities(shared.main()).writers_max {
+        let writers_max = shared.capabilities(shared.main()).writers_max;
+        for i in 0..writers_max {
             let (service, running) = (self.service.clone(), self.service.clone());
+            let pen = if writers_max == 1 { handle.pen().clone() } else { Pen::default() };
+            let filled = pen.clone();
             let prepare = move || {
-                let writer = GroupWriter::new(service.shared.store().writer()?);
-                Ok(WriterContext::new(writer, LocalProgram::new(&service, Role::Prompt)?))
+                filled.put(GroupWriter::new(service.shared.store().writer()?));
+                Ok(LocalProgram::new(&service, Role::Prompt)?)
             };
             let queue = queue.clone();
-            let run = move |context| {
-                writer::run(&queue, context, &running.metrics, &running.config.limits, i == 0);
+            let run = move |program| {
+                let (metrics, limits) = (&running.metrics, &running.config.limits);
+                writer::run(&queue, &pen, program, metrics, limits, i == 0);
             };
             let number = if i == 0 { String::new() } else { format!("-{i}") };
             self.threads.spawn(&format!("tokaido-writer{number}"), prepare, run)?;

@@ -139,6 +139,14 @@ impl<P: Protocol> StreamLoop<'_, P> {
         conversation.borrow_from(&mut buffers.borrow_mut());
         let mut run = turn::here(placement, &mut conversation);
         self.outbox.take(conversation.output());
+        if run.pause == Pause::NeedsWriter {
+            conversation.borrow_from(&mut buffers.borrow_mut());
+            if let Some(written) = turn::as_writer(placement, &mut conversation) {
+                self.answered_some |= run.requests > 0;
+                run = written;
+                self.outbox.take(conversation.output());
+            }
+        }
         if matches!(run.pause, Pause::NeedsWriter | Pause::NeedsPool) {
             self.answered_some |= run.requests > 0;
             conversation.borrow_from(&mut buffers.borrow_mut());

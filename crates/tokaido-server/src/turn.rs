@@ -1,13 +1,13 @@
 //! A conversation's turn: on its worker, in the pool or on the writer.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
-use tokaido_store::CommitError;
+use tokaido_store::{CommitError, Writer as _};
 use tokio::sync::oneshot;
 
 use crate::{
     Shared,
-    conversation::{Conversation, Run, Slice},
+    conversation::{Conversation, Pause, Run, Slice},
     placement::{Place, Placement, RunError},
     protocol::{Context, Protocol, Target},
     read_context::ReadContext,
@@ -39,6 +39,44 @@ pub(crate) fn here<P: Protocol>(
     let run = ran.unwrap_or_else(|error| conversation.failed(&format!("{error}; closing")));
     placement.count(Place::Worker, run.requests);
     run
+}
+
+/// Answers the next request and those behind it as the writer, on the worker itself, as far as they are
+/// [brief](Context::is_brief). `None` if the writer has to do it.
+pub(crate) fn as_writer<P: Protocol>(
+    placement: Placement<'_>,
+    conversation: &mut Conversation<P>,
+) -> Option<Run> {
+    if !P::KNOWS_BRIEF_WRITES {
+        return None;
+    }
+    let service = &placement.worker.service;
+    let limits = &service.config.limits;
+    let slice = Slice {
+        requests_max: limits.slice_requests_max,
+        reply_bytes_max: limits.slice_reply_bytes_max,
+    };
+    let mut reading = placement.worker.reading.borrow_mut();
+    let program = &mut reading.program;
+    let run = placement.worker.writer.try_write(|writer| {
+        let started = Instant::now();
+        program.heartbeat().begin_job();
+        let mut group = WriterContext::new(writer, program);
+        let target = Target::Writer(group.writer);
+        let context = Context::new(&service.shared, group.program.procedures(), target, false);
+        let mut run = conversation.run_in_group(Context { is_brief: true, ..context }, slice);
+        // What a panic has left open; a failure is kept for the group.
+        let _ = group.writer.rollback();
+        if run.requests > 0 || run.pause != Pause::NeedsWriter {
+            group.when_durable.extend(conversation.when_durable());
+            let outcome = group.end_group(&service.metrics, started, 1);
+            conversation.group_ended(&mut run, outcome);
+        }
+        group.program.heartbeat().idle();
+        run
+    })?;
+    placement.count(Place::Worker, run.requests);
+    (run.requests > 0 || run.pause != Pause::NeedsWriter).then_some(run)
 }
 
 /// Has a thread of the pool answer the next request.
@@ -96,9 +134,9 @@ struct Batch<P: Protocol> {
 }
 
 impl<P: Protocol> Job for Batch<P> {
-    fn run(&mut self, context: &mut WriterContext) {
+    fn run(&mut self, context: &mut WriterContext<'_>) {
         let WriterContext { writer, program, when_durable } = context;
-        let target = Target::Writer(writer);
+        let target = Target::Writer(*writer);
         let (shared, procedures) = (&self.shared, program.procedures());
         let context = Context::new(shared, procedures, target, false);
         self.run = Some(self.conversation.run_in_group(context, self.slice));
@@ -121,7 +159,6 @@ mod tests {
     use super::*;
     use crate::{
         Limits, SharedOptions,
-        conversation::Pause,
         procedures::LocalProgram,
         redis::{Redis, Session},
     };
@@ -133,15 +170,15 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let store = tree::open(directory.path(), tree::Options::default()).expect("a store");
         let store: Arc<dyn Store> = Arc::new(store);
-        let program = LocalProgram::of(&store, Sources::default());
-        let writer = GroupWriter::new(store.writer().expect("a writer"));
+        let mut program = LocalProgram::of(&store, Sources::default());
+        let mut writer = GroupWriter::new(store.writer().expect("a writer"));
         let shared = Arc::new(Shared::new(store, SharedOptions::default()).expect("a database"));
         let session = Session::new(&shared, "peer", "local");
         let redis = Redis::new(session, &Limits::default());
         let conversation = Box::new(Conversation::new(redis, input.into()));
         let (answer, mut answered) = oneshot::channel();
         let mut batch = Box::new(Batch { conversation, shared, slice: MANY, run: None, answer });
-        batch.run(&mut WriterContext::new(writer, program));
+        batch.run(&mut WriterContext::new(&mut writer, &mut program));
         batch.finish(outcome);
         let (mut conversation, run) = answered.try_recv().expect("it was answered");
         let replies = std::mem::take(conversation.output());

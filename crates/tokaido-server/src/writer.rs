@@ -2,20 +2,26 @@
 //! time. They know nothing of protocols: each takes [`Job`]s from the queue that they share, makes
 //! what waited there durable with one flush, and only then lets the jobs answer.
 //!
+//! Where there is one writer, its thread takes the store's [`Pen`] for each group. Between two groups a worker
+//! may take it for a group of its own, if nobody waits in the queue: that saves a short write the way to the
+//! thread and back, which takes longer than the write.
+//!
 //! Invariant: [`Job::finish`] is called exactly once for every job that was taken, after the flush
 //! that covers it, and with the outcome of that flush.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex, PoisonError, TryLockError,
+        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
         atomic::Ordering::Relaxed,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     time::{Duration, Instant},
 };
 
-use tokaido_store::{CommitError, Group, GroupWriter, limits::RECLAIM_MAX, transact_unflushed};
+use tokaido_store::{
+    CommitError, Group, GroupWriter, Writer as _, limits::RECLAIM_MAX, transact_unflushed,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::{Limits, metrics::Metrics, placement::RunError, procedures::LocalProgram};
@@ -23,31 +29,70 @@ use crate::{Limits, metrics::Metrics, placement::RunError, procedures::LocalProg
 /// Work for the writer.
 pub(crate) trait Job: Send {
     /// Runs transactions, one or many. What it leaves open is rolled back.
-    fn run(&mut self, context: &mut WriterContext);
+    fn run(&mut self, context: &mut WriterContext<'_>);
 
     /// The transactions are durable, or are not. The reply may go out now.
     fn finish(self: Box<Self>, outcome: Result<(), CommitError>);
 }
 
-/// What a job finds on the writer's thread.
-pub(crate) struct WriterContext {
+/// What a group finds where it runs.
+pub(crate) struct WriterContext<'w> {
     /// The store's writer.
-    pub(crate) writer: GroupWriter,
+    pub(crate) writer: &'w mut GroupWriter,
     /// The procedures.
-    pub(crate) program: LocalProgram,
+    pub(crate) program: &'w mut LocalProgram,
     /// What the jobs of the group want done once it is durable. If it fails, nothing of it is.
     pub(crate) when_durable: Vec<Box<dyn FnOnce()>>,
 }
 
-impl WriterContext {
-    pub(crate) fn new(writer: GroupWriter, program: LocalProgram) -> Self {
+impl<'w> WriterContext<'w> {
+    pub(crate) fn new(writer: &'w mut GroupWriter, program: &'w mut LocalProgram) -> Self {
         Self { writer, program, when_durable: Vec::new() }
+    }
+
+    /// Makes a group durable that began at `started` and has so many jobs, and does what waits for that. What
+    /// this gives is what the jobs are to be told.
+    pub(crate) fn end_group(
+        &mut self,
+        metrics: &Metrics,
+        started: Instant,
+        jobs: usize,
+    ) -> Result<(), CommitError> {
+        let outcome = self.writer.end_group();
+        if let Err(error) = &outcome {
+            tracing::error!(jobs, %error, "a group of writes failed");
+            if matches!(error, CommitError::Undetermined { .. }) {
+                metrics.store_refuses_writes.store(true, Relaxed);
+            }
+        }
+        metrics.group_done(jobs, started.elapsed(), outcome.is_ok());
+        for action in self.when_durable.drain(..).filter(|_| outcome.is_ok()) {
+            if catch_unwind(AssertUnwindSafe(action)).is_err() {
+                tracing::error!("a panic after a write; what it had to tell is lost");
+            }
+        }
+        outcome
     }
 }
 
-impl AsMut<GroupWriter> for WriterContext {
+impl AsMut<GroupWriter> for WriterContext<'_> {
     fn as_mut(&mut self) -> &mut GroupWriter {
-        &mut self.writer
+        self.writer
+    }
+}
+
+/// The right to write. Its thread puts the writer in when it starts, and takes it out when it ends.
+#[derive(Clone, Default)]
+pub(crate) struct Pen(Arc<Mutex<Option<GroupWriter>>>);
+
+impl Pen {
+    /// With that writer.
+    pub(crate) fn put(&self, writer: GroupWriter) {
+        *self.lock() = Some(writer);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<GroupWriter>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -56,12 +101,16 @@ impl AsMut<GroupWriter> for WriterContext {
 pub(crate) struct WriterHandle {
     queue: Sender<Ticket>,
     room: Arc<Semaphore>,
+    jobs_max: usize,
+    /// Of the only writer.
+    pen: Pen,
 }
 
 struct Ticket {
     job: Box<dyn Job>,
-    /// Given back when the job is taken out of the queue.
-    _room: OwnedSemaphorePermit,
+    /// Given back when the job is taken out of the queue, by a thread that has the pen: as long as it is
+    /// not, no worker takes that.
+    room: OwnedSemaphorePermit,
 }
 
 impl WriterHandle {
@@ -69,8 +118,24 @@ impl WriterHandle {
     /// waits with it, and with it the connection that it came from: here back-pressure begins.
     pub(crate) fn new(jobs_max: usize) -> (Self, JobQueue) {
         let (queue, receiver) = channel();
-        let room = Arc::new(Semaphore::new(jobs_max));
-        (Self { queue, room }, JobQueue(Arc::new(Mutex::new(receiver))))
+        let (room, pen) = (Arc::new(Semaphore::new(jobs_max)), Pen::default());
+        (Self { queue, room, jobs_max, pen }, JobQueue(Arc::new(Mutex::new(receiver))))
+    }
+
+    /// The pen of the only writer, for its thread; those of several have pens of their own.
+    pub(crate) fn pen(&self) -> &Pen {
+        &self.pen
+    }
+
+    /// Runs a group here, if nobody writes, no job waits, and the group need not wait for the disk.
+    pub(crate) fn try_write<T>(&self, group: impl FnOnce(&mut GroupWriter) -> T) -> Option<T> {
+        if self.room.available_permits() < self.jobs_max {
+            return None;
+        }
+        // After a panic outside of any job nobody writes any more.
+        let mut pen = self.pen.0.try_lock().ok()?;
+        let writer = pen.as_mut().filter(|writer| !writer.may_wait())?;
+        Some(group(writer))
     }
 
     /// Puts a job into the queue, once there is room. A job that comes when the writer is gone is
@@ -85,13 +150,13 @@ impl WriterHandle {
             },
         };
         // The receiver ends only in a stop or a panic; then the job's answer channel ends with it.
-        let _ = self.queue.send(Ticket { job, _room: room });
+        let _ = self.queue.send(Ticket { job, room });
     }
 
     /// Runs `work` as a job and waits until what it wrote is durable.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut WriterContext) -> T + Send + 'static,
+        work: impl FnOnce(&mut WriterContext<'_>) -> T + Send + 'static,
     ) -> Result<T, RunError> {
         let (answer, answered) = oneshot::channel();
         self.submit(Box::new(ClosureJob { work: Some(work), result: None, answer })).await;
@@ -106,8 +171,8 @@ struct ClosureJob<W, T> {
     answer: oneshot::Sender<Result<T, RunError>>,
 }
 
-impl<W: FnOnce(&mut WriterContext) -> T + Send, T: Send> Job for ClosureJob<W, T> {
-    fn run(&mut self, context: &mut WriterContext) {
+impl<W: FnOnce(&mut WriterContext<'_>) -> T + Send, T: Send> Job for ClosureJob<W, T> {
+    fn run(&mut self, context: &mut WriterContext<'_>) {
         self.result = self.work.take().map(|work| work(context));
     }
 
@@ -143,11 +208,12 @@ impl JobQueue {
     }
 }
 
-/// Serves the queue until every handle is gone. Among the writers of a store, one
-/// `removes_expired` records.
+/// Serves the queue with the writer that is in `pen` until every handle is gone, and takes it out. Among the
+/// writers of a store, one `removes_expired` records.
 pub(crate) fn run(
     queue: &JobQueue,
-    context: WriterContext,
+    pen: &Pen,
+    program: LocalProgram,
     metrics: &Metrics,
     limits: &Limits,
     removes_expired: bool,
@@ -155,7 +221,8 @@ pub(crate) fn run(
     let _watch = Watch(metrics);
     let mut writer = WriterLoop {
         queue,
-        context,
+        pen,
+        program,
         metrics,
         group: Group::default(),
         group_jobs_max: limits.group_jobs_max,
@@ -163,6 +230,7 @@ pub(crate) fn run(
         expiry: Expiry::new(limits, removes_expired),
     };
     writer.run();
+    *pen.lock() = None;
 }
 
 /// Lets the world see that the writer is gone, should it panic outside of any job.
@@ -178,7 +246,8 @@ impl Drop for Watch<'_> {
 
 struct WriterLoop<'w> {
     queue: &'w JobQueue,
-    context: WriterContext,
+    pen: &'w Pen,
+    program: LocalProgram,
     metrics: &'w Metrics,
     /// The jobs of the group under way. Kept to reuse its memory.
     group: Group<Box<dyn Job>>,
@@ -197,38 +266,31 @@ impl WriterLoop<'_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.context.program.heartbeat().begin_job();
-            self.expiry.remove_if_due(&mut self.context.writer);
-            self.context.program.heartbeat().idle();
+            self.program.heartbeat().begin_job();
+            self.expiry.remove_if_due(self.pen);
+            self.program.heartbeat().idle();
         }
     }
 
     /// Runs `first` and whatever waits behind it, flushes once, and answers all of them.
     fn group(&mut self, first: Ticket) {
+        let mut pen = self.pen.lock();
+        let Some(writer) = pen.as_mut() else { return };
         let started = Instant::now();
-        let mut next = Some(first.job);
-        while let Some(job) = next {
-            self.context.program.heartbeat().begin_job();
-            self.context.program.update();
-            self.group.run(job, &mut self.context, |job, context| job.run(context));
+        let mut context = WriterContext::new(writer, &mut self.program);
+        let mut next = Some(first);
+        while let Some(Ticket { job, room }) = next {
+            drop(room);
+            context.program.heartbeat().begin_job();
+            context.program.update();
+            self.group.run(job, &mut context, |job, context| job.run(context));
             let is_full = self.group.len() >= self.group_jobs_max
                 || started.elapsed() >= self.group_time
-                || self.context.writer.is_lost();
-            next = if is_full { None } else { self.queue.take().map(|t| t.job) };
+                || context.writer.is_lost();
+            next = if is_full { None } else { self.queue.take() };
         }
-        let (jobs, outcome) = (self.group.len(), self.context.writer.end_group());
-        if let Err(error) = &outcome {
-            tracing::error!(jobs, %error, "a group of writes failed");
-            if matches!(error, CommitError::Undetermined { .. }) {
-                self.metrics.store_refuses_writes.store(true, Relaxed);
-            }
-        }
-        self.metrics.group_done(jobs, started.elapsed(), outcome.is_ok());
-        for action in self.context.when_durable.drain(..).filter(|_| outcome.is_ok()) {
-            if catch_unwind(AssertUnwindSafe(action)).is_err() {
-                tracing::error!("a panic after a write; what it had to tell is lost");
-            }
-        }
+        let outcome = context.end_group(self.metrics, started, self.group.len());
+        drop(pen);
         self.group.answer(&outcome, |job, outcome| job.finish(outcome));
     }
 }
@@ -259,7 +321,7 @@ impl Expiry {
 
     /// Removes one batch if it is time. When the batch was full the next one is due at once, but
     /// the jobs that wait come before it.
-    fn remove_if_due(&mut self, writer: &mut GroupWriter) {
+    fn remove_if_due(&mut self, pen: &Pen) {
         if Instant::now() < self.due {
             return;
         }
@@ -267,6 +329,8 @@ impl Expiry {
         if !self.is_mine {
             return;
         }
+        let mut pen = pen.lock();
+        let Some(writer) = pen.as_mut() else { return };
         let removed = catch_unwind(AssertUnwindSafe(|| {
             let removed = transact_unflushed(writer, |tx| tx.reclaim(self.removals_max));
             let removed = removed.map_err(|e| e.to_string())?;

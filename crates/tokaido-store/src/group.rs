@@ -130,6 +130,10 @@ impl Writer for GroupWriter {
     fn flush(&mut self) -> Result<(), CommitError> {
         Ok(())
     }
+
+    fn may_wait(&self) -> bool {
+        self.is_lost() || self.inner.as_ref().map_or(true, |writer| writer.may_wait())
+    }
 }
 
 impl AsMut<Self> for GroupWriter {

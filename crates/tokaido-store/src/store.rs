@@ -111,7 +111,7 @@ pub trait Snapshot: ReadTransaction + Send {
 /// `begin` … `commit` or `rollback`, as often as wanted, then `flush`. A transaction sees what
 /// those before it in the group committed. Snapshots see the group at once, after `flush`. A
 /// writer that is dropped takes back what was not flushed.
-pub trait Writer {
+pub trait Writer: Send {
     /// Begins a transaction.
     ///
     /// # Errors
@@ -148,6 +148,12 @@ pub trait Writer {
     /// # Errors
     /// None of those transactions happened, or with [`CommitError::Undetermined`] it is unknown.
     fn flush(&mut self) -> Result<(), CommitError>;
+
+    /// Whether the next group may wait for a disk, or for another machine, as far as that is known: then a
+    /// thread on which others wait leaves it to one that can.
+    fn may_wait(&self) -> bool {
+        true
+    }
 }
 
 impl dyn Writer + '_ {

@@ -326,4 +326,8 @@ impl Writer for TableWriter {
     fn flush(&mut self) -> Result<(), CommitError> {
         self.inner.flush()
     }
+
+    fn may_wait(&self) -> bool {
+        self.inner.may_wait()
+    }
 }

@@ -31,7 +31,10 @@ pub(super) fn command_run(context: &mut Context) -> Result<i32, Fault> {
 }
 
 /// As [`command_run`], of a command with few arguments, which need not be gathered: the first `count` of these.
-#[expect(clippy::too_many_arguments, reason = "LuaJIT passes the arguments of a C function, and no list")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "LuaJIT passes the arguments of a C function, and no list"
+)]
 pub(super) fn command_of(
     context: &mut Context,
     count: i32,

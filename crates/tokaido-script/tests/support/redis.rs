@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tokaido_script::{
-    CallError, CommandError, CommandReply, FunctionCall, FunctionVm, Host, LibraryError, Limits, RedisCall,
-    RedisScript, RedisVm, Scope, Transaction, Value, sha1_hex,
+    CallError, CommandError, CommandReply, FunctionCall, FunctionVm, Host, LibraryError, Limits,
+    RedisCall, RedisScript, RedisVm, Scope, Transaction, Value, sha1_hex,
 };
 use tokaido_store::{NewRecord, Store as _};
 

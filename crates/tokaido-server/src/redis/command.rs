@@ -210,6 +210,10 @@ impl Flags {
     /// Can be called in version 2 of the protocol while there are subscriptions.
     pub(crate) const WHILE_SUBSCRIBED: Self = Self(1 << 10);
 
+    /// Writes, and with few arguments takes no longer than a read that runs on a worker, whatever the size of
+    /// what it writes to.
+    pub(crate) const BRIEF: Self = Self(1 << 12);
+
     /// Cannot be called by a script of a client.
     pub(crate) const NO_SCRIPT: Self = Self(1 << 11);
 

@@ -10,19 +10,19 @@ use super::{
 };
 
 pub(super) const COMMANDS: &[Command] = rows! {
-"decr" 2 Write(decr), KEY [FAST DENYOOM] String "1.0.0"
+"decr" 2 Write(decr), KEY [FAST DENYOOM BRIEF] String "1.0.0"
     "key"
     "Takes one from a counter.";
-"decrby" 3 Write(decrby), KEY [FAST DENYOOM] String "1.0.0"
+"decrby" 3 Write(decrby), KEY [FAST DENYOOM BRIEF] String "1.0.0"
     "key decrement"
     "Takes a number from a counter.";
-"incr" 2 Write(incr), KEY [FAST DENYOOM] String "1.0.0"
+"incr" 2 Write(incr), KEY [FAST DENYOOM BRIEF] String "1.0.0"
     "key"
     "Adds one to a counter.";
-"incrby" 3 Write(incrby), KEY [FAST DENYOOM] String "1.0.0"
+"incrby" 3 Write(incrby), KEY [FAST DENYOOM BRIEF] String "1.0.0"
     "key increment"
     "Adds a number to a counter.";
-"incrbyfloat" 3 Write(incrbyfloat), KEY [FAST DENYOOM] String "2.6.0"
+"incrbyfloat" 3 Write(incrbyfloat), KEY [FAST DENYOOM BRIEF] String "2.6.0"
     "key increment"
     "Adds a number with a fraction to a counter.";
 };

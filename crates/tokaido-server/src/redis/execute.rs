@@ -159,22 +159,23 @@ fn run(
         reply.simple("QUEUED");
         return Ok(Step::Done);
     }
-    let (shared, may_take_long) = (context.shared, context.may_take_long);
+    // The writer's thread has it already, and nobody else's reads wait there.
+    let is_with_writer = matches!(context.target, Target::Writer(_)) && !context.is_brief;
+    let (shared, may_take_long) = (context.shared, context.may_take_long || is_with_writer);
     let reader = tracking::begin(session, &mut context.target)?;
     let (database, messages, committed) = (session.database(), Vec::new(), None);
     let mut call =
         Call { shared, database, request, reply, may_take_long, messages, reader, committed };
     if session.is_confined() && !wanted.has(Flags::WHILE_SUBSCRIBED) {
-        return if wanted.name() == "ping" {
-            pubsub::pong(&mut call)
-        } else {
-            let command = wanted.name();
-            Err(Failure::Confined { command })
-        };
+        return answer_confined(wanted, &mut call);
+    }
+    if context.is_brief && !may_be_brief(wanted, &call) {
+        return Ok(Step::NeedsWriter);
     }
     let started = context.previous_ended.take().unwrap_or_else(Instant::now);
     let result = dispatch(wanted, &mut call, session, context);
     match result.and_then(|step| call.check_reply().map(|()| step)) {
+        Err(Failure::TakesLong) if context.is_brief => Ok(Step::NeedsWriter),
         Err(Failure::TakesLong) => Ok(Step::NeedsPool),
         result => {
             if let (Wanted::Command(command), Ok(Step::Done | Step::Close) | Err(_)) =
@@ -192,6 +193,14 @@ fn run(
             tracking::end(session, &call, wanted, &result);
             result
         }
+    }
+}
+
+/// What a session may ask for that takes messages in version 2 of the protocol, beside its subscriptions: a ping.
+fn answer_confined(wanted: Wanted, call: &mut Call<'_>) -> Result<Step, Failure> {
+    match wanted.name() {
+        "ping" => pubsub::pong(call),
+        command => Err(Failure::Confined { command }),
     }
 }
 
@@ -270,8 +279,6 @@ fn dispatch(
             return procedures::run(call, session, context, invocation);
         }
     };
-    // The writer has it already, and nobody else's reads wait there.
-    call.may_take_long |= matches!(context.target, Target::Writer(_));
     tracking::note_reads(command, call, &mut context.target)?;
     let procedures = &mut context.procedures;
     match (command.handler, &mut context.target) {
@@ -405,6 +412,20 @@ fn run_noted(
     run(call, tx)?;
     call.shared.notifier.note(command, call, tx);
     Ok(())
+}
+
+/// Whether a worker may run it in the writer's place. Of scripts and procedures it depends on how long their
+/// calls have taken.
+fn may_be_brief(wanted: Wanted, call: &Call<'_>) -> bool {
+    /// Maximum number of arguments of a write that is brief.
+    const ARGUMENTS_MAX: usize = 64;
+    let Wanted::Command(command) = wanted else { return true };
+    match command.handler {
+        Handler::Read(_) => place_of_read(command, call) == Place::Worker,
+        Handler::Write(_) => command.flags.has(Flags::BRIEF) && call.len() <= ARGUMENTS_MAX,
+        Handler::Procedure(_) => true,
+        _ => false,
+    }
 }
 
 fn place_of_read(command: &Command, call: &Call<'_>) -> Place {

@@ -10,22 +10,22 @@ use super::{
 };
 
 pub(super) const COMMANDS: &[Command] = rows! {
-"expire" -3 Write(expire), KEY [FAST] Generic "1.0.0"
+"expire" -3 Write(expire), KEY [FAST BRIEF] Generic "1.0.0"
     "key seconds [NX | XX | GT | LT]"
     "Lets a record expire after a number of seconds.";
-"expireat" -3 Write(expireat), KEY [FAST] Generic "1.2.0"
+"expireat" -3 Write(expireat), KEY [FAST BRIEF] Generic "1.2.0"
     "key unix-time-seconds [NX | XX | GT | LT]"
     "Lets a record expire at a time in seconds.";
 "expiretime" 2 Read(expiretime), KEY [FAST] Generic "7.0.0"
     "key"
     "Gives the time at which a record expires, in seconds.";
-"persist" 2 Write(persist), KEY [FAST] Generic "2.2.0"
+"persist" 2 Write(persist), KEY [FAST BRIEF] Generic "2.2.0"
     "key"
     "Lets a record stay for ever.";
-"pexpire" -3 Write(pexpire), KEY [FAST] Generic "2.6.0"
+"pexpire" -3 Write(pexpire), KEY [FAST BRIEF] Generic "2.6.0"
     "key milliseconds [NX | XX | GT | LT]"
     "Lets a record expire after a number of milliseconds.";
-"pexpireat" -3 Write(pexpireat), KEY [FAST] Generic "2.6.0"
+"pexpireat" -3 Write(pexpireat), KEY [FAST BRIEF] Generic "2.6.0"
     "key unix-time-milliseconds [NX | XX | GT | LT]"
     "Lets a record expire at a time in milliseconds.";
 "pexpiretime" 2 Read(pexpiretime), KEY [FAST] Generic "7.0.0"

@@ -19,7 +19,7 @@ use super::{
 };
 
 pub(super) const COMMANDS: &[Command] = rows! {
-"hdel" -3 Write(hdel), KEY [FAST] Hash "2.0.0"
+"hdel" -3 Write(hdel), KEY [FAST BRIEF] Hash "2.0.0"
     "key field [field ...]"
     "Removes fields of a hash; gives how many there were. The hash goes with its last field.";
 "hexists" 3 Read(hexists), KEY [FAST] Hash "2.0.0"
@@ -31,10 +31,10 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "hgetall" 2 Read(hgetall), KEY [] Hash "2.0.0"
     "key"
     "Gives all fields of a hash with their values.";
-"hincrby" 4 Write(hincrby), KEY [FAST DENYOOM] Hash "2.0.0"
+"hincrby" 4 Write(hincrby), KEY [FAST DENYOOM BRIEF] Hash "2.0.0"
     "key field increment"
     "Adds a number to the counter in a field.";
-"hincrbyfloat" 4 Write(hincrbyfloat), KEY [FAST DENYOOM] Hash "2.6.0"
+"hincrbyfloat" 4 Write(hincrbyfloat), KEY [FAST DENYOOM BRIEF] Hash "2.6.0"
     "key field increment"
     "Adds a number with a fraction to the counter in a field.";
 "hkeys" 2 Read(hkeys), KEY [] Hash "2.0.0"
@@ -46,7 +46,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "hmget" -3 Read(hmget), KEY [FAST] Hash "2.0.0"
     "key field [field ...]"
     "Gives the values of several fields.";
-"hmset" -4 Write(hmset), KEY [FAST DENYOOM] Hash "2.0.0"
+"hmset" -4 Write(hmset), KEY [FAST DENYOOM BRIEF] Hash "2.0.0"
     "key field value [field value ...]"
     "The old form of HSET.";
 "hrandfield" -2 Read(hrandfield), KEY [] Hash "6.2.0"
@@ -55,10 +55,10 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "hscan" -3 Read(hscan), KEY [] Hash "2.8.0"
     "key cursor [MATCH pattern] [COUNT count] [NOVALUES]"
     "Gives some fields of a hash with their values, and the cursor to go on with.";
-"hset" -4 Write(hset), KEY [FAST DENYOOM] Hash "2.0.0"
+"hset" -4 Write(hset), KEY [FAST DENYOOM BRIEF] Hash "2.0.0"
     "key field value [field value ...]"
     "Sets fields of a hash; gives how many are new.";
-"hsetnx" 4 Write(hsetnx), KEY [FAST DENYOOM] Hash "2.0.0"
+"hsetnx" 4 Write(hsetnx), KEY [FAST DENYOOM BRIEF] Hash "2.0.0"
     "key field value"
     "Sets a field of a hash, unless it has a value.";
 "hstrlen" 3 Read(hstrlen), KEY [FAST] Hash "3.2.0"

@@ -16,7 +16,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "copy" -3 Write(copy), TWO_KEYS [DENYOOM SPANS] Generic "6.2.0"
     "source destination [DB destination-db] [REPLACE]"
     "Copies a record, with its expiry, to another key.";
-"del" -2 Write(del), KEYS [] Generic "1.0.0"
+"del" -2 Write(del), KEYS [BRIEF] Generic "1.0.0"
     "key [key ...]"
     "Deletes records; gives how many there were.";
 "exists" -2 Read(exists), KEYS [FAST] Generic "1.0.0"
@@ -55,7 +55,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "type" 2 Read(type_of), KEY [FAST] Generic "1.0.0"
     "key"
     "Gives the type of a value, or none without one.";
-"unlink" -2 Write(del), KEYS [FAST] Generic "4.0.0"
+"unlink" -2 Write(del), KEYS [FAST BRIEF] Generic "4.0.0"
     "key [key ...]"
     "Deletes records, as DEL does.";
 };

@@ -29,16 +29,16 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "lmpop" -4 Write(lmpop), NO_KEY [MOVABLE_KEYS] List "7.0.0"
     "numkeys key [key ...] <LEFT | RIGHT> [COUNT count]"
     "Removes and gives items of the first of the lists that is there.";
-"lpop" -2 Write(lpop), KEY [FAST] List "1.0.0"
+"lpop" -2 Write(lpop), KEY [FAST BRIEF] List "1.0.0"
     "key [count]"
     "Removes and gives the first items of a list. The list goes with its last item.";
 "lpos" -3 Read(lpos), KEY [] List "6.0.6"
     "key element [RANK rank] [COUNT num-matches] [MAXLEN len]"
     "Gives the indexes of the items that equal the element.";
-"lpush" -3 Write(lpush), KEY [FAST DENYOOM] List "1.0.0"
+"lpush" -3 Write(lpush), KEY [FAST DENYOOM BRIEF] List "1.0.0"
     "key element [element ...]"
     "Puts items before the first one, one after the other; gives the number of items.";
-"lpushx" -3 Write(lpushx), KEY [FAST DENYOOM] List "2.2.0"
+"lpushx" -3 Write(lpushx), KEY [FAST DENYOOM BRIEF] List "2.2.0"
     "key element [element ...]"
     "Puts items before the first one, if there is a list.";
 "lrange" 4 Read(lrange), KEY [] List "1.0.0"
@@ -53,16 +53,16 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "ltrim" 4 Write(ltrim), KEY [] List "1.0.0"
     "key start stop"
     "Removes all items but those of a range of indexes.";
-"rpop" -2 Write(rpop), KEY [FAST] List "1.0.0"
+"rpop" -2 Write(rpop), KEY [FAST BRIEF] List "1.0.0"
     "key [count]"
     "Removes and gives the last items of a list, from the end on.";
 "rpoplpush" 3 Write(rpoplpush), TWO_KEYS [DENYOOM] List "1.2.0"
     "source destination"
     "Moves the last item of a list before the first one of another, or of the same.";
-"rpush" -3 Write(rpush), KEY [FAST DENYOOM] List "1.0.0"
+"rpush" -3 Write(rpush), KEY [FAST DENYOOM BRIEF] List "1.0.0"
     "key element [element ...]"
     "Puts items behind the last one, one after the other; gives the number of items.";
-"rpushx" -3 Write(rpushx), KEY [FAST DENYOOM] List "2.2.0"
+"rpushx" -3 Write(rpushx), KEY [FAST DENYOOM BRIEF] List "2.2.0"
     "key element [element ...]"
     "Puts items behind the last one, if there is a list.";
 };
@@ -129,6 +129,7 @@ fn pop(
         return Err(call.wrong_arity(command));
     }
     let count = call.positive(2)?;
+    call.check_visit(count)?;
     let mut popped = Written::begin(call.reply);
     let removed = list.pop(tx, end, count, |item| popped.bulk(item))?;
     let is_there = removed > 0 || !list.is_empty(tx)?;

@@ -60,6 +60,16 @@ impl Invocation {
         }
     }
 
+    /// Whether its calls have been short of late, so that a worker may run it in the writer's place.
+    fn is_brief(&self, program: &Program) -> bool {
+        match self {
+            Self::Procedure { id, .. } => program.runs_inline(*id),
+            Self::Script(call) => call.runs_inline(),
+            Self::Function(call) => call.runs_inline(),
+            Self::Load(_) | Self::Named { .. } | Self::Libraries(_) => false,
+        }
+    }
+
     fn place(&self, shared: &Shared, program: &Program) -> Place {
         let of_read =
             |runs_inline: bool| Place::of_read(shared.capabilities(shared.main()), !runs_inline);
@@ -132,6 +142,9 @@ pub(super) fn run(
     invocation: Invocation,
 ) -> Result<Step, Failure> {
     let invocation = &named(call, session, context, invocation)?;
+    if context.is_brief && !invocation.is_brief(context.procedures.program()) {
+        return Ok(Step::NeedsWriter);
+    }
     let place = invocation.place(call.shared, context.procedures.program());
     if place == Place::Pool && !context.may_take_long {
         return Ok(Step::NeedsPool);

@@ -57,6 +57,8 @@ impl Protocol for Redis {
     /// Replies are told apart by their order alone.
     type Token = ();
 
+    const KNOWS_BRIEF_WRITES: bool = true;
+
     fn step(
         &mut self,
         input: &[u8],

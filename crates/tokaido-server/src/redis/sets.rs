@@ -15,7 +15,7 @@ use super::{
 };
 
 pub(super) const COMMANDS: &[Command] = rows! {
-"sadd" -3 Write(sadd), KEY [FAST DENYOOM] Set "1.0.0"
+"sadd" -3 Write(sadd), KEY [FAST DENYOOM BRIEF] Set "1.0.0"
     "key member [member ...]"
     "Adds members to a set; gives how many are new.";
 "scard" 2 Read(scard), KEY [FAST] Set "1.0.0"
@@ -48,13 +48,13 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "smove" 4 Write(smove), TWO_KEYS [FAST] Set "1.0.0"
     "source destination member"
     "Moves a member from one set to another.";
-"spop" -2 Write(spop), KEY [FAST] Set "1.0.0"
+"spop" -2 Write(spop), KEY [FAST BRIEF] Set "1.0.0"
     "key [count]"
     "Removes and gives some members of a set, drawn by lot.";
 "srandmember" -2 Read(srandmember), KEY [] Set "1.0.0"
     "key [count]"
     "Gives some members of a set, drawn by lot; with a negative count the same ones perhaps again.";
-"srem" -3 Write(srem), KEY [FAST] Set "1.0.0"
+"srem" -3 Write(srem), KEY [FAST BRIEF] Set "1.0.0"
     "key member [member ...]"
     "Removes members of a set; gives how many there were. The set goes with its last member.";
 "sscan" -3 Read(sscan), KEY [] Set "2.8.0"
@@ -139,6 +139,7 @@ fn spop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failur
         3 => Some(call.positive(2)?),
         _ => return Err(Failure::Syntax),
     };
+    call.check_visit(count.unwrap_or(1))?;
     let set = set(call, 1);
     let mut members = Written::begin(call.reply);
     set.pop(tx, count.unwrap_or(1), &mut random, |member| members.bulk(member))?;

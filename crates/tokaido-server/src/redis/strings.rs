@@ -17,25 +17,25 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "get" 2 Read(get), KEY [FAST] String "1.0.0"
     "key"
     "Gives the value of a key.";
-"getdel" 2 Write(getdel), KEY [FAST] String "6.2.0"
+"getdel" 2 Write(getdel), KEY [FAST BRIEF] String "6.2.0"
     "key"
     "Gives the value of a key, and deletes it.";
 "getrange" 4 Read(getrange), KEY [] String "2.4.0"
     "key start end"
     "Gives a part of a value; negative places count from its end.";
-"getset" 3 Write(getset), KEY [FAST DENYOOM] String "1.0.0"
+"getset" 3 Write(getset), KEY [FAST DENYOOM BRIEF] String "1.0.0"
     "key value"
     "Sets a value, and gives the one before it.";
 "mget" -2 Read(mget), KEYS [FAST] String "1.0.0"
     "key [key ...]"
     "Gives the values of several keys.";
-"mset" -3 Write(mset), PAIRS [DENYOOM] String "1.0.1"
+"mset" -3 Write(mset), PAIRS [DENYOOM BRIEF] String "1.0.1"
     "key value [key value ...]"
     "Sets several values.";
-"msetnx" -3 Write(msetnx), PAIRS [DENYOOM] String "1.0.1"
+"msetnx" -3 Write(msetnx), PAIRS [DENYOOM BRIEF] String "1.0.1"
     "key value [key value ...]"
     "Sets several values, unless one of the keys has one.";
-"setnx" 3 Write(setnx), KEY [FAST DENYOOM] String "1.0.0"
+"setnx" 3 Write(setnx), KEY [FAST DENYOOM BRIEF] String "1.0.0"
     "key value"
     "Sets a value, unless there is one.";
 "setrange" 4 Write(setrange), KEY [DENYOOM] String "2.2.0"

@@ -35,7 +35,7 @@ use crate::{
     service::Service,
     transport::{Socket, SocketAddress},
     worker::Worker,
-    writer::{self, WriterContext, WriterHandle},
+    writer::{self, WriterHandle},
 };
 use bed::Bed;
 use echo::lock;

@@ -82,7 +82,7 @@ struct Bed {
     _directory: tempfile::TempDir,
 }
 
-type Work = Box<dyn FnMut(&mut WriterContext) -> Result<(), String> + Send>;
+type Work = Box<dyn FnMut(&mut WriterContext<'_>) -> Result<(), String> + Send>;
 
 struct TestJob {
     work: Work,
@@ -91,7 +91,7 @@ struct TestJob {
 }
 
 impl Job for TestJob {
-    fn run(&mut self, context: &mut WriterContext) {
+    fn run(&mut self, context: &mut WriterContext<'_>) {
         self.result = (self.work)(context);
     }
 
@@ -123,7 +123,10 @@ impl Bed {
         }
     }
 
-    fn submit(&self, work: impl FnMut(&mut WriterContext) -> Result<(), String> + Send + 'static) {
+    fn submit(
+        &self,
+        work: impl FnMut(&mut WriterContext<'_>) -> Result<(), String> + Send + 'static,
+    ) {
         let (work, answer) = (Box::new(work), self.answers.0.clone());
         let job = Box::new(TestJob { work, result: Ok(()), answer });
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
@@ -133,9 +136,8 @@ impl Bed {
     fn put(&self, key: &'static str) {
         let main = self.store.database("main").expect("a name");
         self.submit(move |context| {
-            let put = transact(&mut context.writer, |tx| {
-                tx.put(main, key.as_bytes(), NewRecord::of(b"v"))
-            });
+            let put =
+                transact(context.writer, |tx| tx.put(main, key.as_bytes(), NewRecord::of(b"v")));
             put.map_err(|error| error.to_string())
         });
     }
@@ -146,9 +148,10 @@ impl Bed {
         let store = self.store.clone();
         let program = LocalProgram::of(&store, Sources::default());
         let inner = FailingWriter { store, inner: None, failures: self.failures.clone() };
-        let context = WriterContext::new(GroupWriter::new(Box::new(inner)), program);
+        let pen = Pen::default();
+        pen.put(GroupWriter::new(Box::new(inner)));
         drop(self.handle);
-        run(&self.queue, context, &self.metrics, &self.limits, true);
+        run(&self.queue, &pen, program, &self.metrics, &self.limits, true);
         let answers = self.answers.1.try_iter().collect();
         let bed = Self { handle, queue, ..self };
         (answers, bed.keys(), bed)
@@ -160,6 +163,32 @@ impl Bed {
         let candidates = ["a", "b", "c", "open"];
         let is_there = |key: &&str| snapshot.get(main, key.as_bytes()).expect("a read").is_some();
         candidates.into_iter().filter(is_there).map(str::to_owned).collect()
+    }
+}
+
+/// Takes the pen as a worker does; tells whether it was there to take.
+fn try_write(bed: &Bed) -> bool {
+    bed.handle.try_write(|_| ()).is_some()
+}
+
+#[test]
+fn a_worker_takes_the_pen_if_nobody_writes_or_waits_and_the_disk_is_not_waited_for() {
+    let options = tree::Options { sync: tree::SyncMode::Os, ..tree::Options::default() };
+    let bed = Bed::with_options(options);
+    assert!(!try_write(&bed), "its thread has not put the writer in");
+    bed.handle.pen().put(GroupWriter::new(bed.store.writer().expect("a writer")));
+    assert!(try_write(&bed));
+    let while_it_writes = bed.handle.try_write(|_| try_write(&bed));
+    assert_eq!(while_it_writes, Some(false));
+    bed.put("a");
+    assert!(!try_write(&bed), "a job waits");
+
+    let full = tree::Options { sync: tree::SyncMode::Os, memtable_bytes: 0, ..Default::default() };
+    for (bed, why) in
+        [(Bed::new(), "each group is synced"), (Bed::with_options(full), "the memtable is full")]
+    {
+        bed.handle.pen().put(GroupWriter::new(bed.store.writer().expect("a writer")));
+        assert!(!try_write(&bed), "{why}");
     }
 }
 
@@ -192,8 +221,9 @@ fn a_job_that_takes_long_holds_up_its_own_writer_only() {
             scope.spawn(move || {
                 let program = LocalProgram::of(&store, Sources::default());
                 let inner = FailingWriter { store, inner: None, failures };
-                let context = WriterContext::new(GroupWriter::new(Box::new(inner)), program);
-                run(&queue, context, metrics, limits, removes_expired);
+                let pen = Pen::default();
+                pen.put(GroupWriter::new(Box::new(inner)));
+                run(&queue, &pen, program, metrics, limits, removes_expired);
             });
         }
     });
@@ -330,20 +360,22 @@ fn expired_records_are_removed_when_it_is_time() {
         transact(&mut writer, |tx| tx.put(main, &i.to_be_bytes(), record)).expect("a write");
     }
     writer.end_group().expect("a flush");
+    let pen = Pen::default();
+    pen.put(writer);
     let left = || {
         let mut snapshot = bed.store.snapshot().expect("a snapshot");
         snapshot.statistics(main).expect("statistics").records
     };
     let limits = Limits { expiry_batch_max: REMOVALS_MAX as usize, ..bed.limits };
     let mut expiry = Expiry::new(&limits, true);
-    expiry.remove_if_due(&mut writer);
+    expiry.remove_if_due(&pen);
     assert_eq!(left(), REMOVALS_MAX + 1);
     expiry.due = Instant::now();
-    expiry.remove_if_due(&mut writer);
+    expiry.remove_if_due(&pen);
     assert_eq!(left(), 1);
     // The batch was full, so the next is due at once.
     assert!(expiry.wait().is_zero());
-    expiry.remove_if_due(&mut writer);
+    expiry.remove_if_due(&pen);
     assert_eq!(left(), 0);
     assert!(!expiry.wait().is_zero());
 }

@@ -324,4 +324,8 @@ impl Writer for CompositeWriter {
     fn flush(&mut self) -> Result<(), CommitError> {
         self.inner.writer.flush()
     }
+
+    fn may_wait(&self) -> bool {
+        self.inner.writer.may_wait()
+    }
 }

@@ -249,6 +249,15 @@ impl Writer for TreeWriter {
         self.open_transaction().publish();
         Ok(())
     }
+
+    /// In the one mode every flush syncs; in all of them the next memtable begins with a new segment of
+    /// the log, and when it is full, too, it waits for the checkpoint.
+    fn may_wait(&self) -> bool {
+        let Some(transaction) = &self.transaction else { return true };
+        let options = &self.shared.options;
+        options.sync == SyncMode::Always
+            || transaction.memtable.table().bytes() >= options.memtable_bytes
+    }
 }
 
 impl Drop for TreeWriter {

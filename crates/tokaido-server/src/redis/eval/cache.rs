@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -26,13 +26,16 @@ pub(crate) struct Script {
     pub(super) statistics: CallStatistics,
     /// When it was last asked for, in requests.
     used: AtomicU64,
+    /// It was made known. If it is forgotten, one of the same text is made anew.
+    is_kept: AtomicBool,
 }
 
 impl Script {
     fn new(name: String, text: &[u8]) -> Result<Self, Failure> {
         let flags = shebang::parse(text)?;
         let (statistics, used) = (CallStatistics::default(), AtomicU64::new(0));
-        Ok(Self { name, text: text.into(), flags, statistics, used })
+        let is_kept = AtomicBool::new(false);
+        Ok(Self { name, text: text.into(), flags, statistics, used, is_kept })
     }
 
     pub(super) fn as_redis(&self) -> RedisScript<'_> {
@@ -110,6 +113,9 @@ impl ScriptCache {
     /// Makes a script known. If there are too many, others that were not asked for the longest are
     /// forgotten.
     pub(super) fn keep(&self, script: &Arc<Script>, limits: &Limits) {
+        if script.is_kept.swap(true, Relaxed) {
+            return;
+        }
         let mut known = self.lock();
         if known.scripts.contains_key(&script.name) {
             return;

@@ -18,13 +18,13 @@ use crate::redis::{
 };
 
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
-"zadd" -4 Write(zadd), KEY [FAST DENYOOM] SortedSet "1.2.0"
+"zadd" -4 Write(zadd), KEY [FAST DENYOOM BRIEF] SortedSet "1.2.0"
     "key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]"
     "Gives members scores; gives how many members are new.";
 "zcard" 2 Read(zcard), KEY [FAST] SortedSet "1.2.0"
     "key"
     "Gives the number of members of a sorted set.";
-"zincrby" 4 Write(zincrby), KEY [FAST DENYOOM] SortedSet "1.2.0"
+"zincrby" 4 Write(zincrby), KEY [FAST DENYOOM BRIEF] SortedSet "1.2.0"
     "key increment member"
     "Adds a number to the score of a member; gives the new score.";
 "zmscore" -3 Read(zmscore), KEY [FAST] SortedSet "6.2.0"
@@ -36,7 +36,7 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "zrank" -3 Read(zrank), KEY [FAST] SortedSet "2.0.0"
     "key member [WITHSCORE]"
     "Gives how many members are before this one.";
-"zrem" -3 Write(zrem), KEY [FAST] SortedSet "1.2.0"
+"zrem" -3 Write(zrem), KEY [FAST BRIEF] SortedSet "1.2.0"
     "key member [member ...]"
     "Removes members; gives how many there were. The sorted set goes with its last member.";
 "zrevrank" -3 Read(zrevrank), KEY [FAST] SortedSet "2.0.0"

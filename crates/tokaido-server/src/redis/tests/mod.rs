@@ -21,6 +21,7 @@ use super::{Session, Step, execute};
 use crate::{Context, Shared, SharedOptions, SocketAddress, Target, procedures::LocalProgram};
 
 mod access;
+mod brief;
 mod failures;
 mod golden;
 mod kinds;

@@ -84,12 +84,14 @@ impl Bed {
 
     pub(super) fn spawn_writer(&mut self) -> WriterHandle {
         let (handle, queue) = WriterHandle::new(8);
+        let pen = handle.pen().clone();
         let (service, backstage) = (self.service.clone(), self.backstage.clone());
         self.threads.push(std::thread::spawn(move || {
             let inner = service.shared.store().writer().expect("a writer");
             let writer = GroupWriter::new(Box::new(FailingWriter { inner, backstage }));
-            let context = WriterContext::new(writer, program(&service));
-            writer::run(&queue, context, &service.metrics, &service.config.limits, true);
+            pen.put(writer);
+            let (metrics, limits) = (&service.metrics, &service.config.limits);
+            writer::run(&queue, &pen, program(&service), metrics, limits, true);
         }));
         handle
     }
