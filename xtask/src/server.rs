@@ -52,7 +52,7 @@ pub(crate) struct Server {
     child: Child,
     port: u16,
     /// Data, log, and whatever else the program writes; removed with the server.
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Server {
@@ -85,7 +85,7 @@ impl Server {
             .stderr(Stdio::from(again))
             .spawn()
             .map_err(Failure::of(format!("cannot run {command}")))?;
-        let mut server = Self { child, port, _directory: directory };
+        let mut server = Self { child, port, directory };
         server.wait_until_it_listens().map_err(|why| {
             let log = std::fs::read_to_string(&log_path).unwrap_or_default();
             Failure::new(format!("`{command}` {why}; its log:\n{log}"))
@@ -95,6 +95,11 @@ impl Server {
 
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where it writes.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// The number that the system knows it by.

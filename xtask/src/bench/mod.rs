@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: figures of Tokaido beside those of its peers, taken in turn in one run, and
 //! printed as the tables that `docs/performance.md` keeps.
 
+mod collections;
 mod idle;
 mod in_process;
 mod load;

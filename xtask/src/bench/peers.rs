@@ -30,6 +30,8 @@ pub(super) enum Peer {
     TokaidoByRedis,
     TokaidoByKyoto,
     TokaidoByTyrant,
+    /// Ours with two workers, and what is on disk up to a second old.
+    TokaidoInterval,
     /// As those by memcached's and by Redis' protocol, with a crowd of connections that do nothing.
     TokaidoCacheCrowded,
     TokaidoByRedisCrowded,
@@ -50,6 +52,7 @@ impl Peer {
             Self::TokaidoByRedis => "Tokaido, 2 workers, Redis protocol",
             Self::TokaidoByKyoto => "Tokaido, 2 workers, Kyoto Tycoon's protocol",
             Self::TokaidoByTyrant => "Tokaido, 2 workers, Tokyo Tyrant's protocol",
+            Self::TokaidoInterval => "Tokaido, 2 workers, a sync each second",
             Self::TokaidoCacheCrowded => "Tokaido, 10,000 idle connections beside",
             Self::TokaidoByRedisCrowded => "Tokaido, 10,000 idle connections beside",
             Self::Redis => "Redis, nothing on disk",
@@ -66,6 +69,7 @@ impl Peer {
             | Self::TokaidoByRedis
             | Self::TokaidoByKyoto
             | Self::TokaidoByTyrant
+            | Self::TokaidoInterval
             | Self::TokaidoCacheCrowded
             | Self::TokaidoByRedisCrowded => true,
             Self::Memcached => process::is_installed("memcached"),
@@ -105,6 +109,10 @@ impl Peer {
             | Self::TokaidoByKyoto
             | Self::TokaidoByTyrant
             | Self::TokaidoByRedisCrowded => Server::start(tokaido, "xtask/bench", &OF_TWO_WORKERS),
+            Self::TokaidoInterval => {
+                let options = ["--sync", "interval:1s"];
+                Server::start(tokaido, "xtask/bench", &[&OF_TWO_WORKERS[..], &options].concat())
+            }
             Self::Memcached => memcached(port),
             Self::Redis => redis(port, &["--appendonly", "no"]),
             Self::RedisSynced => redis(port, &["--appendonly", "yes", "--appendfsync", "always"]),

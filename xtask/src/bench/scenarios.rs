@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    idle,
+    collections, idle,
     load::{self, Sample},
     peers::Peer,
     records::{self, Wire, Work},
@@ -220,6 +220,9 @@ fn tyrant(peer: Peer, port: u16, work: Work, pipeline: usize) -> Outcome<Sample>
     records::rate(port, if is_tyrant { Wire::Tyrant } else { Wire::Redis }, work, pipeline)
 }
 
+/// What has a table of its own: its name, and what gives the table.
+type Other = (&'static str, fn(&Path) -> Outcome<String>);
+
 /// Runs what has a name that begins so, or all, and gives the tables.
 pub(super) fn run(names: &[&str]) -> Outcome<String> {
     let tokaido = server::release_binary()?;
@@ -234,8 +237,13 @@ pub(super) fn run(names: &[&str]) -> Outcome<String> {
     if !measured.is_empty() {
         tables.push(report::table(&measured));
     }
-    if is_named(idle::NAME) {
-        tables.push(idle::run(&tokaido)?);
+    let others: [Other; 3] = [
+        (idle::NAME, idle::run),
+        (collections::LARGE, collections::large),
+        (collections::SMALL, collections::small),
+    ];
+    for (_, run) in others.iter().filter(|(name, _)| is_named(name)) {
+        tables.push(run(&tokaido)?);
     }
     Ok(tables.join("\n"))
 }
