@@ -35,6 +35,9 @@ local function user_traceback(level)
   return table.concat(lines, "\n")
 end
 
+-- The metatable of a refusal that undoes nothing: the transaction is committed. Only dialects raise such.
+core.KEPT = {}
+
 -- Keeps the stack of an error that is raised again further out.
 local kept_error, kept_traceback
 
@@ -90,6 +93,7 @@ function core.on_error(raised)
   kept_error, kept_traceback = nil, nil
   if type(raised) == "table" and type(raised.message) == "string" then
     failure.refused = true
+    failure.kept = getmetatable(raised) == core.KEPT
     if type(raised.code) == "string" then failure.code = raised.code end
     local status = raised.status
     if type(status) == "number" and status >= 400 and status <= 599 then failure.status = status end

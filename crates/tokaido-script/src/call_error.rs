@@ -1,6 +1,6 @@
 //! Why a call gave no result.
 
-/// A call failed. The caller rolls the transaction back.
+/// A call failed. The caller rolls the transaction back, unless [`is_kept`](CallError::is_kept) says no.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -21,6 +21,8 @@ pub enum CallError {
         code: Option<String>,
         /// The HTTP status, if the procedure gave one: 400 to 599.
         status: Option<u16>,
+        /// Whether what it has written stays nevertheless, as a dialect may have it.
+        is_kept: bool,
     },
     /// It ran past [`Limits::time`](crate::Limits::time) and was stopped.
     #[error("{name} was stopped after {limit_ms} ms, its time limit; nothing of it remains")]
@@ -74,4 +76,12 @@ pub enum CallError {
         /// Which one and why.
         message: String,
     },
+}
+
+impl CallError {
+    /// Whether the transaction is to be committed all the same.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        matches!(self, Self::Refused { is_kept: true, .. })
+    }
 }

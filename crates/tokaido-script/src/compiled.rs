@@ -15,8 +15,8 @@ use tokaido_store::{
 };
 
 use crate::{
-    CommandError, CommandReply, Host, Limits, Runtime as _, Scope, Source, Sources, Transaction,
-    Value, Vm,
+    CommandError, CommandReply, Dialect, Host, Limits, Runtime as _, Scope, Settings, Source,
+    Sources, Transaction, Value, Vm,
 };
 
 #[path = "../tests/support/store.rs"]
@@ -96,22 +96,36 @@ impl Host for First {
 /// Runs `loop`, the body of a write procedure over `db`, of that name, and `n`, and gives the
 /// compiler's events.
 fn observe(database: &str, body: &str) -> Vec<String> {
-    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-    let store = composite(directory.path());
     let text = format!(
         "local tokaido = require 'tokaido'\nreturn {{ f = tokaido.write(function(tx, n) local db = tx.{database}\n{body}\nend) }}"
     );
+    observe_file(&Dialect::NATIVE, &text, "m.f", &[Value::Integer(ITERATIONS)])
+}
+
+/// The same for a procedure of a file.
+fn observe_file(
+    dialect: &'static Dialect,
+    text: &str,
+    name: &str,
+    arguments: &[Value],
+) -> Vec<String> {
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let store = composite(directory.path());
     let mut sources = Sources::default();
     let path = PathBuf::from("m.lua");
     sources.add(Source {
         module: "m".to_owned(),
         path,
-        text: text.into_bytes().into(),
+        text: text.as_bytes().into(),
         dialect: None,
     });
-    let (mut vm, errors) = Vm::new(&store, &sources, Limits::default()).unwrap();
+    let settings =
+        Settings { kyoto_databases: ["main", "hot", "ports"].map(str::to_owned).to_vec() };
+    let (mut vm, errors) =
+        Vm::start(dialect, Ok(Arc::clone(&store)), &sources, Limits::default(), settings.into())
+            .unwrap();
     assert!(errors.is_empty(), "{errors:?}");
-    let procedure = vm.find(b"m.f").unwrap();
+    let procedure = vm.find(name.as_bytes()).unwrap();
 
     let mut writer = store.writer().unwrap();
     for name in ["main", "hot"] {
@@ -151,7 +165,7 @@ fn observe(database: &str, body: &str) -> Vec<String> {
 
     let transaction = Transaction::Write(writer.begin().unwrap());
     let scope = Scope { transaction, host: Some(&mut First) };
-    vm.call(procedure, scope, &[Value::Integer(ITERATIONS)]).unwrap();
+    vm.call(procedure, scope, arguments).unwrap();
     writer.rollback().unwrap();
     events.sequence_values::<String>().map(Result::unwrap).collect()
 }
@@ -160,7 +174,20 @@ fn observe(database: &str, body: &str) -> Vec<String> {
 /// as long as the loop over them stays on its trace and the exits from it join it again.
 #[track_caller]
 fn assert_compiles(database: &str, body: &str) {
-    let events = observe(database, body);
+    assert_on_trace(&observe(database, body), body);
+}
+
+/// The same in the dialect of Kyoto Tycoon.
+#[track_caller]
+fn assert_kyoto_compiles(database: &str, body: &str) {
+    let text = format!(
+        "-- dialect: kyototycoon\nfunction f() local kt = __kyototycoon__ local db, n = kt.dbs.{database}, {ITERATIONS}\n{body}\nend"
+    );
+    assert_on_trace(&observe_file(&Dialect::KYOTO_TYCOON, &text, "f", &[]), body);
+}
+
+#[track_caller]
+fn assert_on_trace(events: &[String], body: &str) {
     let shown = events.join("\n");
     assert!(events.iter().any(|event| event == "m.lua:3: loop"), "no loop trace:\n{body}\n{shown}");
     let of_loop = events.iter().filter(|event| event.starts_with("m.lua:"));
@@ -171,10 +198,13 @@ fn assert_compiles(database: &str, body: &str) {
 }
 
 macro_rules! compiles {
-    ($database:literal; $($name:ident: $body:expr;)*) => {$(
+    ($database:literal; $($name:ident: $body:expr;)*) => {
+        compiles! { assert_compiles, $database; $($name: $body;)* }
+    };
+    ($assert:ident, $database:literal; $($name:ident: $body:expr;)*) => {$(
         #[test]
         fn $name() {
-            assert_compiles($database, $body);
+            $assert($database, $body);
         }
     )*};
 }
@@ -284,6 +314,38 @@ compiles! {
     cdb_get_compiles: "for i = 1, n do db:get('k01') end";
     cdb_get_all_compiles: "for i = 1, n do db:get_all('k01') end";
     cdb_scan_compiles: "for k, v in db:scan() do end";
+}
+
+compiles! {
+    assert_kyoto_compiles, "main";
+    kyoto_set_get_remove_compiles:
+        "for i = 1, n do local k = tostring(i) db:set(k, k) db:get(k) db:remove(k) end";
+    kyoto_set_of_numbers_compiles: "for i = 1, n do db:set(i, i) end";
+    kyoto_set_with_xt_compiles: "for i = 1, n do db:set('k01', 'v', 60) end";
+    kyoto_get_compiles: "for i = 1, n do local v, xt = db:get('k01') end";
+    kyoto_get_of_absent_compiles: "for i = 1, n do db:get('absent') end";
+    kyoto_add_compiles: "for i = 1, n do db:add(i % 500, 'v') end";
+    kyoto_replace_compiles: "for i = 1, n do db:replace('k01', 'v') end";
+    kyoto_append_compiles: "for i = 1, n do db:append('k01', 'x') end";
+    kyoto_check_compiles: "for i = 1, n do db:check('k01') end";
+    kyoto_cas_compiles: "for i = 1, n do db:cas('k01', '7', '7') end";
+    kyoto_seize_compiles: "for i = 1, n do db:set('s', 'v') db:seize('s') end";
+    kyoto_increment_compiles: "for i = 1, n do db:increment('n', 1) end";
+    kyoto_increment_double_compiles: "for i = 1, n do db:increment_double('d', 0.5) end";
+    kyoto_field_compiles: "for i = 1, n do local v = db['k' .. i % 100] db['x' .. i % 100] = i end";
+    kyoto_cursor_compiles: "local c = db:cursor() c:jump() while c:get(true) do end";
+    kyoto_cursor_back_compiles:
+        "local c = db:cursor() c:jump_back() while c:get() do c:step_back() end";
+    kyoto_cursor_with_writes_compiles:
+        "local c = db:cursor() c:jump() for i = 1, n do if not c:get(true) then c:jump() end db:set('k01', i) end";
+    kyoto_pairs_compiles: "for k, v in db:pairs() do end";
+}
+
+compiles! {
+    assert_kyoto_compiles, "hot";
+    kyoto_cache_set_get_remove_compiles:
+        "for i = 1, n do local k = tostring(i) db:set(k, k) db:get(k) db:remove(k) end";
+    kyoto_cache_increment_compiles: "for i = 1, n do db:increment('n', 1) end";
 }
 
 /// An inner loop has a trace of its own; what comes between two of its runs is a side trace, from its exit

@@ -43,7 +43,7 @@ pub enum Globals {
 
 impl Dialect {
     /// Those that procedure files may be written in.
-    pub const ALL: &'static [&'static Self] = &[&Self::NATIVE];
+    pub const ALL: &'static [&'static Self] = &[&Self::NATIVE, &Self::KYOTO_TYCOON];
 
     /// The dialect of that name.
     ///
@@ -66,6 +66,27 @@ impl Dialect {
         ],
         globals: Globals::Refused,
         has_exact_values: true,
+    };
+
+    /// Kyoto Tycoon's: the global functions of a file are procedures, which get a map and fill another one.
+    pub const KYOTO_TYCOON: Self = Self {
+        name: "kyototycoon",
+        loader: include_str!("../lua/kyoto/loader.lua"),
+        prelude: &[
+            include_str!("../lua/kyoto/errors.lua"),
+            include_str!("../lua/kyoto/database.lua"),
+            include_str!("../lua/kyoto/database.lua"),
+            include_str!("../lua/kyoto/walk.lua"),
+            include_str!("../lua/kyoto/visitors.lua"),
+            include_str!("../lua/kyoto/cursor.lua"),
+            include_str!("../lua/kyoto/transactions.lua"),
+            include_str!("../lua/kyoto/databases.lua"),
+            include_str!("../lua/kyoto/functions.lua"),
+            include_str!("../lua/kyoto/pack.lua"),
+            include_str!("../lua/kyoto/module.lua"),
+        ],
+        globals: Globals::Allowed,
+        has_exact_values: false,
     };
 
     /// That of Redis, for scripts that clients send: see [`RedisVm`](crate::RedisVm).

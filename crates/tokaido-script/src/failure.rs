@@ -7,7 +7,7 @@ pub(crate) enum Failure {
     /// An error that nobody caught.
     Raised { message: String, traceback: String },
     /// One that the procedure raised as a table with a message.
-    Refused { message: String, code: Option<String>, status: Option<u16> },
+    Refused { message: String, code: Option<String>, status: Option<u16>, is_kept: bool },
     /// The VM was refused memory.
     Memory,
     /// The watchdog stopped it.
@@ -26,6 +26,7 @@ struct Report {
     code: Option<String>,
     status: Option<u16>,
     refused: bool,
+    kept: bool,
 }
 
 impl Report {
@@ -36,6 +37,7 @@ impl Report {
             (b"code", Value::String(text)) => self.code = Some(lossy(&text)),
             (b"status", Value::Integer(status)) => self.status = u16::try_from(status).ok(),
             (b"refused", Value::Boolean(refused)) => self.refused = refused,
+            (b"kept", Value::Boolean(kept)) => self.kept = kept,
             _ => {}
         }
     }
@@ -55,9 +57,9 @@ pub(crate) fn failure_of(raised: Result<Value, Unconvertible>) -> Failure {
         Ok(Value::String(text)) => report.message = lossy(&text),
         _ => report.message = "an error without a message".to_owned(),
     }
-    let Report { message, traceback, code, status, refused } = report;
+    let Report { message, traceback, code, status, refused, kept } = report;
     if refused {
-        Failure::Refused { message, code, status }
+        Failure::Refused { message, code, status, is_kept: kept }
     } else {
         Failure::Raised { message, traceback }
     }

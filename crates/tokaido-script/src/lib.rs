@@ -20,6 +20,7 @@ mod http;
 mod interrupt;
 pub mod json;
 mod json_decode;
+pub mod kyoto;
 mod limits;
 mod load;
 mod memory;
@@ -51,4 +52,4 @@ pub use redis::{
 pub use runtime::{Language, Runtime, RuntimeError, start};
 pub use source::{LoadError, ScriptFile, Source, SourcePlaces, Sources};
 pub use value::Value;
-pub use vm::{Lua, Vm};
+pub use vm::{Lua, Settings, Vm};

@@ -198,7 +198,10 @@ fn procedure(source: &Source, export: &Table) -> mlua::Result<Procedure> {
         None => None,
     };
     Ok(Procedure {
-        name: format!("{}.{}", source.module, export.get::<String>("field")?),
+        name: match export.get::<Option<String>>("name")? {
+            Some(name) => name,
+            None => format!("{}.{}", source.module, export.get::<String>("field")?),
+        },
         mode,
         route,
         path: source.path.clone(),

@@ -17,16 +17,31 @@ use crate::{
     state::LuaState,
 };
 
+/// What an operator may set for dialects.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The databases that scripts of Kyoto Tycoon's have, the first of which is `__kyototycoon__.db`.
+    pub kyoto_databases: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { kyoto_databases: vec!["main".to_owned()] }
+    }
+}
+
 /// Lua as a language of procedures: a VM for each dialect that has files.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Lua {
     /// Those that files may be written in.
     pub dialects: &'static [&'static Dialect],
+    /// What they are told.
+    pub settings: Arc<Settings>,
 }
 
 impl Default for Lua {
     fn default() -> Self {
-        Self { dialects: Dialect::ALL }
+        Self { dialects: Dialect::ALL, settings: Arc::default() }
     }
 }
 
@@ -44,7 +59,8 @@ impl Language for Lua {
         let (mut runtimes, mut errors) = (Vec::<Box<dyn Runtime>>::new(), Vec::new());
         for &dialect in self.dialects {
             if load::of_dialect(sources, dialect).next().is_some() {
-                let (vm, failed) = Vm::start(dialect, Ok(Arc::clone(store)), sources, limits)?;
+                let (store, settings) = (Ok(Arc::clone(store)), Arc::clone(&self.settings));
+                let (vm, failed) = Vm::start(dialect, store, sources, limits, settings)?;
                 runtimes.push(Box::new(vm));
                 errors.extend(failed);
             }
@@ -68,6 +84,7 @@ pub struct Vm {
     store: StoreOrReason,
     sources: Sources,
     limits: Limits,
+    settings: Arc<Settings>,
     interrupt: Interrupt,
 }
 
@@ -82,7 +99,7 @@ impl Vm {
         sources: &Sources,
         limits: Limits,
     ) -> Result<(Self, Vec<LoadError>), RuntimeError> {
-        Self::start(&Dialect::NATIVE, Ok(Arc::clone(store)), sources, limits)
+        Self::start(&Dialect::NATIVE, Ok(Arc::clone(store)), sources, limits, Arc::default())
     }
 
     /// Starts a VM that has no store and no procedures, for scripts alone: in them
@@ -92,21 +109,25 @@ impl Vm {
     /// If LuaJIT cannot start.
     pub fn without_store(why: &str) -> Result<Self, RuntimeError> {
         let (dialect, sources) = (&Dialect::NATIVE, Sources::default());
-        let (vm, _) = Self::start(dialect, Err(why.into()), &sources, Limits::default())?;
+        let limits = Limits::default();
+        let (vm, _) = Self::start(dialect, Err(why.into()), &sources, limits, Arc::default())?;
         Ok(vm)
     }
 
-    fn start(
+    pub(crate) fn start(
         dialect: &'static Dialect,
         store: StoreOrReason,
         sources: &Sources,
         limits: Limits,
+        settings: Arc<Settings>,
     ) -> Result<(Self, Vec<LoadError>), RuntimeError> {
         let interrupt = Interrupt::default();
         let mut state = LuaState::new(dialect, &store, limits, interrupt.clone())?;
+        configure(&state, &settings)?;
         let (procedures, errors) = load::load(&mut state, sources)?;
         let (functions, sources) = (Vec::new(), sources.clone());
-        Ok((Self { state, procedures, functions, store, sources, limits, interrupt }, errors))
+        let vm = Self { state, procedures, functions, store, sources, limits, settings, interrupt };
+        Ok((vm, errors))
     }
 
     /// What stops the calls and scripts of this VM.
@@ -174,8 +195,8 @@ impl Vm {
     fn error(&self, name: String, failure: Failure) -> CallError {
         match failure {
             Failure::Raised { message, traceback } => CallError::Raised { message, traceback },
-            Failure::Refused { message, code, status } => {
-                CallError::Refused { message, code, status }
+            Failure::Refused { message, code, status, is_kept } => {
+                CallError::Refused { message, code, status, is_kept }
             }
             Failure::Memory => {
                 CallError::MemoryLimit { name, limit_bytes: self.limits.memory_bytes }
@@ -193,6 +214,7 @@ impl Vm {
         let replaced =
             LuaState::new(self.state.dialect(), &self.store, self.limits, self.interrupt())
                 .and_then(|mut state| {
+                    configure(&state, &self.settings)?;
                     let (procedures, _) = load::load(&mut state, &self.sources)?;
                     for function in &self.functions {
                         let set = state.set_function(Rc::clone(function));
@@ -363,6 +385,15 @@ fn compile_script(
         .set_mode(ChunkMode::Text)
         .set_environment(session)
         .into_function()
+}
+
+/// Tells a dialect that wants to know what the operator has set.
+fn configure(state: &LuaState, settings: &Settings) -> Result<(), RuntimeError> {
+    let configure = || match state.core().get::<Option<Function>>("configure")? {
+        Some(configure) => configure.call::<()>(settings.kyoto_databases.clone()),
+        None => Ok(()),
+    };
+    configure().map_err(|error| cannot_start(&error))
 }
 
 /// The place of a procedure's function in the prelude's list, which counts from 1.

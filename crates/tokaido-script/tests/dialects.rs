@@ -48,7 +48,7 @@ static DIALECTS: [&Dialect; 2] = [&Dialect::NATIVE, &PLAIN];
 fn start_with(files: &[(&str, &str)]) -> (MemoryStore, Box<dyn Runtime>, Vec<LoadError>) {
     let store = MemoryStore::new();
     let shared: Arc<dyn Store> = Arc::new(store.clone());
-    let lua = Lua { dialects: &DIALECTS };
+    let lua = Lua { dialects: &DIALECTS, ..Lua::default() };
     let started = start(&[Arc::new(lua)], &shared, &sources(files), Limits::default());
     let (runtime, errors) = started.unwrap();
     (store, runtime, errors)

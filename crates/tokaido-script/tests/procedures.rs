@@ -126,7 +126,7 @@ fn stations_are_found_measured_and_visited() {
     assert_eq!(bed.call("stations.visit", &[text("Hakone")]).unwrap(), Value::Integer(2));
     let page = body(&mut bed, "stations.page", &[("number", "10")]);
     assert!(page.contains(r#""visits":2"#), "{page}");
-    let Err(CallError::Refused { message, code, status }) =
+    let Err(CallError::Refused { message, code, status, .. }) =
         bed.call("stations.find", &[text("Osaka")])
     else {
         panic!()

@@ -187,7 +187,7 @@ fn accidents_are_errors_with_a_place() {
 #[test]
 fn an_error_with_a_table_is_a_refusal() {
     let mut bed = Bed::body("error{message = 'no such page', code = 'ABSENT', status = 404}");
-    let Err(CallError::Refused { message, code, status }) = bed.run() else { panic!() };
+    let Err(CallError::Refused { message, code, status, .. }) = bed.run() else { panic!() };
     assert_eq!((&*message, code.as_deref(), status), ("no such page", Some("ABSENT"), Some(404)));
 }
 

@@ -467,7 +467,10 @@ mod tests {
     #[test]
     fn the_scripts_of_the_example_are_what_they_look_like() {
         let config = shown_in_comment("# [[scripts]]");
-        let expected = ScriptConfig { path: PathBuf::from("scripts/hits.lua"), dialect: None };
+        let expected = ScriptConfig {
+            path: PathBuf::from("scripts/hits.lua"),
+            dialect: Some("kyototycoon".to_owned()),
+        };
         assert_eq!(config.scripts, [expected]);
     }
 

@@ -23,6 +23,13 @@ pub(crate) struct CallFailure {
     pub(crate) request_id: Option<String>,
 }
 
+impl CallFailure {
+    /// Whether what the procedure has written is kept all the same: then whoever called it commits.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.error.is_kept()
+    }
+}
+
 /// What requests call procedures through. Names, routes and ids are all of the same program, whose
 /// runtime it is: what was found here is called here.
 pub struct Procedures<'p> {

@@ -10,12 +10,14 @@ use std::{
 };
 
 use tokaido_script::{
-    Language, Limits, LoadError, Lua, Procedure, ProcedureId, Runtime, RuntimeError, Sources,
+    Language, Limits, LoadError, Lua, Procedure, ProcedureId, Runtime, RuntimeError, Settings,
+    Sources,
 };
 use tokaido_store::Store;
 
 use crate::{
     call_statistics::CallStatistics,
+    config::Config,
     http::{RouteError, Router},
     loading::Loading,
 };
@@ -158,14 +160,15 @@ pub(crate) struct Loader {
 }
 
 /// The languages that procedures may be written in.
-pub(crate) fn languages() -> Vec<Arc<dyn Language>> {
-    vec![Arc::new(Lua::default())]
+pub(crate) fn languages(config: &Config) -> Vec<Arc<dyn Language>> {
+    let settings = Settings { kyoto_databases: config.kyoto.databases.clone() };
+    vec![Arc::new(Lua { settings: Arc::new(settings), ..Lua::default() })]
 }
 
 impl Loader {
     #[cfg(test)]
     pub(crate) fn of_lua(store: &Arc<dyn Store>) -> Self {
-        let (languages, store) = (languages(), store.clone());
+        let (languages, store) = (languages(&Config::default()), store.clone());
         Self {
             languages,
             store,

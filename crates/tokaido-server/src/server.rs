@@ -119,7 +119,8 @@ impl Server {
     /// unless the option `strict` is set: the others serve, and
     /// [`load_errors`](Self::load_errors) tells.
     pub fn start(config: Config) -> Result<Self, StartError> {
-        Self::start_in(config, program::languages())
+        let languages = program::languages(&config);
+        Self::start_in(config, languages)
     }
 
     /// Starts a server whose procedures are in these languages.

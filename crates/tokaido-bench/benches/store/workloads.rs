@@ -36,6 +36,10 @@ const fn kyoto(workload: &'static str) -> Side {
     Side { peer: Peer::Kyoto, title: "Kyoto Cabinet TreeDB in C++", workload }
 }
 
+const fn in_kyoto(workload: &'static str) -> Side {
+    Side { peer: Peer::Tokaido, title: "Tokaido, in Kyoto Tycoon's Lua", workload }
+}
+
 const fn lmdb(workload: &'static str) -> Side {
     Side { peer: Peer::Lmdb, title: "LMDB", workload }
 }
@@ -67,32 +71,36 @@ const WORKLOADS: &[Workload] = &[
     Workload {
         title: "P1: 100,000 keys set, got, removed",
         goal: "150 ns",
-        sides: &[ours("order"), kyoto("order")],
+        sides: &[ours("order"), in_kyoto("order-in-kyoto"), kyoto("order")],
     },
     Workload {
         title: "P2: the same with random keys",
         goal: "240 ns",
-        sides: &[ours("order-random"), kyoto("order-random")],
+        sides: &[ours("order-random"), in_kyoto("order-random-in-kyoto"), kyoto("order-random")],
     },
     Workload {
         title: "P3: also added, appended to, scanned both ways",
         goal: "160 ns",
-        sides: &[ours("order-etc"), kyoto("order-etc")],
+        sides: &[ours("order-etc"), in_kyoto("order-etc-in-kyoto"), kyoto("order-etc")],
     },
     Workload {
         title: "P4: P3 with random keys",
         goal: "240 ns",
-        sides: &[ours("order-random-etc"), kyoto("order-random-etc")],
+        sides: &[
+            ours("order-random-etc"),
+            in_kyoto("order-random-etc-in-kyoto"),
+            kyoto("order-random-etc"),
+        ],
     },
     Workload {
         title: "P5: 100,000 random operations",
         goal: "250 ns",
-        sides: &[ours("wicked"), kyoto("wicked")],
+        sides: &[ours("wicked"), in_kyoto("wicked-in-kyoto"), kyoto("wicked")],
     },
     Workload {
         title: "P6: 400,000 of them",
         goal: "280 ns",
-        sides: &[ours("wicked-x4"), kyoto("wicked-x4")],
+        sides: &[ours("wicked-x4"), in_kyoto("wicked-x4-in-kyoto"), kyoto("wicked-x4")],
     },
     Workload {
         title: "1 M random keys put, 50 in a transaction",

@@ -7,7 +7,9 @@ use tokaido_store::{
     WriteTransaction, Writer, cache::Cache,
 };
 
-use super::{Exchange, functions::SharedFunction, many::Many, pages::LoadedPage};
+use super::{
+    Exchange, functions::SharedFunction, kyoto::Expressions, many::Many, pages::LoadedPage,
+};
 use crate::{Host, Limits, Scope, Transaction, Value, convert::Converter};
 
 /// No, nothing, not there.
@@ -168,6 +170,8 @@ pub(crate) struct Context {
     pub(crate) is_seeded: bool,
     /// What the last command replied, if Lua has to fetch it from here.
     pub(crate) replied: Value,
+    /// Regular expressions that were compiled.
+    pub(super) expressions: Expressions,
     /// Only within `run_script`.
     pub(crate) writer: Option<*mut dyn Writer>,
     pub(crate) snapshot: Option<Box<dyn Snapshot>>,
@@ -270,6 +274,7 @@ impl Context {
             dropped: 0,
             is_seeded: false,
             replied: Value::Nil,
+            expressions: Expressions::default(),
             writer: None,
             snapshot: None,
             lua_side: LuaSide::unset(),

@@ -13,7 +13,7 @@ use super::{
     collections::{hash, list, set, sorted_set, stream, stream_group},
     command,
     context::Fault,
-    databases, exchange, many, pages, random, read, scan, script, write,
+    databases, exchange, kyoto, many, pages, random, read, scan, script, write,
 };
 
 /// What `ffi.cast` needs to make an address callable.
@@ -132,6 +132,12 @@ fn of_databases() -> Vec<Function> {
         script::begin_read();
         script::commit();
         script::rollback();
+        kyoto::kyoto_time();
+        kyoto::kyoto_hash(int, bytes);
+        kyoto::kyoto_distance(bytes, bytes, int);
+        kyoto::kyoto_codec(bytes, bytes);
+        kyoto::kyoto_regex(bytes, bytes, optional);
+        kyoto::kyoto_sum(bytes, double, double);
     }
 }
 

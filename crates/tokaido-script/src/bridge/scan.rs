@@ -5,7 +5,8 @@
 //! `ahead_number` tells.
 //!
 //! ```text
-//! entry = key length i32, value length i32 (both in the machine's order), key, value
+//! entry = key length i32, value length i32, [expiry in ms f64, negative: never] (all in the machine's
+//! order), key, value
 //! ```
 
 use std::ops::{Bound, ControlFlow};
@@ -25,6 +26,8 @@ const FROM_INCLUDED: i32 = 1 << 17;
 const FAR_GIVEN: i32 = 1 << 18;
 const FAR_INCLUDED: i32 = 1 << 19;
 const KEYS_ONLY: i32 = 1 << 20;
+/// With the expiry of each record, and without those that are no bytes; see `lua/kyoto/walk.lua`.
+const WITH_EXPIRY: i32 = 1 << 21;
 
 /// Every index has room below those bits.
 const _: () = assert!(limits::DATABASE_NUMBERS_MAX + limits::MOUNTS_MAX <= INDEX_MASK as usize + 1);
@@ -63,7 +66,12 @@ pub(super) fn scan_ahead(
         }
         let value = if plan & KEYS_ONLY == 0 { value_of(&entry.record) } else { Ok(&[][..]) };
         match value {
-            Ok(value) => push(ahead, entry.key, value),
+            Ok(value) if plan & WITH_EXPIRY != 0 => {
+                let expires_at_ms = entry.record.expires_at_ms.map_or(-1.0, |at| at as f64);
+                push(ahead, entry.key, value, &expires_at_ms.to_ne_bytes());
+            }
+            Ok(value) => push(ahead, entry.key, value, &[]),
+            Err(_) if plan & WITH_EXPIRY != 0 => return ControlFlow::Continue(()),
             Err(fault) => {
                 wrong = Some(fault);
                 return ControlFlow::Break(());
@@ -87,10 +95,11 @@ pub(super) fn scan_ahead(
     Ok(if found > 0 { YES } else { NO })
 }
 
-fn push(ahead: &mut Vec<u8>, key: &[u8], value: &[u8]) {
+fn push(ahead: &mut Vec<u8>, key: &[u8], value: &[u8], expiry: &[u8]) {
     // Keys and values are far shorter than 2 GiB.
     ahead.extend_from_slice(&(key.len() as i32).to_ne_bytes());
     ahead.extend_from_slice(&(value.len() as i32).to_ne_bytes());
+    ahead.extend_from_slice(expiry);
     ahead.extend_from_slice(key);
     ahead.extend_from_slice(value);
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
 pub mod bed;
+pub mod kyoto;
 pub mod redis;
 pub mod store;
 

@@ -41,22 +41,27 @@ pub(super) async fn answer(
     // cannot be given.
     let call = move |procedures: &mut Procedures<'_>,
                      transaction: Transaction<'_>|
-          -> Result<Called<Vec<u8>>, HttpError> {
+          -> Result<Called<Result<Vec<u8>, HttpError>>, HttpError> {
         let id = find(&shared, procedures.program(), &name)?;
         if !procedures.fits(id, &transaction) {
             return Ok(None);
         }
         let mut commands = ScriptCommands::new(&shared, principal, shared.main_selected());
-        let result = procedures.call(id, commands.in_transaction(transaction), &arguments)?;
+        let result = match procedures.call(id, commands.in_transaction(transaction), &arguments) {
+            Err(failure) if failure.is_kept() => {
+                return Ok(Some((Err(failure.into()), commands.into_messages())));
+            }
+            called => called?,
+        };
         let mut body = b"{\"result\":".to_vec();
         json::encode(&result, Rules::Api, &mut body).map_err(|error| {
             let message = format!("the result has no form in JSON: {error}");
             procedures.failed(id, CallError::Value { message })
         })?;
         body.extend_from_slice(b"}\n");
-        Ok(Some((body, commands.into_messages())))
+        Ok(Some((Ok(body), commands.into_messages())))
     };
-    let body = Placement::http(worker).procedure(place, call).await;
+    let body = Placement::http(worker).procedure(place, call).await.flatten();
     let body = body.map_err(|error| error.of_call(&program, id))?;
     let mut response = Response::new(Reply::from(body));
     let json = HeaderValue::from_static("application/json");

@@ -234,7 +234,7 @@ mod tests {
         let of_call = |error: HttpError| error.of_call(&program, id).request_id.is_some();
         let refused = |status| {
             let (message, code) = ("closed".to_owned(), None);
-            let error = CallError::Refused { message, code, status: Some(status) };
+            let error = CallError::Refused { message, code, status: Some(status), is_kept: false };
             HttpError::from(CallFailure { error, request_id: None })
         };
         assert!(!of_call(refused(503)) && !of_call(refused(404)));

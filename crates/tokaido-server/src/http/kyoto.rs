@@ -242,7 +242,8 @@ impl Caller<'_> {
         let call = move |procedures: &mut Procedures<'_>, transaction: Transaction<'_>| {
             script.run(&shared, procedures, transaction)
         };
-        let outputs: Pairs = self.placement().procedure(place, call).await?;
+        let outcome: Result<Pairs, Refusal> = self.placement().procedure(place, call).await?;
+        let outputs = outcome?;
         let named = |(name, value): (Vec<u8>, Vec<u8>)| ([b"_", &name[..]].concat(), value);
         Ok(outputs.into_iter().map(named).collect())
     }

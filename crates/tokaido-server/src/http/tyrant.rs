@@ -232,8 +232,8 @@ impl Given<'_> {
         let call = move |procedures: &mut Procedures<'_>, transaction: Transaction<'_>| {
             script.run(&shared, procedures, transaction)
         };
-        let result: Vec<u8> = self.placement().procedure(place, call).await?;
-        Ok(typed("application/octet-stream", result))
+        let result: Result<Vec<u8>, Refusal> = self.placement().procedure(place, call).await?;
+        Ok(typed("application/octet-stream", result?))
     }
 
     async fn misc(&self, body: &[u8]) -> Result<Response<Reply>, Refusal> {

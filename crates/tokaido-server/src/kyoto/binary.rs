@@ -214,11 +214,12 @@ impl Binary {
                 script.run(shared, procedures, Transaction::Write(tx))
             })?,
         };
-        let Some((outputs, messages)) = outputs else { return Ok(Step::NeedsWriter) };
+        let Some((outcome, messages)) = outputs else { return Ok(Step::NeedsWriter) };
         match context.target {
             Target::Snapshot(_) => shared.channels.publish_all(&messages),
             Target::Writer(_) => self.messages.extend(messages),
         }
+        let outputs = outcome?;
         shared.kyoto.figures.add(Figure::Script, 1);
         let mut list = ListWriter::begin(0xb4, output);
         for (name, value) in &outputs {

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
+use tokaido_script::kyoto::{characters, compile, distance};
 use tokaido_store::{DatabaseId, ReadTransaction};
 use tokaido_wire::kyoto::Pairs;
 
@@ -9,7 +10,7 @@ use super::{
     inputs::{Inputs, output_name},
     refusal::{DatabaseError, Kind, Refusal},
 };
-use crate::search::{compile, visit};
+use crate::search::visit;
 
 /// Maximum length of an origin that keys are compared with, in characters. The time for a key is its
 /// length times this.
@@ -88,8 +89,8 @@ pub(super) fn similar(
     database: DatabaseId,
 ) -> Result<Pairs, Refusal> {
     let range = inputs.integer("range").and_then(|range| usize::try_from(range).ok()).unwrap_or(1);
-    let characters: fn(&[u8]) -> Vec<u32> = if inputs.has("utf") { utf8 } else { bytes };
-    let origin = characters(inputs.need("origin")?);
+    let is_utf8 = inputs.has("utf");
+    let origin = characters(inputs.need("origin")?, is_utf8);
     if origin.len() > ORIGIN_LEN_MAX {
         let message = format!("origin has at most {ORIGIN_LEN_MAX} characters");
         return Err(Refusal::new(Kind::Invalid, message));
@@ -97,7 +98,7 @@ pub(super) fn similar(
     let max = inputs.max();
     let (mut nearest, mut reply_bytes) = (BTreeSet::new(), 0);
     visit_keys(tx, database, b"", &mut |key| {
-        let key_characters = characters(key);
+        let key_characters = characters(key, is_utf8);
         if key_characters.len().abs_diff(origin.len()) <= range {
             let distance = distance(&origin, &key_characters);
             if distance <= range {
@@ -115,29 +116,6 @@ pub(super) fn similar(
     Ok(Found { keys, bytes: reply_bytes }.outputs())
 }
 
-fn bytes(text: &[u8]) -> Vec<u32> {
-    text.iter().map(|&byte| byte.into()).collect()
-}
-
-fn utf8(text: &[u8]) -> Vec<u32> {
-    String::from_utf8_lossy(text).chars().map(u32::from).collect()
-}
-
-/// How many characters have to be put in, taken away or replaced to get from one to the other
-/// (Levenshtein).
-fn distance(a: &[u32], b: &[u32]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let above = row[j + 1];
-            row[j + 1] = (diagonal + usize::from(x != y)).min(above + 1).min(row[j] + 1);
-            diagonal = above;
-        }
-    }
-    row[b.len()]
-}
-
 /// Visits the keys of a database that begin with `prefix`, in their order if they have one; of a
 /// database without an order, all keys.
 fn visit_keys(
@@ -147,24 +125,4 @@ fn visit_keys(
     visit_key: &mut dyn FnMut(&[u8]) -> Visited,
 ) -> Result<(), Refusal> {
     visit(tx, database, prefix, &mut |entry| visit_key(entry.key))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_distance_is_the_number_of_edits() {
-        for (a, b, edits) in [
-            ("", "", 0),
-            ("abc", "", 3),
-            ("kitten", "sitting", 3),
-            ("hakone", "hakone", 0),
-            ("hakone", "hakoen", 2),
-        ] {
-            assert_eq!(distance(&bytes(a.as_bytes()), &bytes(b.as_bytes())), edits, "{a} {b}");
-        }
-        assert_eq!(distance(&utf8("日本".as_bytes()), &utf8("日".as_bytes())), 1);
-        assert_eq!(distance(&bytes("日本".as_bytes()), &bytes("日".as_bytes())), 3);
-    }
 }

@@ -1,12 +1,15 @@
 //! What procedures do to one record.
 
 use tokaido_store::{DatabaseId, Kind, NewRecord, ReadTransaction, Record, WriteTransaction};
-use tokaido_wire::{kyoto::Pairs, lenient::integer};
+use tokaido_wire::{
+    kyoto::{Fixed, Pairs},
+    lenient::integer,
+};
 
 use super::{
     expiry::{expires_at_ms, xt_of},
     inputs::{Inputs, output},
-    number::{self, Fixed},
+    number,
     refusal::{DatabaseError, Refusal},
 };
 

@@ -40,38 +40,54 @@ impl Script {
         Ok(id)
     }
 
-    /// Calls it; gives nothing if it writes and the transaction does not, else its outputs and what it has
-    /// published.
+    /// Calls it; gives nothing if it writes and the transaction does not, else its outputs, or a refusal that
+    /// undoes nothing, and what it has published.
     pub(crate) fn run(
         &self,
         shared: &Shared,
         procedures: &mut Procedures<'_>,
         transaction: Transaction<'_>,
-    ) -> Result<Called<Pairs>, Refusal> {
+    ) -> Result<Called<Result<Pairs, Refusal>>, Refusal> {
         let id = self.find(shared, procedures.program())?;
         if !procedures.fits(id, &transaction) {
             return Ok(None);
         }
         let mut commands = ScriptCommands::new(shared, self.principal, shared.main_selected());
-        let result = procedures.call(id, commands.in_transaction(transaction), &self.arguments)?;
-        let outputs = outputs(result).ok_or_else(|| {
-            let message = "it returned no table of strings, numbers and booleans".to_owned();
-            procedures.failed(id, CallError::Value { message })
-        })?;
-        Ok(Some((outputs, commands.into_messages())))
+        let called = procedures.call(id, commands.in_transaction(transaction), &self.arguments);
+        let outcome = match called {
+            Err(failure) if failure.is_kept() => Err(failure.into()),
+            called => Ok(outputs(called?).ok_or_else(|| {
+                let message = "it returned no table of strings, numbers and booleans".to_owned();
+                procedures.failed(id, CallError::Value { message })
+            })?),
+        };
+        Ok(Some((outcome, commands.into_messages())))
     }
 }
 
 impl From<CallFailure> for Refusal {
     fn from(failure: CallFailure) -> Self {
         match (failure.error, failure.request_id) {
-            (error @ CallError::Refused { .. }, _) => Self::new(Kind::Logic, error.to_string()),
+            (CallError::Refused { message, code, .. }, _) => {
+                Self::new(kind(code.as_deref()), message)
+            }
             (_, Some(id)) => {
                 let message = format!("the scripting procedure failed; the log has it as {id}");
                 Self::new(Kind::Internal, message)
             }
             (error, None) => Self::new(Kind::Internal, error.to_string()),
         }
+    }
+}
+
+/// The kind of a procedure's refusal, by its code: one of those that Kyoto Tycoon's scripts return.
+fn kind(code: Option<&str>) -> Kind {
+    match code {
+        Some("RVENOIMPL") => Kind::NotImplemented,
+        Some("RVEINVALID") => Kind::Invalid,
+        Some("RVETIMEOUT") => Kind::TimedOut,
+        Some("RVEINTERNAL") => Kind::Internal,
+        _ => Kind::Logic,
     }
 }
 

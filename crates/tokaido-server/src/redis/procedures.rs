@@ -218,9 +218,16 @@ pub(super) fn call_in(
     let commands = ScriptCommands::new(call.shared, session.principal, session.selected());
     let mut commands = commands.noted_by(call.reader.clone());
     let scope = commands.in_transaction(transaction);
-    let value = procedures.call(id, scope, arguments)?;
+    let called = match procedures.call(id, scope, arguments) {
+        // The error is a reply as any other, and the transaction is committed.
+        Err(failure) if failure.is_kept() => Err(Failure::from(failure)),
+        called => Ok(called?),
+    };
     call.messages.append(&mut commands.into_messages());
-    write_value(call.reply, session.version(), &value);
+    match called {
+        Ok(value) => write_value(call.reply, session.version(), &value),
+        Err(failure) => call.reply.error(&failure.to_string()),
+    }
     Ok(())
 }
 

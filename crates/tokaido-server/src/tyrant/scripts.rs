@@ -35,20 +35,26 @@ impl Script {
         Ok(id)
     }
 
-    /// Calls it; gives nothing if it writes and the transaction does not, else its result and what it has
-    /// published.
+    /// Calls it; gives nothing if it writes and the transaction does not, else its result, or a refusal that
+    /// undoes nothing, and what it has published.
     pub(crate) fn run(
         &self,
         shared: &Shared,
         procedures: &mut Procedures<'_>,
         transaction: Transaction<'_>,
-    ) -> Result<Called<Vec<u8>>, Refusal> {
+    ) -> Result<Called<Result<Vec<u8>, Refusal>>, Refusal> {
         let id = self.find(shared, procedures.program())?;
         if !procedures.fits(id, &transaction) {
             return Ok(None);
         }
         let mut commands = ScriptCommands::new(shared, self.principal, shared.main_selected());
-        let result = procedures.call(id, commands.in_transaction(transaction), &self.arguments)?;
+        let result =
+            match procedures.call(id, commands.in_transaction(transaction), &self.arguments) {
+                Err(failure) if failure.is_kept() => {
+                    return Ok(Some((Err(failure.into()), commands.into_messages())));
+                }
+                called => called?,
+            };
         let result = match result {
             Value::String(bytes) => bytes,
             Value::Integer(number) => number.to_string().into(),
@@ -61,6 +67,6 @@ impl Script {
                 return Err(procedures.failed(id, CallError::Value { message }).into());
             }
         };
-        Ok(Some((result, commands.into_messages())))
+        Ok(Some((Ok(result), commands.into_messages())))
     }
 }

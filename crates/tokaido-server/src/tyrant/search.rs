@@ -2,13 +2,14 @@
 
 use std::ops::{Bound, ControlFlow};
 
+use tokaido_script::kyoto::compile;
 use tokaido_store::{DatabaseId, Kind, ReadTransaction};
 
 use super::{
     misc::{Arguments, Results},
     refusal::Refusal,
 };
-use crate::search::{compile, visit, visit_from};
+use crate::search::{visit, visit_from};
 
 /// Gives each key that begins with `prefix` to `found`, `max` of them at most; a negative number is no limit.
 pub(super) fn fwmkeys(

@@ -209,7 +209,7 @@ impl Session {
             Target::Snapshot(_) => shared.channels.publish_all(&messages),
             Target::Writer(_) => self.messages.extend(messages),
         }
-        Ok(result)
+        Ok(result?)
     }
 
     /// What is to be done once what was written is durable.

@@ -21,8 +21,10 @@
 
 pub mod binary;
 pub mod columns;
+mod fixed;
 mod procedures;
-mod quoted;
+pub mod quoted;
 
 pub use columns::{ColumnError, ContentType, Encoding, Pairs};
+pub use fixed::Fixed;
 pub use procedures::{Effect, PROCEDURES, Procedure, Verb, find};

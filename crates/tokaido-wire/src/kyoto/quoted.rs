@@ -2,8 +2,22 @@
 
 use super::columns::digit;
 
+/// Bytes as text, on one line however long it gets.
+#[must_use]
+pub fn encode(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len());
+    for &byte in bytes {
+        match byte {
+            b' '..=b'~' if byte != b'=' => text.push(byte),
+            _ => text.extend_from_slice(format!("={byte:02X}").as_bytes()),
+        }
+    }
+    text
+}
+
 /// The bytes that `text` stands for; `None` for a `=` without two hexadecimal digits behind it.
-pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
+#[must_use]
+pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((&byte, behind)) = rest.split_first() {

@@ -125,9 +125,12 @@ fn run(
         Mode::Write => {
             let mut writer = store.writer()?;
             let called = transact(&mut *writer, |transaction| {
-                vm.call(id, Transaction::Write(transaction).into(), arguments)
+                match vm.call(id, Transaction::Write(transaction).into(), arguments) {
+                    Err(error) if error.is_kept() => Ok(Err(error)),
+                    called => called.map(Ok),
+                }
             });
-            called.map_err(Error::from)
+            called.map_err(Error::from)?.map_err(|error| lua_error(&error))
         }
     }
 }

@@ -5,6 +5,7 @@ use std::{
     process::ExitCode,
 };
 
+use tokaido_script::Dialect;
 use tokaido_server::{
     Bytes, Config, ConfigError, Listen, Password, ScriptConfig, Server, Signals, announce,
 };
@@ -52,6 +53,9 @@ pub(crate) struct ServeArgs {
     /// Procedure file, beside those of the directory; may be given several times
     #[arg(long, value_name = "FILE")]
     script: Vec<PathBuf>,
+    /// Script of Kyoto Tycoon's, whose functions play_script calls; may be given several times
+    #[arg(long, value_name = "FILE")]
+    kyototycoon: Vec<PathBuf>,
     /// Refuse to start if any of the procedures cannot be loaded
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     strict: Option<bool>,
@@ -110,6 +114,7 @@ pub(crate) struct ServeArgs {
 const EXAMPLES: &str = "\
 Examples:
   tokaido serve --dir data --procedures procedures
+  tokaido serve --dir data --kyototycoon procedures.lua
   TOKAIDO_PASSWORD=… tokaido serve --listen 0.0.0.0:7653
 
 Exit status: 0 after a signal, 1 on failure, 2 for a wrong command line or configuration, 3 if
@@ -156,9 +161,15 @@ impl ServeArgs {
         put(&mut config.directory, self.directory);
         put(&mut config.backups, self.backups.map(Some));
         put(&mut config.procedures, self.procedures.map(Some));
-        if !self.script.is_empty() {
-            let script = |path| ScriptConfig { path, dialect: None };
-            config.scripts = self.script.into_iter().map(script).collect();
+        let own = self.script.into_iter().map(|path| ScriptConfig { path, dialect: None });
+        let kyoto = Dialect::KYOTO_TYCOON.name;
+        let kyoto = self
+            .kyototycoon
+            .into_iter()
+            .map(|path| ScriptConfig { path, dialect: Some(kyoto.to_owned()) });
+        let scripts: Vec<_> = own.chain(kyoto).collect();
+        if !scripts.is_empty() {
+            config.scripts = scripts;
         }
         put(&mut config.strict, self.strict);
         put(&mut config.watch, self.watch);

@@ -1,0 +1,154 @@
+-- The errors of databases, as objects, and what the other files of the dialect share.
+
+local core = ...
+
+local native = core.native
+local context, reply, ffi_string = native.context, native.reply, native.string
+local writable = native.writable
+local error, tostring, type, setmetatable = error, tostring, type, setmetatable
+local tonumber, floor = tonumber, math.floor
+local match = string.match
+
+local YES, NO = 1, 0
+
+local kyoto = {
+  -- The prefixes of the native functions of each engine; `database.lua` is loaded once for each.
+  prefixes = { "", "cache_" }, engines = {},
+  PAGE = "docs/kyoto-tycoon-lua.md",
+}
+core.kyoto = kyoto
+
+-- Under what no program can name, a database has its name, its last error, and what a transaction of its own
+-- has to put back: strings are the keys of records.
+kyoto.NAME, kyoto.ENGINE = function() end, function() end
+local CODE, MESSAGE = function() end, function() end
+kyoto.CODE, kyoto.MESSAGE, kyoto.UNDO = CODE, MESSAGE, function() end
+
+-- What is behind a database. It has the number of that alone, since a program can find what its fields hold, and
+-- native functions are not for it.
+local ENGINE = kyoto.ENGINE
+function kyoto.engine_of(db) return kyoto.kinds[db[ENGINE]] end
+
+local INVALID, NOREC, LOGIC = 2, 7, 8
+
+local CODES = {
+  SUCCESS = 0, NOIMPL = 1, INVALID = INVALID, NOREPOS = 3, NOPERM = 4, BROKEN = 5, DUPREC = 6,
+  NOREC = NOREC, LOGIC = LOGIC, SYSTEM = 9, MISC = 15,
+}
+
+local NAMES = {
+  [0] = "success", "not implemented", "invalid operation", "no repository", "no permission",
+  "broken file", "record duplication", "no record", "logical inconsistency", "system error",
+  [15] = "miscellaneous error",
+}
+
+local Error = {}
+for name, code in pairs(CODES) do Error[name] = code end
+
+local error_meta = {
+  __index = Error,
+  __tostring = function(self) return self:name() .. ": " .. self:message() end,
+}
+
+function Error.new(_, code, message)
+  return setmetatable({ code_ = tonumber(code) or 0, message_ = message or "no error" }, error_meta)
+end
+
+function Error.set(self, code, message)
+  if type(self) ~= "table" or tonumber(code) == nil or type(message) ~= "string" then
+    error("err_set: invalid arguments", 2)
+  end
+  self.code_, self.message_ = tonumber(code), message
+end
+
+function Error.code(self) return self.code_ end
+function Error.name(self) return NAMES[self.code_] or "unknown error" end
+function Error.message(self) return self.message_ end
+
+kyoto.Error = Error
+
+-- A wrong number of arguments. Called by the method itself.
+function kyoto.invalid(name)
+  error(name .. ": invalid arguments", 3)
+end
+
+-- What is not offered. Called by the method itself.
+function kyoto.refuse(name, why)
+  error(name .. " is not offered: " .. why .. "; see " .. kyoto.PAGE, 3)
+end
+
+-- Notes why a method of a database did nothing; gives false, as most of these methods do.
+function kyoto.fail(self, code, message)
+  self[CODE], self[MESSAGE] = code, message
+  return false
+end
+
+-- The same for a record that is not there.
+function kyoto.missing(self)
+  if self[core.INDEX] < 0 then
+    self[CODE], self[MESSAGE] = INVALID, "not opened"
+  else
+    self[CODE], self[MESSAGE] = NOREC, "no record"
+  end
+  return false
+end
+
+-- The same for what a native function has answered. Outside of a call it is an error of the script, whose line
+-- lua/errors.lua finds.
+function kyoto.failed(self)
+  local message = ffi_string(reply.data, reply.data_len)
+  local of_kind = match(message, "^WRONGTYPE (.*)")
+  if of_kind then return kyoto.fail(self, LOGIC, of_kind) end
+  if self[core.INDEX] < 0 and self[kyoto.NAME] == false then
+    return kyoto.fail(self, INVALID, "not opened")
+  end
+  local code = writable(context)
+  if code ~= YES and code ~= NO then
+    error("databases can be used while a procedure runs, and not while its file is loaded")
+  end
+  return kyoto.fail(self, INVALID, message)
+end
+
+-- A string, or a number as Lua writes it; nil for anything else.
+function kyoto.text_of(value)
+  if type(value) == "string" then return value end
+  if type(value) == "number" then return tostring(value) end
+  return nil
+end
+
+-- An `xt` that is further away is none.
+local XT_MAX = 2 ^ 40 - 1
+kyoto.XT_MAX = XT_MAX
+
+-- When a record expires that is written now with this `xt`, in ms; negative is never.
+local now = native.now
+function kyoto.expiry(xt)
+  xt = tonumber(xt) or 0
+  local at
+  if xt < 0 then
+    at = floor(-xt)
+  else
+    now(context)
+    at = floor(reply.number / 1000) + floor(xt)
+  end
+  if at >= XT_MAX then return -1 end
+  return at * 1000
+end
+
+-- The `xt` of a record that expires then.
+function kyoto.xt_of(at_ms)
+  if at_ms < 0 then return XT_MAX end
+  return floor(at_ms / 1000)
+end
+
+-- Numbers in maps and arrays that become text: digits, and six of them behind the point of a fraction. What is
+-- neither string nor number is nil.
+local format = string.format
+function kyoto.item_text(value)
+  if type(value) == "string" then return value end
+  if type(value) ~= "number" then return nil end
+  if value == floor(value) and value >= -2 ^ 63 and value < 2 ^ 63 then
+    return format("%d", value)
+  end
+  return format("%.6f", value)
+end

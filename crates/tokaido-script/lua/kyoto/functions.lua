@@ -1,0 +1,284 @@
+-- The functions of `__kyototycoon__`: numbers and texts.
+
+local core = ...
+
+local kyoto, native = core.kyoto, core.native
+local context, reply, ffi_string = native.context, native.reply, native.string
+local text_of, invalid = kyoto.text_of, kyoto.invalid
+local type, tostring, tonumber, error, pairs = type, tostring, tonumber, error, pairs
+local floor, match, sub, find, lower = math.floor, string.match, string.sub, string.find, string.lower
+local upper, byte, char, concat = string.upper, string.byte, string.char, table.concat
+local int64 = core.ffi.typeof "int64_t"
+
+local YES, NO = 1, 0
+
+local functions = {}
+
+local LEVELS = { debug = 3, info = 2, system = 2, error = 0 }
+
+function functions.log(kind, message)
+  kind, message = text_of(kind), text_of(message)
+  if kind == nil or message == nil then invalid("kt_log") end
+  native.log(context, LEVELS[lower(kind)] or 2, message, #message)
+end
+
+-- The number that a text begins with, as text; nil if it begins with none.
+local function number_text(text)
+  text = match(text, "^[%c ]*(.*)$")
+  return match(text, "^[-+]?%d+%.?%d*[eE][-+]?%d+") or match(text, "^[-+]?%d+%.?%d*")
+    or match(text, "^[-+]?%.%d+[eE][-+]?%d+") or match(text, "^[-+]?%.%d+")
+end
+
+function functions.atoi(text)
+  text = text_of(text)
+  if text == nil then invalid("kt_atoi") end
+  return tonumber(match(text, "^[%c ]*([-+]?%d+)") or 0)
+end
+
+local UNITS = { k = 2 ^ 10, m = 2 ^ 20, g = 2 ^ 30, t = 2 ^ 40, p = 2 ^ 50, e = 2 ^ 60 }
+
+-- A number with a unit, as an integer of 64 bits at most.
+function functions.atoix(text)
+  text = text_of(text)
+  if text == nil then invalid("kt_atoix") end
+  local number, unit = match(text, "^[%c ]*([-+]?%d+%.?%d*)[%c ]*(%a?)")
+  if not number then return 0 end
+  local value = tonumber(number) * (UNITS[lower(unit)] or 1)
+  value = value < 0 and -floor(-value) or floor(value)
+  if value > 2 ^ 63 then return 2 ^ 63 end
+  if value < -2 ^ 63 then return -2 ^ 63 end
+  return value
+end
+
+function functions.atof(text)
+  text = text_of(text)
+  if text == nil then invalid("kt_atof") end
+  local word = lower(match(text, "^[%c ]*([-+]?%a*)"))
+  if word == "inf" or word == "+inf" then return math.huge end
+  if word == "-inf" then return -math.huge end
+  if word == "nan" then return 0 / 0 end
+  return tonumber(number_text(text)) or 0
+end
+
+local hash = native.kyoto_hash
+function functions.hash_murmur(text)
+  text = text_of(text)
+  if text == nil then invalid("kt_hash_murmur") end
+  hash(context, 0, text, #text)
+  return reply.number
+end
+
+function functions.hash_fnv(text)
+  text = text_of(text)
+  if text == nil then invalid("kt_hash_fnv") end
+  hash(context, 1, text, #text)
+  return reply.number
+end
+
+local distance = native.kyoto_distance
+function functions.levdist(a, b, is_utf8)
+  a, b = text_of(a), text_of(b)
+  if a == nil or b == nil then invalid("kt_levdist") end
+  if distance(context, a, #a, b, #b, is_utf8 and 1 or 0) ~= YES then native.fail(3) end
+  return reply.number
+end
+
+local kyoto_time = native.kyoto_time
+function functions.time()
+  kyoto_time(context)
+  return reply.number
+end
+
+-- The writer runs calls of this dialect one by one, so one that slept would hold up all writes.
+function functions.sleep(seconds)
+  if seconds ~= nil and tonumber(seconds) == nil then invalid("kt_sleep") end
+  if (tonumber(seconds) or 0) <= 0 then return end
+  kyoto.refuse("sleep", "a call is a transaction, and while it slept no other could write")
+end
+
+local codec = native.kyoto_codec
+function functions.codec(mode, text)
+  mode, text = text_of(mode), text_of(text)
+  if mode == nil or text == nil then invalid("kt_codec") end
+  local code = codec(context, mode, #mode, text, #text)
+  if code == YES then return ffi_string(reply.data, reply.data_len) end
+  if code ~= NO then native.fail(3) end
+  return nil
+end
+
+local bits = core.sandbox.libraries.bit
+local BITS = {
+  ["and"] = function(number, other) return bits.band(number, other) end,
+  ["or"] = function(number, other) return bits.bor(number, other) end,
+  xor = function(number, other) return bits.bxor(number, other) end,
+  ["not"] = function(number) return bits.bnot(number) end,
+  -- LuaJIT shifts by the lowest five bits, and so do the processors that Kyoto Tycoon runs on.
+  left = function(number, count) return bits.lshift(number, count) end,
+  right = function(number, count) return bits.rshift(number, count) end,
+}
+
+function functions.bit(mode, number, other)
+  mode, number = text_of(mode), tonumber(number)
+  if mode == nil or number == nil then invalid("kt_bit") end
+  local operate = BITS[lower(mode)]
+  number = number % 2 ^ 32
+  if not operate then return number end
+  return operate(number, (tonumber(other) or 0) % 2 ^ 32) % 2 ^ 32
+end
+
+function functions.strstr(text, pattern, alternative)
+  text, pattern = text_of(text), text_of(pattern)
+  if text == nil or pattern == nil then invalid("kt_strstr") end
+  if alternative == nil then return find(text, pattern, 1, true) or 0 end
+  alternative = text_of(alternative)
+  if alternative == nil then invalid("kt_strstr") end
+  if pattern == "" then return text end
+  local pieces, count, at = {}, 0, 1
+  while true do
+    local first, last = find(text, pattern, at, true)
+    if not first then break end
+    pieces[count + 1], pieces[count + 2] = sub(text, at, first - 1), alternative
+    count, at = count + 2, last + 1
+  end
+  pieces[count + 1] = sub(text, at)
+  return concat(pieces)
+end
+
+function functions.strfwm(text, pattern)
+  text, pattern = text_of(text), text_of(pattern)
+  if text == nil or pattern == nil then invalid("kt_strfwm") end
+  return sub(text, 1, #pattern) == pattern
+end
+
+function functions.strbwm(text, pattern)
+  text, pattern = text_of(text), text_of(pattern)
+  if text == nil or pattern == nil then invalid("kt_strbwm") end
+  return pattern == "" or sub(text, -#pattern) == pattern
+end
+
+local regex = native.kyoto_regex
+function functions.regex(text, pattern, alternative)
+  text, pattern = text_of(text), text_of(pattern)
+  if text == nil or pattern == nil then invalid("kt_regex") end
+  local by, by_len = "", -1
+  if alternative ~= nil then
+    by = text_of(alternative)
+    if by == nil then invalid("kt_regex") end
+    by_len = #by
+  end
+  local code = regex(context, text, #text, pattern, #pattern, by, by_len)
+  if by_len < 0 then return code == YES end
+  if code == YES then return ffi_string(reply.data, reply.data_len) end
+  -- An expression that is none matches nothing.
+  if code == NO then return text end
+  native.fail(3)
+end
+
+-- The pieces between separators, of which each character of `delims` is one.
+function functions.split(text, delims)
+  text, delims = text_of(text), delims == nil and "\0" or text_of(delims)
+  if text == nil or delims == nil then invalid("kt_split") end
+  local is_delim = {}
+  for i = 1, #delims do is_delim[byte(delims, i)] = true end
+  local pieces, count, at = {}, 0, 1
+  for i = 1, #text do
+    if is_delim[byte(text, i)] then
+      count = count + 1
+      pieces[count] = sub(text, at, i - 1)
+      at = i + 1
+    end
+  end
+  pieces[count + 1] = sub(text, at)
+  return pieces
+end
+
+-- A length in groups of seven bits, the highest first; all but the last have the eighth bit set.
+local function var_number(number)
+  local bytes = char(number % 128)
+  number = floor(number / 128)
+  while number > 0 do
+    bytes = char(number % 128 + 128) .. bytes
+    number = floor(number / 128)
+  end
+  return bytes
+end
+kyoto.var_number = var_number
+
+-- The number at a place and the place behind it; nil if there is none.
+local function read_var_number(text, at)
+  local number = 0
+  for place = at, at + 9 do
+    local group = byte(text, place)
+    if not group then return nil end
+    if group < 128 then return number * 128 + group, place + 1 end
+    number = number * 128 + group - 128
+  end
+  return nil
+end
+kyoto.read_var_number = read_var_number
+
+local item_text = kyoto.item_text
+
+function functions.arraydump(items)
+  if type(items) ~= "table" then invalid("kt_arraydump") end
+  local pieces = {}
+  for i = 1, #items do
+    local text = item_text(items[i])
+    if text then
+      pieces[#pieces + 1] = var_number(#text)
+      pieces[#pieces + 1] = text
+    end
+  end
+  return concat(pieces)
+end
+
+-- The text whose length stands at a place, and the place behind it.
+local function read_text(text, at)
+  local len, from = read_var_number(text, at)
+  if not len or from + len - 1 > #text then return nil end
+  return sub(text, from, from + len - 1), from + len
+end
+
+function functions.arrayload(text)
+  text = text_of(text)
+  if text == nil then invalid("kt_arrayload") end
+  local items, count = {}, 0
+  local item, at = read_text(text, 1)
+  while item do
+    count = count + 1
+    items[count] = item
+    item, at = read_text(text, at)
+  end
+  return items
+end
+
+function functions.mapdump(map)
+  if type(map) ~= "table" then invalid("kt_mapdump") end
+  local pieces = {}
+  for key, value in pairs(map) do
+    key, value = item_text(key), item_text(value)
+    if key and value then
+      pieces[#pieces + 1] = var_number(#key) .. var_number(#value)
+      pieces[#pieces + 1] = key
+      pieces[#pieces + 1] = value
+    end
+  end
+  return concat(pieces)
+end
+
+function functions.mapload(text)
+  text = text_of(text)
+  if text == nil then invalid("kt_mapload") end
+  local map, at = {}, 1
+  while true do
+    local key_len, value_len
+    key_len, at = read_var_number(text, at)
+    if not key_len then return map end
+    value_len, at = read_var_number(text, at)
+    if not value_len or at + key_len + value_len - 1 > #text then return map end
+    map[sub(text, at, at + key_len - 1)] = sub(text, at + key_len, at + key_len + value_len - 1)
+    at = at + key_len + value_len
+  end
+end
+
+kyoto.functions = functions

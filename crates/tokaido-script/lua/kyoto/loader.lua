@@ -1,0 +1,88 @@
+-- Files of the dialect: the global functions of a file are its procedures, and all else that it does when it
+-- is loaded is its beginning.
+
+local core = ...
+
+local xpcall, type, error, tostring, rawset, rawget = xpcall, type, error, tostring, rawset, rawget
+local pairs, find, select = pairs, string.find, select
+local debug, sandbox = core.libraries.debug, core.sandbox
+local getfenv, setmetatable_of = debug.getfenv, debug.setmetatable
+
+-- By module: the chunk, its globals, and what these were before it ran.
+local files = {}
+
+-- What Lua 5.1 has and a file may have counted on.
+local NOT_OFFERED = {}
+for _, name in pairs {
+  "io", "debug", "package", "require", "module", "dofile", "loadfile", "getfenv", "setfenv", "newproxy",
+  "gcinfo",
+} do
+  NOT_OFFERED[name] = true
+end
+
+-- As in Lua itself a global that nobody has set is nil.
+local meta = {
+  __index = function(_, name)
+    if NOT_OFFERED[name] then
+      error(name .. " is not offered: a script reaches nothing but its databases; see "
+        .. core.kyoto.PAGE, 2)
+    end
+    return nil
+  end,
+  __metatable = false,
+}
+
+local LEVEL_INFO = 2
+function core.print(...)
+  local pieces = {}
+  for i = 1, select("#", ...) do pieces[i] = tostring((select(i, ...))) end
+  local line = table.concat(pieces, "\t")
+  core.native.log(core.native.context, LEVEL_INFO, line, #line)
+end
+
+local collectgarbage = sandbox.functions.collectgarbage
+local function collect(what)
+  if what == "count" then return collectgarbage "count" end
+  return 0
+end
+
+local loader = {}
+
+function loader.define(name, path, chunk)
+  local globals = getfenv(chunk)
+  rawset(globals, "print", core.print)
+  rawset(globals, "require", nil)
+  rawset(globals, "collectgarbage", collect)
+  rawset(globals, "__kyototycoon__", core.kyoto.module)
+  setmetatable_of(globals, meta)
+  files[name] = { path = path, chunk = chunk, globals = globals, before = sandbox.copy(globals) }
+end
+
+function loader.define_broken() end
+
+-- Runs a file; gives nil, or why it failed.
+function loader.load(name)
+  local ok, failure = xpcall(files[name].chunk, core.on_error)
+  if not ok then return failure end
+  return nil
+end
+
+function loader.abandon() end
+
+-- The procedures of a file, by the names of its functions alone.
+function loader.exports(name)
+  local file, exports = files[name], {}
+  for field, value in pairs(file.globals) do
+    if type(field) == "string" and type(value) == "function" and value ~= file.before[field]
+      and find(field, "^%a[%w_]*$") then
+      exports[#exports + 1] = {
+        field = field, name = field, mode = "write", run = core.kyoto.procedure(value),
+        line = debug.getinfo(value, "S").linedefined,
+      }
+    end
+  end
+  table.sort(exports, function(a, b) return a.field < b.field end)
+  return exports
+end
+
+core.loader = loader

@@ -1,0 +1,91 @@
+-- `pack` and `unpack`: numbers as bytes.
+
+local core = ...
+
+local kyoto, ffi = core.kyoto, core.ffi
+local type, tonumber, select, error = type, tonumber, select, error
+local floor, byte, sub, char, concat, gmatch = math.floor, string.byte, string.sub, string.char, table.concat, string.gmatch
+local reverse, find = string.reverse, string.find
+local var_number, read_var_number = kyoto.var_number, kyoto.read_var_number
+
+-- Maximum number of items of one call, which a count in the format could make without end.
+local ITEMS_MAX = 2 ^ 20
+
+local function kind(c_type, size, is_network)
+  return { c_type = ffi.typeof(c_type .. "[1]"), size = size, is_network = is_network }
+end
+
+-- In the order of the machine, but for those of the network.
+local KINDS = {
+  c = kind("int8_t", 1), C = kind("uint8_t", 1), s = kind("int16_t", 2), S = kind("uint16_t", 2),
+  i = kind("int32_t", 4), I = kind("uint32_t", 4), l = kind("int64_t", 8), L = kind("uint64_t", 8),
+  f = kind("float", 4), d = kind("double", 8),
+  n = kind("uint16_t", 2, true), N = kind("uint32_t", 4, true), M = kind("uint64_t", 8, true),
+}
+local IS_REAL = { f = true, d = true }
+
+local int64 = ffi.typeof "int64_t"
+
+local function bytes_of(letter, number)
+  if letter == "w" then return var_number(floor(number) % 2 ^ 53) end
+  local made = KINDS[letter]
+  local box = made.c_type()
+  -- By way of 64 bits, so that what does not fit loses its highest ones.
+  box[0] = IS_REAL[letter] and number or number >= 2 ^ 63 and ffi.cast("uint64_t", number) or int64(number)
+  local bytes = ffi.string(box, made.size)
+  return made.is_network and reverse(bytes) or bytes
+end
+
+local function number_of(letter, text, at)
+  if letter == "w" then return read_var_number(text, at) end
+  local made = KINDS[letter]
+  if at + made.size - 1 > #text then return nil end
+  local bytes = sub(text, at, at + made.size - 1)
+  if made.is_network then bytes = reverse(bytes) end
+  local box = made.c_type()
+  ffi.copy(box, bytes, made.size)
+  return tonumber(box[0]), at + made.size
+end
+
+-- The letters of a format, each with how often it is meant: a number, or all that there is.
+local function letters(format)
+  return gmatch(format, "([cCsSiIlLfdnNMw])([%d*]*)")
+end
+
+local function count_of(text)
+  if find(text, "*", 1, true) then return ITEMS_MAX end
+  return math.min(tonumber(text) or 1, ITEMS_MAX)
+end
+
+function kyoto.functions.pack(format, items, ...)
+  if type(format) ~= "string" then kyoto.invalid("kt_pack") end
+  local numbers = {}
+  if type(items) == "table" then
+    for i = 1, #items do numbers[i] = items[i] end
+  elseif items ~= nil then
+    numbers[1] = items
+  end
+  for i = 1, select("#", ...) do numbers[#numbers + 1] = (select(i, ...)) end
+  local pieces, place = {}, 0
+  for letter, count in letters(format) do
+    for _ = 1, count_of(count) do
+      if place == #numbers then break end
+      place = place + 1
+      pieces[place] = bytes_of(letter, tonumber(numbers[place]) or 0)
+    end
+  end
+  return concat(pieces)
+end
+
+function kyoto.functions.unpack(format, text)
+  if type(format) ~= "string" or type(text) ~= "string" then kyoto.invalid("kt_unpack") end
+  local numbers, at = {}, 1
+  for letter, count in letters(format) do
+    for _ = 1, count_of(count) do
+      local number, behind = number_of(letter, text, at)
+      if not number or #numbers == ITEMS_MAX then break end
+      numbers[#numbers + 1], at = number, behind
+    end
+  end
+  return numbers
+end

@@ -1,0 +1,126 @@
+-- Steps over records with their expiry, in the order of keys and against it. What is read ahead is used as
+-- long as nobody has written or read ahead since, as in lua/scan.lua.
+
+local core = ...
+
+local kyoto, native = core.kyoto, core.native
+local context, reply, ffi_string = native.context, native.reply, native.string
+local scan_ahead, ffi_cast = native.scan_ahead, core.ffi.cast
+local failed, error, type = kyoto.failed, error, type
+
+local INDEX, engine_of = core.INDEX, kyoto.engine_of
+local YES, NO, WIDE = 1, 0, 2
+
+-- The bits of a plan, as in src/bridge/scan.rs.
+local BACKWARD = 0x8000
+local FROM_GIVEN, FROM_INCLUDED = 0x10000, 0x20000
+local WITH_EXPIRY = 0x200000
+
+local head_type = core.ffi.typeof "const struct __attribute__((packed)) { int32_t key_len; int32_t value_len; double at_ms; } *"
+local HEAD_SIZE = 16
+
+local AHEAD_RECORDS_MAX, AHEAD_RECORDS_FIRST = 64, 2
+
+-- A walk begins at a key, if it is included, or behind it; without a key at the first record.
+local function new(self, from, is_included, is_backward)
+  local plan = self[INDEX] + WITH_EXPIRY + (is_backward and BACKWARD or 0)
+  return {
+    db = self, plan = plan, is_included = from ~= nil and is_included or false,
+    has_from = from ~= nil, last = from or "", records = AHEAD_RECORDS_FIRST, unread = 0, at = 0,
+    number = reply.ahead_number,
+  }
+end
+
+local function read_ahead(walk)
+  local records = AHEAD_RECORDS_FIRST
+  if walk.unread == 0 and walk.number == reply.ahead_number then
+    records = walk.records * 2
+    if records > AHEAD_RECORDS_MAX then records = AHEAD_RECORDS_MAX end
+  end
+  local plan, last = walk.plan, walk.last
+  if walk.has_from then plan = plan + FROM_GIVEN end
+  if walk.is_included then plan = plan + FROM_INCLUDED end
+  local code = scan_ahead(context, plan, last, #last, "", 0, records)
+  walk.number, walk.records, walk.at, walk.unread = reply.ahead_number, records, 0, 0
+  if code == YES then
+    walk.unread = reply.number
+    return true
+  end
+  if code ~= NO then failed(walk.db) end
+  return false
+end
+
+-- The next record: key, value and expiry in ms; nil at the end.
+local function step(walk)
+  if walk.unread == 0 or walk.number ~= reply.ahead_number then
+    if not read_ahead(walk) then return nil end
+  end
+  local place, len = walk.at, reply.ahead_len
+  -- A program may have changed it: it must not lead to other memory.
+  if type(place) ~= "number" or not (place >= 0 and place + HEAD_SIZE <= len) then
+    error("the state of a cursor belongs to the cursor and cannot be changed", 3)
+  end
+  local at = reply.ahead + place
+  local head = ffi_cast(head_type, at)
+  local key_len, value_len, at_ms = head.key_len, head.value_len, head.at_ms
+  if key_len < 0 or value_len < 0 or place + HEAD_SIZE + key_len + value_len > len then
+    error("the state of a cursor belongs to the cursor and cannot be changed", 3)
+  end
+  walk.at = place + HEAD_SIZE + key_len + value_len
+  walk.unread = walk.unread - 1
+  at = at + HEAD_SIZE
+  local key = ffi_string(at, key_len)
+  walk.last, walk.has_from, walk.is_included = key, true, false
+  return key, ffi_string(at + key_len, value_len), at_ms
+end
+
+-- Over databases without an order: keys come page by page, and each record is looked up.
+local function step_unordered(walk)
+  local db = walk.db
+  local key = walk.next(walk.state, walk.last)
+  while key do
+    walk.last = key
+    local code = engine_of(db).record(context, db[INDEX], key, #key)
+    if code == YES or code == WIDE then
+      return key, ffi_string(reply.data, reply.data_len), reply.expires_at_ms
+    end
+    key = walk.next(walk.state, key)
+  end
+  return nil
+end
+
+local function new_unordered(self, from, is_included)
+  local handle = core.transaction:database(self[kyoto.NAME])
+  local next_key, state = handle:keys()
+  local walk = { db = self, next = next_key, state = state, last = nil }
+  -- There is no place but that of a key that is there.
+  while from ~= nil do
+    local key = next_key(state, walk.last)
+    if key == nil then break end
+    if key == from then
+      if is_included then walk.next, walk.state = kyoto.with_first(key, next_key), state end
+      walk.last = key
+      break
+    end
+    walk.last = key
+  end
+  return walk
+end
+
+-- The steps of an iterator, with one before them.
+function kyoto.with_first(first, next_key)
+  return function(state, last)
+    local key = first
+    if key == nil then return next_key(state, last) end
+    first = nil
+    return key
+  end
+end
+
+kyoto.walk = { new = new, step = step, new_unordered = new_unordered, step_unordered = step_unordered }
+
+-- Key, value and expiry in ms of every record, for a loop.
+function kyoto.records(self)
+  if engine_of(self).is_ordered then return step, new(self) end
+  return step_unordered, new_unordered(self)
+end

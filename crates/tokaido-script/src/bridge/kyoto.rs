@@ -1,0 +1,127 @@
+//! What the dialect of Kyoto Tycoon asks of Rust; none of it touches a database.
+
+use std::{
+    collections::HashMap,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use regex::bytes::Regex;
+use tokaido_wire::kyoto::Fixed;
+
+use super::context::{Context, Fault, NO, YES};
+use crate::kyoto::{self, CodecError};
+
+/// Maximum number of expressions that stay compiled; one more, and all are forgotten.
+const EXPRESSIONS_MAX: usize = 64;
+
+/// Maximum product of the lengths of two texts whose distance is told: some tenths of a second, in which
+/// no time limit is looked at.
+const DISTANCE_WORK_MAX: usize = 1 << 26;
+
+/// Maximum length of a text in which matches are replaced, and of what comes of it, in bytes.
+const REPLACED_LEN_MAX: usize = 64 << 20;
+
+/// Compiled expressions by their text; `None` for one that is none.
+#[derive(Default)]
+pub(crate) struct Expressions(HashMap<Box<[u8]>, Option<Regex>>);
+
+impl Expressions {
+    fn get(&mut self, pattern: &[u8]) -> Option<&Regex> {
+        if !self.0.contains_key(pattern) {
+            if self.0.len() == EXPRESSIONS_MAX {
+                self.0.clear();
+            }
+            self.0.insert(pattern.into(), kyoto::compile(pattern, false));
+        }
+        self.0.get(pattern)?.as_ref()
+    }
+}
+
+/// The time of day in seconds, as the reply's number.
+pub(super) fn kyoto_time(context: &mut Context) -> Result<i32, Fault> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    context.reply.number = since.map_or(0.0, |since| since.as_secs_f64());
+    Ok(YES)
+}
+
+/// A hash of 48 bits, by MurmurHash (0) or FNV, as the reply's number.
+pub(super) fn kyoto_hash(context: &mut Context, kind: i32, text: &[u8]) -> Result<i32, Fault> {
+    let hash = if kind == 0 { kyoto::murmur(text) } else { kyoto::fnv(text) };
+    context.reply.number = hash as f64;
+    Ok(YES)
+}
+
+/// How many edits two texts are apart, as the reply's number.
+pub(super) fn kyoto_distance(
+    context: &mut Context,
+    a: &[u8],
+    b: &[u8],
+    is_utf8: i32,
+) -> Result<i32, Fault> {
+    if a.len().saturating_mul(b.len()) > DISTANCE_WORK_MAX {
+        let message = "the texts are too long for their distance to be told";
+        return Err(Fault::refused(message));
+    }
+    let characters = |text| kyoto::characters(text, is_utf8 != 0);
+    context.reply.number = kyoto::distance(&characters(a), &characters(b)) as f64;
+    Ok(YES)
+}
+
+/// An encoded or decoded text, as the reply's data; `NO` if it is not encoded so.
+pub(super) fn kyoto_codec(context: &mut Context, mode: &[u8], text: &[u8]) -> Result<i32, Fault> {
+    match kyoto::codec(mode, text) {
+        Ok(made) => {
+            context.scratch = made;
+            context.reply.data(&context.scratch);
+            Ok(YES)
+        }
+        Err(CodecError::Broken) => Ok(NO),
+        Err(error @ CodecError::TooLong) => Err(Fault::refused(error)),
+    }
+}
+
+/// Whether an expression matches; with a replacement, the text with all matches replaced, as the reply's
+/// data. `NO` is no match, or with a replacement an expression that is none; without one that is refused.
+pub(super) fn kyoto_regex(
+    context: &mut Context,
+    text: &[u8],
+    pattern: &[u8],
+    by: Option<&[u8]>,
+) -> Result<i32, Fault> {
+    let regex = context.expressions.get(pattern);
+    let Some(by) = by else {
+        let regex = regex.ok_or_else(|| Fault::refused("the expression cannot be compiled"))?;
+        return Ok(if regex.is_match(text) { YES } else { NO });
+    };
+    let Some(regex) = regex else { return Ok(NO) };
+    let made = kyoto::replace(regex, text, by, REPLACED_LEN_MAX)
+        .ok_or_else(|| Fault::Refused(format!("regex makes at most {REPLACED_LEN_MAX} bytes")))?;
+    context.scratch = made;
+    context.reply.data(&context.scratch);
+    Ok(YES)
+}
+
+/// The sum of a number of 16 bytes and another one: as the reply's number, and its bytes as the data. Without
+/// bytes it is added to `origin`. `NO` if there is none.
+pub(super) fn kyoto_sum(
+    context: &mut Context,
+    old: &[u8],
+    origin: f64,
+    by: f64,
+) -> Result<i32, Fault> {
+    let old = if old.is_empty() { Some(Fixed::of(origin)) } else { Fixed::read(old) };
+    let Some(old) = old else { return Ok(NO) };
+    let (by_zero, by) = (by == 0.0, Fixed::of(by));
+    let sum = match (old.is_finite(), by.is_finite()) {
+        // What is infinite stays so.
+        (false, _) => old,
+        (true, _) if by_zero => old,
+        (true, false) => by,
+        (true, true) => old.plus(by),
+    };
+    if sum.value().is_nan() {
+        return Ok(NO);
+    }
+    context.reply.number = sum.value();
+    Ok(context.answer(|out| out.extend_from_slice(&sum.bytes())))
+}

@@ -1,0 +1,94 @@
+//! Regular expressions over bytes.
+
+use regex::bytes::{Captures, Regex, RegexBuilder};
+
+/// Maximum size of a compiled expression, and of what it remembers while it runs.
+const REGEX_BYTES_MAX: usize = 1 << 20;
+
+/// Keys are bytes, which need not be UTF-8; neither need what an expression finds in them.
+#[must_use]
+pub fn compile(pattern: &[u8], ignores_case: bool) -> Option<Regex> {
+    let pattern = std::str::from_utf8(pattern).ok()?;
+    let mut builder = RegexBuilder::new(pattern);
+    builder.unicode(false).case_insensitive(ignores_case);
+    builder.size_limit(REGEX_BYTES_MAX).dfa_size_limit(REGEX_BYTES_MAX);
+    // A class of characters above ASCII is one of Unicode.
+    builder.build().or_else(|_| builder.unicode(true).build()).ok()
+}
+
+/// The text with every match replaced; `None` if that gets longer than `len_max`. In the replacement `$0`
+/// and `$&` stand for the match, `$1` to `$9` for its groups, and a backslash takes away what a character means.
+pub(crate) fn replace(regex: &Regex, text: &[u8], by: &[u8], len_max: usize) -> Option<Vec<u8>> {
+    let (mut made, mut end) = (Vec::with_capacity(text.len()), 0);
+    for found in regex.captures_iter(text) {
+        let whole = found.get_match();
+        // Nothing is found once more behind a match, as POSIX has it.
+        if whole.is_empty() && whole.start() == end && end > 0 {
+            continue;
+        }
+        made.extend_from_slice(&text[end..whole.start()]);
+        expand(by, &found, &mut made);
+        end = whole.end();
+        if made.len() > len_max {
+            return None;
+        }
+    }
+    made.extend_from_slice(&text[end..]);
+    (made.len() <= len_max).then_some(made)
+}
+
+fn expand(by: &[u8], found: &Captures<'_>, made: &mut Vec<u8>) {
+    let mut rest = by;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = match (byte, behind) {
+            (b'$', [digit @ (b'0'..=b'9' | b'&'), after @ ..]) => {
+                let group = digit.checked_sub(b'0').unwrap_or(0);
+                let group = found.get(usize::from(group));
+                made.extend_from_slice(group.map(|group| group.as_bytes()).unwrap_or_default());
+                after
+            }
+            (b'\\', [escaped, after @ ..]) => {
+                made.push(*escaped);
+                after
+            }
+            _ => {
+                made.push(byte);
+                behind
+            }
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_are_over_bytes() {
+        let found = |pattern: &str, key: &[u8]| {
+            compile(pattern.as_bytes(), false).map(|regex| regex.is_match(key))
+        };
+        assert_eq!(found("^a.c$", b"a\xffc"), Some(true));
+        assert_eq!(found("日", "本日".as_bytes()), Some(true));
+        assert_eq!(found("[日月]", "本日".as_bytes()), Some(true));
+        assert_eq!(found("A", b"a"), Some(false));
+        assert_eq!(found("(", b""), None);
+        assert_eq!(found("(a{1000}){1000}", b""), None);
+        assert!(compile(b"A", true).is_some_and(|regex| regex.is_match(b"a")));
+    }
+
+    /// What Kyoto Cabinet gives.
+    #[test]
+    fn matches_are_replaced() {
+        let replaced = |text: &str, pattern: &str, by: &str| {
+            let regex = compile(pattern.as_bytes(), false).unwrap();
+            replace(&regex, text.as_bytes(), by.as_bytes(), 100)
+                .map(|m| String::from_utf8(m).unwrap())
+        };
+        let swapped = replaced("hello world", "(o) (w)", "[$2$1&$&$0]").unwrap();
+        assert_eq!(swapped, "hell[wo&o wo w]orld");
+        assert_eq!(replaced("aaa", "a*", "x").unwrap(), "x");
+        assert_eq!(replaced("a.b", "[.]", "\\$1").unwrap(), "a$1b");
+        assert_eq!(replaced(&"a".repeat(99), "a", "bb"), None);
+    }
+}
