@@ -71,7 +71,8 @@ end
 -- any other, so that a program may have changed the place: it must not lead to other memory.
 local function lens_at(place)
   local len = reply.ahead_len
-  if place >= 0 and place + LENS_SIZE <= len then
+  -- An int64_t, which wraps around, is no place.
+  if type(place) == "number" and place >= 0 and place + LENS_SIZE <= len then
     local lens = ffi_cast(lens_type, reply.ahead + place)
     local key_len, value_len = lens[0], lens[1]
     if key_len >= 0 and value_len >= 0 and place + LENS_SIZE + key_len + value_len <= len then

@@ -193,7 +193,7 @@ fn a_scan_that_fails_within_a_loop_leaves_the_loop_as_it_was() {
 fn a_state_that_was_changed_leads_to_no_other_memory() {
     let body = "for i = 1, 9 do tx.main:put(i, 'v') end
         for _, scan in ipairs {tx.main.scan, tx.main.keys} do
-          for _, at in ipairs {-1, -8, -1e9, 1e9, 2 ^ 31, 2 ^ 60, 0 / 0, 1 / 0} do
+          for _, at in ipairs {-1, -8, -1e9, 1e9, 2 ^ 31, 2 ^ 60, 0 / 0, 1 / 0, 0x7fffffffffffffffLL} do
             local step, state = scan(tx.main)
             local key = step(state, step(state))
             state.at, state.unread = at, 5
