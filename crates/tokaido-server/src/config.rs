@@ -28,7 +28,7 @@ pub use kyoto::KyotoConfig;
 pub use limits::{LIMITS, Limit, Limits};
 pub use listen::{Address, AddressError, Listen, Mode};
 pub use memcached::MemcachedConfig;
-pub use redis::RedisConfig;
+pub use redis::{DebugCommand, RedisConfig};
 pub(crate) use redis::{SLOW_ENTRIES_MAX, TRACKED_KEYS_MAX};
 pub use scripts::ScriptConfig;
 pub use tyrant::TyrantConfig;

@@ -24,6 +24,7 @@ mod mailbox;
 pub mod memcached;
 mod metrics;
 mod outbox;
+mod pause;
 mod placement;
 mod pool;
 mod procedure_watch;
@@ -50,9 +51,9 @@ mod worker;
 mod writer;
 
 pub use config::{
-    Address, AddressError, Bytes, Config, ConfigError, DatabaseConfig, Databases, KyotoConfig,
-    LIMITS, Limit, Limits, Listen, MemcachedConfig, Mode, PORT_DEFAULT, Password, RedisConfig,
-    ScriptConfig, TyrantConfig, WORKERS_MAX,
+    Address, AddressError, Bytes, Config, ConfigError, DatabaseConfig, Databases, DebugCommand,
+    KyotoConfig, LIMITS, Limit, Limits, Listen, MemcachedConfig, Mode, PORT_DEFAULT, Password,
+    RedisConfig, ScriptConfig, TyrantConfig, WORKERS_MAX,
 };
 pub use detect::ProtocolName;
 pub use listeners::ListenError;

@@ -19,6 +19,7 @@ use tokaido_store::{
 use crate::{
     Shared,
     metrics::{self, RequestCounters},
+    pause::Paused,
     procedures::Procedures,
     program::Program,
     read_context::ReadContext,
@@ -179,6 +180,7 @@ impl<'w> Placement<'w> {
             let work = |context: &mut WriterContext<'_>| transact(context.writer, body);
             return Ok(self.on_writer(work).await??);
         }
+        shared.pause.until_over(Paused::Writes).await;
         self.count(Place::Worker, 1);
         transact_in_place(&**shared.store(), database, body)
     }

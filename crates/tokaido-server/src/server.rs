@@ -324,8 +324,8 @@ impl Server {
             };
             let queue = queue.clone();
             let run = move |program| {
-                let (metrics, limits) = (&running.metrics, &running.config.limits);
-                writer::run(&queue, &pen, program, metrics, limits, i == 0);
+                let Service { metrics, config, shared, .. } = &*running;
+                writer::run(&queue, &pen, program, metrics, &config.limits, &shared.pause, i == 0);
             };
             let number = if i == 0 { String::new() } else { format!("-{i}") };
             self.threads.spawn(&format!("tokaido-writer{number}"), prepare, run)?;
@@ -378,6 +378,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         // An error means that no thread listens any more.
         let _ = self.stop.send(true);
+        self.service.shared.pause.close();
         self.procedure_watch = ProcedureWatch::default();
         self.service.shared.backups.stop();
         self.threads.join_all();

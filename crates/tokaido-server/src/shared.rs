@@ -17,10 +17,12 @@ use crate::{
     Limits,
     access::Policy,
     backups::Backups,
-    config::{KyotoConfig, MemcachedConfig, RedisConfig, TyrantConfig},
+    config::{DebugCommand, KyotoConfig, MemcachedConfig, RedisConfig, TyrantConfig},
     kyoto,
     loading::Loading,
     memcached,
+    pause::Pause,
+    placement::Place,
     program::{CurrentProgram, Program},
     redis::{
         Channels, Clients, Cursors, EventClasses, Functions, Instruments, Notifier, ScriptCache,
@@ -94,6 +96,7 @@ pub struct Shared {
     pub(crate) tracker: Arc<Tracker>,
     pub(crate) instruments: Instruments,
     pub(crate) stopping: Stopping,
+    pub(crate) pause: Pause,
     pub(crate) cursors: Cursors,
     pub(crate) scripts: ScriptCache,
     pub(crate) functions: Functions,
@@ -131,6 +134,7 @@ impl Shared {
             functions: Functions::new(&*store),
             store,
             stopping: Stopping::default(),
+            pause: Pause::default(),
             instruments: Instruments::new(&options.redis),
             options,
             policy,
@@ -195,6 +199,14 @@ impl Shared {
         }
     }
 
+    /// Where a write to a database runs now: while writes are paused, all of them wait for the writer.
+    pub(crate) fn place_of_write(&self, database: DatabaseId) -> Place {
+        match Place::of_write(self.capabilities(database)) {
+            Place::Worker if !self.pause.holds_writes() => Place::Worker,
+            _ => Place::Writer,
+        }
+    }
+
     /// How clients authenticate.
     pub(crate) fn policy(&self) -> &Policy {
         &self.policy
@@ -215,6 +227,11 @@ impl Shared {
     /// Whether what a script of `EVAL` wrote before it failed is kept.
     pub(crate) fn keeps_failed_scripts(&self) -> bool {
         self.options.keep_failed_scripts
+    }
+
+    /// Who may call DEBUG.
+    pub(crate) fn debug_command(&self) -> DebugCommand {
+        self.options.redis.debug_command
     }
 
     /// The number of threads that serve connections.

@@ -22,6 +22,7 @@ use crate::{
     mailbox::{MailboxReceiver, PushError, mailbox},
     metrics,
     outbox::Outbox,
+    pause::Paused,
     placement::{Placement, RunError},
     protocol::Protocol,
     transport::Input,
@@ -135,6 +136,10 @@ impl<P: Protocol> StreamLoop<'_, P> {
     /// Answers what can be answered here, and then the next request where it has to run.
     async fn take_turn(&mut self) -> Result<Run, End> {
         let (placement, buffers) = (self.placement, &self.placement.worker.buffers);
+        let pause = &placement.worker.service.shared.pause;
+        if pause.holds_all() {
+            self.while_away(pause.until_over(Paused::All)).await?;
+        }
         let mut conversation = self.conversation.take().ok_or(End::Lost)?;
         conversation.borrow_from(&mut buffers.borrow_mut());
         let mut run = turn::here(placement, &mut conversation);
@@ -150,6 +155,10 @@ impl<P: Protocol> StreamLoop<'_, P> {
         if matches!(run.pause, Pause::NeedsWriter | Pause::NeedsPool) {
             self.answered_some |= run.requests > 0;
             conversation.borrow_from(&mut buffers.borrow_mut());
+            if pause.holds_writes() {
+                // It may be away for long, and the replies before it are not to wait as long.
+                self.send_some()?;
+            }
             (conversation, run) = if run.pause == Pause::NeedsWriter {
                 self.while_away(turn::on_writer(placement, conversation)).await??
             } else {

@@ -58,7 +58,7 @@ pub(crate) fn as_writer<P: Protocol>(
     };
     let mut reading = placement.worker.reading.borrow_mut();
     let program = &mut reading.program;
-    let run = placement.worker.writer.try_write(|writer| {
+    let run = placement.worker.writer.try_write(&service.shared.pause, |writer| {
         let started = Instant::now();
         program.heartbeat().begin_job();
         let mut group = WriterContext::new(writer, program);

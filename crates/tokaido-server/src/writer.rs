@@ -24,7 +24,9 @@ use tokaido_store::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::{Limits, metrics::Metrics, placement::RunError, procedures::LocalProgram};
+use crate::{
+    Limits, metrics::Metrics, pause::Pause, placement::RunError, procedures::LocalProgram,
+};
 
 /// Work for the writer.
 pub(crate) trait Job: Send {
@@ -127,14 +129,19 @@ impl WriterHandle {
         &self.pen
     }
 
-    /// Runs a group here, if nobody writes, no job waits, and the group need not wait for the disk.
-    pub(crate) fn try_write<T>(&self, group: impl FnOnce(&mut GroupWriter) -> T) -> Option<T> {
+    /// Runs a group here, if nobody writes, no job waits, writes are not paused, and the group need not wait for
+    /// the disk.
+    pub(crate) fn try_write<T>(
+        &self,
+        pause: &Pause,
+        group: impl FnOnce(&mut GroupWriter) -> T,
+    ) -> Option<T> {
         if self.room.available_permits() < self.jobs_max {
             return None;
         }
         // After a panic outside of any job nobody writes any more.
         let mut pen = self.pen.0.try_lock().ok()?;
-        let writer = pen.as_mut().filter(|writer| !writer.may_wait())?;
+        let writer = pen.as_mut().filter(|writer| !writer.may_wait() && !pause.holds_writes())?;
         Some(group(writer))
     }
 
@@ -208,14 +215,16 @@ impl JobQueue {
     }
 }
 
-/// Serves the queue with the writer that is in `pen` until every handle is gone, and takes it out. Among the
-/// writers of a store, one `removes_expired` records.
+/// Serves the queue with the writer that is in `pen` until every handle is gone, and takes it out. While writes
+/// are paused the jobs stay in it, and if the server stops meanwhile they are given up. Among the writers of a
+/// store, one `removes_expired` records.
 pub(crate) fn run(
     queue: &JobQueue,
     pen: &Pen,
     program: LocalProgram,
     metrics: &Metrics,
     limits: &Limits,
+    pause: &Pause,
     removes_expired: bool,
 ) {
     let _watch = Watch(metrics);
@@ -224,6 +233,7 @@ pub(crate) fn run(
         pen,
         program,
         metrics,
+        pause,
         group: Group::default(),
         group_jobs_max: limits.group_jobs_max,
         group_time: Duration::from_millis(limits.group_ms),
@@ -249,6 +259,7 @@ struct WriterLoop<'w> {
     pen: &'w Pen,
     program: LocalProgram,
     metrics: &'w Metrics,
+    pause: &'w Pause,
     /// The jobs of the group under way. Kept to reuse its memory.
     group: Group<Box<dyn Job>>,
     /// Maximum number of jobs that one flush covers. Each of them waits for the slowest.
@@ -261,13 +272,19 @@ struct WriterLoop<'w> {
 impl WriterLoop<'_> {
     fn run(&mut self) {
         loop {
+            if self.pause.holds_writes() {
+                match self.pause.wait(self.expiry.interval) {
+                    true => break,
+                    false => continue,
+                }
+            }
             match self.queue.wait(self.expiry.wait()) {
                 Ok(first) => self.group(first),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             self.program.heartbeat().begin_job();
-            self.expiry.remove_if_due(self.pen);
+            self.expiry.remove_if_due(self.pen, self.pause);
             self.program.heartbeat().idle();
         }
     }
@@ -275,6 +292,14 @@ impl WriterLoop<'_> {
     /// Runs `first` and whatever waits behind it, flushes once, and answers all of them.
     fn group(&mut self, first: Ticket) {
         let mut pen = self.pen.lock();
+        // A worker that had the pen may have paused all others.
+        while self.pause.holds_writes() {
+            drop(pen);
+            if self.pause.wait(self.expiry.interval) {
+                return;
+            }
+            pen = self.pen.lock();
+        }
         let Some(writer) = pen.as_mut() else { return };
         let started = Instant::now();
         let mut context = WriterContext::new(writer, &mut self.program);
@@ -286,7 +311,8 @@ impl WriterLoop<'_> {
             self.group.run(job, &mut context, |job, context| job.run(context));
             let is_full = self.group.len() >= self.group_jobs_max
                 || started.elapsed() >= self.group_time
-                || context.writer.is_lost();
+                || context.writer.is_lost()
+                || self.pause.holds_writes();
             next = if is_full { None } else { self.queue.take() };
         }
         let outcome = context.end_group(self.metrics, started, self.group.len());
@@ -321,12 +347,12 @@ impl Expiry {
 
     /// Removes one batch if it is time. When the batch was full the next one is due at once, but
     /// the jobs that wait come before it.
-    fn remove_if_due(&mut self, pen: &Pen) {
+    fn remove_if_due(&mut self, pen: &Pen, pause: &Pause) {
         if Instant::now() < self.due {
             return;
         }
         self.due = Instant::now() + self.interval;
-        if !self.is_mine {
+        if !self.is_mine || pause.keeps_expired() || pause.holds_writes() {
             return;
         }
         let mut pen = pen.lock();

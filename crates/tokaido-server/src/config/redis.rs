@@ -25,6 +25,32 @@ pub struct RedisConfig {
     pub latency_threshold_ms: u64,
     /// The number of keys of which the server knows who has read them, for `CLIENT TRACKING`.
     pub tracked_keys_max: usize,
+    /// Who may call `DEBUG`.
+    pub debug_command: DebugCommand,
+}
+
+/// Who may call `DEBUG`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DebugCommand {
+    /// Nobody.
+    #[default]
+    No,
+    /// Whoever is connected from the same machine.
+    Local,
+    /// Everybody.
+    Yes,
+}
+
+impl DebugCommand {
+    /// The word that stands for it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Local => "local",
+            Self::Yes => "yes",
+        }
+    }
 }
 
 impl Default for RedisConfig {
@@ -35,6 +61,7 @@ impl Default for RedisConfig {
             slowlog_entries_max: 128,
             latency_threshold_ms: 0,
             tracked_keys_max: 1_000_000,
+            debug_command: DebugCommand::No,
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::{
     access::{self, Permission, Principal, Scope},
     connection::{Connection, Phase},
     kyoto::permission as kyoto_permission,
+    pause::Paused,
     transport::SocketAddress,
     worker::Worker,
 };
@@ -44,6 +45,9 @@ pub(super) async fn answer(
         Ok(endpoint) => match read_body(worker, connection, exchange, principal, incoming).await {
             Ok(body) => {
                 connection.enter(Phase::Working);
+                if !endpoint.tells_of_the_server() {
+                    worker.service.shared.pause.until_over(Paused::All).await;
+                }
                 let (cursors, tyrant) = (exchange.cursors(), exchange.tyrant());
                 let caller = Caller { worker, connection, principal, cursors, tyrant };
                 endpoint.answer(&caller, &parts, body).await
@@ -283,6 +287,12 @@ impl Endpoint<'_> {
             Self::Tyrant => tyrant::permission(method),
             Self::Call { .. } | Self::Route => Permission::Call,
         }
+    }
+
+    /// Whether it is answered while all requests are paused: whoever watches over the server must not take it
+    /// for dead.
+    fn tells_of_the_server(&self) -> bool {
+        matches!(self, Self::Health | Self::State | Self::Metrics | Self::Options { .. })
     }
 
     async fn answer(

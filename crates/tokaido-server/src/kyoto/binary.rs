@@ -141,7 +141,7 @@ impl Binary {
         let mut numbers = items.clone().map(|item| item.database);
         let first = numbers.next()?;
         let database = self.databases.get(usize::from(first))?.id();
-        let place = Place::of_write(self.shared.capabilities(database));
+        let place = self.shared.place_of_write(database);
         (place == Place::Worker && numbers.all(|number| number == first)).then_some(database)
     }
 

@@ -72,7 +72,8 @@ impl Session {
     /// Whether a write has to go to the writer, and is not there.
     pub(super) fn needs_writer(&self, context: &Context<'_>) -> bool {
         let is_there = matches!(context.target, Target::Writer(_));
-        Place::of_write(self.capabilities) == Place::Writer && !is_there
+        let is_held = context.shared.pause.holds_writes();
+        (is_held || Place::of_write(self.capabilities) == Place::Writer) && !is_there
     }
 
     /// Runs `body` on the snapshot, or in a transaction of the writer, which sees what the batch has

@@ -40,10 +40,10 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Tells about the open connections.";
 "client|no-evict" 3 Connection(no_evict), NO_KEY [ADMIN DANGEROUS] Connection "7.0.0"
     "<ON | OFF>"
-    "Does nothing: no connection is closed to save memory.";
+    "Is shown by CLIENT LIST, and changes nothing else.";
 "client|no-touch" 3 Connection(no_touch), NO_KEY [] Connection "7.2.0"
     "<ON | OFF>"
-    "Does nothing: reading never changes what is evicted.";
+    "Is shown by CLIENT LIST, and changes nothing else.";
 "client|reply" 3 Connection(reply), NO_KEY [NO_MULTI] Connection "3.2.0"
     "<ON | OFF | SKIP>"
     "Turns replies on or off, or leaves out the next one.";

@@ -57,6 +57,8 @@ pub(crate) enum Handler {
     Watch,
     /// EXEC: runs what MULTI has queued.
     Exec,
+    /// CLIENT PAUSE: on the writer, so that no write is under way when it is answered.
+    Pause,
 }
 
 /// Where the keys stand among the arguments, counted as Redis does: the name is 0, and a negative
@@ -280,9 +282,10 @@ impl Command {
     #[must_use]
     pub fn access(&self) -> Access {
         match self.handler {
-            Handler::Container(_) | Handler::Connection(_) | Handler::Server(_) => {
-                Access::Connection
-            }
+            Handler::Container(_)
+            | Handler::Connection(_)
+            | Handler::Server(_)
+            | Handler::Pause => Access::Connection,
             Handler::Read(_) | Handler::StreamRead(_) | Handler::Watch => Access::Read,
             Handler::Write(_) | Handler::Blocking(_) | Handler::GroupRead(_) | Handler::Exec => {
                 Access::Write
@@ -299,9 +302,11 @@ impl Command {
             _ if self.flags.has(Flags::NO_AUTH) => Permission::None,
             _ if self.flags.has(Flags::ADMIN) => Permission::Administer,
             // EXEC runs what was allowed when it was queued.
-            Handler::Container(_) | Handler::Connection(_) | Handler::Server(_) | Handler::Exec => {
-                Permission::Session
-            }
+            Handler::Container(_)
+            | Handler::Connection(_)
+            | Handler::Server(_)
+            | Handler::Exec
+            | Handler::Pause => Permission::Session,
             Handler::Read(_) | Handler::StreamRead(_) | Handler::Watch => Permission::Read(scope),
             Handler::Write(_) | Handler::Blocking(_) | Handler::GroupRead(_) => {
                 Permission::Write(scope)

@@ -18,9 +18,11 @@ use super::{
     blocking,
     call::Call,
     command::{Command, Flags, Handler, WriteFn},
+    debug,
     failure::Failure,
     instead,
     operator::Ran,
+    pausing,
     procedures::{self, Invocation},
     pubsub,
     reply::Reply,
@@ -236,6 +238,7 @@ fn admit(
     let permission =
         wanted.as_ref().map_or(Permission::Session, |w| w.permission(session.database()));
     access::allow(session.principal, permission)?;
+    debug::check(session, request, shared)?;
     let wanted = wanted?;
     if session.queue.is_some() && wanted.has(Flags::NO_MULTI) {
         return Err(Failure::other("Command not allowed inside a transaction"));
@@ -282,15 +285,10 @@ fn dispatch(
     tracking::note_reads(command, call, &mut context.target)?;
     let procedures = &mut context.procedures;
     match (command.handler, &mut context.target) {
-        (Handler::Container(None), _) => Err(Failure::Syntax),
-        (Handler::Connection(run), _) => {
-            session.client().note(command, wall_clock_us() / 1000);
-            run(call, session)
-        }
-        (Handler::Container(Some(run)) | Handler::Server(run), _) => {
-            session.client().note(command, wall_clock_us() / 1000);
-            run(call).map(|()| Step::Done)
-        }
+        (
+            Handler::Container(_) | Handler::Connection(_) | Handler::Server(_) | Handler::Pause,
+            target,
+        ) => without_data(command, call, session, matches!(target, Target::Writer(_))),
         (Handler::Read(_) | Handler::StreamRead(_) | Handler::Watch, Target::Snapshot(_))
             if !context.may_take_long && place_of_read(command, call) == Place::Pool =>
         {
@@ -304,7 +302,10 @@ fn dispatch(
             session.client().note(command, tx.now_ms());
             transactions::watch(call, session, tx).map(|()| Step::Done)
         }),
-        (Handler::Write(run), _) if is_in_place(command, call) => {
+        (Handler::Write(run), target)
+            if is_in_place(command, call)
+                && (matches!(target, Target::Writer(_)) || !call.shared.pause.holds_writes()) =>
+        {
             session.client().note(command, wall_clock_us() / 1000);
             write_in_place(call, run).map(|()| Step::Done)
         }
@@ -332,6 +333,22 @@ fn dispatch(
             let invocation: Invocation = prepare(call, procedures)?;
             procedures::run(call, session, context, invocation)
         }
+    }
+}
+
+/// Runs a command that works on the session or the server.
+fn without_data(
+    command: &'static Command,
+    call: &mut Call<'_>,
+    session: &mut Session,
+    is_on_writer: bool,
+) -> Result<Step, Failure> {
+    session.client().note(command, wall_clock_us() / 1000);
+    match command.handler {
+        Handler::Connection(run) => run(call, session),
+        Handler::Container(Some(run)) | Handler::Server(run) => run(call).map(|()| Step::Done),
+        Handler::Pause => pausing::run(call, is_on_writer),
+        _ => Err(Failure::Syntax),
     }
 }
 

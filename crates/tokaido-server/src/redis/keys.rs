@@ -239,7 +239,7 @@ fn refuse_unless_missing(
 }
 
 /// What Redis would call the form that the value has: in one piece, or with elements of its own.
-fn encoding(record: Record<'_>) -> &'static [u8] {
+pub(super) fn encoding(record: Record<'_>) -> &'static [u8] {
     /// Maximum length of a string that Redis keeps in one piece with its header, in bytes.
     const EMBEDDED_LEN_MAX: usize = 44;
     match (record.kind, record.collection) {

@@ -84,6 +84,10 @@ impl Protocol for Redis {
             self.fail("POST and Host: are of HTTP, not of Redis; closing", output);
             return Progress::Failed;
         }
+        if matches!(context.target, Target::Writer(_)) && context.shared.pause.holds_writes() {
+            // The request before it has paused the writer.
+            return Progress::NeedsWriter;
+        }
         let start = output.len();
         let mut reply = ReplyWriter::new(output, self.session.version());
         let step = execute(&mut self.session, request, context, &mut reply);

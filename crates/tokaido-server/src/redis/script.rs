@@ -10,7 +10,7 @@ use super::{
     Message,
     call::Call,
     command::{Access, Command},
-    execute,
+    debug, execute,
     failure::Failure,
     instead,
     reply::Reply,
@@ -73,6 +73,9 @@ impl ScriptCommands<'_> {
         let command = execute::find_command(request)?;
         let command = command.ok_or_else(|| instead::unknown(self.shared, request))?;
         access::allow(self.principal, command.permission(self.selected.id()))?;
+        if debug::is_of_debug(command) {
+            return Err(Failure::NotForScripts);
+        }
         Ok(command)
     }
 }

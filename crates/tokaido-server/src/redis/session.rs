@@ -1,6 +1,9 @@
 //! What the server remembers of one connection between its requests.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
 
 use tokaido_store::{CommitNumber, DatabaseId};
 use tokaido_wire::resp::Version;
@@ -40,6 +43,8 @@ pub struct Session {
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Vec<Watched>,
     mailbox: Option<Mailbox>,
+    /// DEBUG SLEEP sleeps.
+    pub(super) sleeps_until: Option<Instant>,
     /// A request waits for elements.
     pub(super) waiting: Option<Waiting>,
     /// Ends before the entry does, which others see.
@@ -70,6 +75,7 @@ impl Session {
             queue: None,
             watched: Vec::new(),
             mailbox: None,
+            sleeps_until: None,
             waiting: None,
             subscriptions: Subscriptions::new(channels, client),
             messages: Vec::new(),

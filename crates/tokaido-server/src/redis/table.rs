@@ -5,9 +5,9 @@ use tokaido_wire::resp::Request;
 
 use super::{
     acl, bitfields, bitmaps, blocking, client, cluster, command::Command, connection, counters,
-    dump, eval, expiry, failure::Failure, functions, geo, hashes, hyperloglog, introspection, keys,
-    keyspace, lcs, lists, memory, operator, procedures, pubsub, scan, server, set, sets, sort,
-    sorted_sets, standalone, streams, strings, tracking, transactions,
+    debug, dump, eval, expiry, failure::Failure, functions, geo, hashes, hyperloglog,
+    introspection, keys, keyspace, lcs, lists, memory, operator, pausing, procedures, pubsub, scan,
+    server, set, sets, sort, sorted_sets, standalone, streams, strings, tracking, transactions,
 };
 
 /// The rows of each family, sorted by name.
@@ -20,6 +20,7 @@ const FAMILIES: &[&[Command]] = &[
     cluster::COMMANDS,
     connection::COMMANDS,
     counters::COMMANDS,
+    debug::COMMANDS,
     dump::COMMANDS,
     eval::COMMANDS,
     expiry::COMMANDS,
@@ -38,6 +39,7 @@ const FAMILIES: &[&[Command]] = &[
     operator::LATENCY,
     operator::MONITOR,
     operator::SLOWLOG,
+    pausing::COMMANDS,
     procedures::COMMANDS,
     pubsub::COMMANDS,
     scan::COMMANDS,

@@ -12,7 +12,7 @@ use super::{
     command::{Command, rows},
     execute::{self, Step, Wanted},
     failure::Failure,
-    procedures,
+    pausing, procedures,
     session::Session,
 };
 use crate::{Limits, Procedures, selected};
@@ -213,6 +213,7 @@ fn run_queued(
         Wanted::Command(command) => match command.handler {
             Handler::Connection(run) => return run(call, session).map(drop),
             Handler::Procedure(prepare) => prepare(call, procedures)?,
+            Handler::Pause => return pausing::run(call, true).map(drop),
             _ => return execute::run_within(command, call, Transaction::Write(tx)),
         },
     };

@@ -131,7 +131,7 @@ impl Session {
             let id = database.open_in(tx, shared)?;
             work(tx, id)
         };
-        if Place::of_write(shared.capabilities(database.id())) == Place::Worker {
+        if shared.place_of_write(database.id()) == Place::Worker {
             let done = transact_in_place::<_, Refusal>(&**shared.store(), database.id(), body);
             return Ok(done?);
         }

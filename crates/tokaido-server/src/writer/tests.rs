@@ -8,6 +8,7 @@ use tokaido_store::{
 };
 
 use super::*;
+use crate::pause::Paused;
 
 /// What the store is to fail with.
 #[derive(Clone, Default)]
@@ -76,6 +77,7 @@ struct Bed {
     failures: Failures,
     limits: Limits,
     metrics: Metrics,
+    pause: Arc<Pause>,
     handle: WriterHandle,
     queue: JobQueue,
     answers: (mpsc::Sender<String>, mpsc::Receiver<String>),
@@ -116,6 +118,7 @@ impl Bed {
             failures: Failures::default(),
             limits: Limits::default(),
             metrics: Metrics::new(1),
+            pause: Arc::default(),
             handle,
             queue,
             answers: mpsc::channel(),
@@ -151,7 +154,7 @@ impl Bed {
         let pen = Pen::default();
         pen.put(GroupWriter::new(Box::new(inner)));
         drop(self.handle);
-        run(&self.queue, &pen, program, &self.metrics, &self.limits, true);
+        run(&self.queue, &pen, program, &self.metrics, &self.limits, &self.pause, true);
         let answers = self.answers.1.try_iter().collect();
         let bed = Self { handle, queue, ..self };
         (answers, bed.keys(), bed)
@@ -168,7 +171,7 @@ impl Bed {
 
 /// Takes the pen as a worker does; tells whether it was there to take.
 fn try_write(bed: &Bed) -> bool {
-    bed.handle.try_write(|_| ()).is_some()
+    bed.handle.try_write(&bed.pause, |_| ()).is_some()
 }
 
 #[test]
@@ -178,7 +181,7 @@ fn a_worker_takes_the_pen_if_nobody_writes_or_waits_and_the_disk_is_not_waited_f
     assert!(!try_write(&bed), "its thread has not put the writer in");
     bed.handle.pen().put(GroupWriter::new(bed.store.writer().expect("a writer")));
     assert!(try_write(&bed));
-    let while_it_writes = bed.handle.try_write(|_| try_write(&bed));
+    let while_it_writes = bed.handle.try_write(&bed.pause, |_| try_write(&bed));
     assert_eq!(while_it_writes, Some(false));
     bed.put("a");
     assert!(!try_write(&bed), "a job waits");
@@ -217,13 +220,13 @@ fn a_job_that_takes_long_holds_up_its_own_writer_only() {
         for removes_expired in [true, false] {
             let queue = bed.queue.clone();
             let (store, failures) = (bed.store.clone(), bed.failures.clone());
-            let (metrics, limits) = (&bed.metrics, &bed.limits);
+            let (metrics, limits, pause) = (&bed.metrics, &bed.limits, &bed.pause);
             scope.spawn(move || {
                 let program = LocalProgram::of(&store, Sources::default());
                 let inner = FailingWriter { store, inner: None, failures };
                 let pen = Pen::default();
                 pen.put(GroupWriter::new(Box::new(inner)));
-                run(&queue, &pen, program, metrics, limits, removes_expired);
+                run(&queue, &pen, program, metrics, limits, pause, removes_expired);
             });
         }
     });
@@ -368,14 +371,55 @@ fn expired_records_are_removed_when_it_is_time() {
     };
     let limits = Limits { expiry_batch_max: REMOVALS_MAX as usize, ..bed.limits };
     let mut expiry = Expiry::new(&limits, true);
-    expiry.remove_if_due(&pen);
+    expiry.remove_if_due(&pen, &Pause::default());
     assert_eq!(left(), REMOVALS_MAX + 1);
     expiry.due = Instant::now();
-    expiry.remove_if_due(&pen);
+    expiry.remove_if_due(&pen, &Pause::default());
     assert_eq!(left(), 1);
     // The batch was full, so the next is due at once.
     assert!(expiry.wait().is_zero());
-    expiry.remove_if_due(&pen);
+    expiry.remove_if_due(&pen, &Pause::default());
     assert_eq!(left(), 0);
     assert!(!expiry.wait().is_zero());
+}
+
+#[test]
+fn no_job_begins_behind_the_one_that_pauses_writes() {
+    const LONG: Duration = Duration::from_secs(1000);
+    let bed = Bed::new();
+    bed.put("a");
+    let (pause, store) = (bed.pause.clone(), bed.store.clone());
+    let main = store.database("main").expect("a name");
+    let is_there = move |key: &[u8]| {
+        let mut snapshot = store.snapshot().expect("a snapshot");
+        snapshot.get(main, key).expect("a read").is_some()
+    };
+    let pausing = pause.clone();
+    bed.submit(move |_| {
+        pausing.begin(Paused::Writes, Instant::now() + LONG);
+        Ok(())
+    });
+    bed.put("b");
+    let (answers, keys, _) = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while !is_there(b"a") {
+                std::thread::yield_now();
+            }
+            let was_there = is_there(b"b");
+            pause.end();
+            assert!(!was_there, "it was written during the pause");
+        });
+        bed.run()
+    });
+    assert_eq!((answers.len(), keys), (3, vec!["a".to_owned(), "b".to_owned()]));
+}
+
+#[test]
+fn what_waits_while_the_server_stops_is_given_up() {
+    let bed = Bed::new();
+    bed.pause.begin(Paused::All, Instant::now() + Duration::from_secs(1000));
+    bed.put("a");
+    bed.pause.close();
+    let (answers, keys, _) = bed.run();
+    assert_eq!((answers.len(), keys.len()), (0, 0));
 }

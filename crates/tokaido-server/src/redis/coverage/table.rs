@@ -15,12 +15,20 @@ pub(super) const DIFFERENT: &[(&[&str], &str)] = &[
     (&["client|info", "client|list"], "fields about buffers and memory are 0"),
     (&["client|no-evict", "client|no-touch"], "they change nothing"),
     (
+        &["client|pause"],
+        "it holds for all protocols; EXEC waits whatever was queued, PUBLISH and PFCOUNT do not",
+    ),
+    (
         &["client|tracking"],
         "keys of caches and of constant databases are said to have changed as soon as they are read",
     ),
     (
         &["config|get", "config|set"],
         "they know few settings; CONFIG SET holds until the server stops",
+    ),
+    (
+        &["debug"],
+        "it knows few subcommands, those that test suites need; DEBUG SLEEP holds up its own connection alone",
     ),
     (&["config|rewrite"], "it is refused: the configuration is its operator's"),
     (&["copy", "move", "select", "swapdb"], "they take the names of databases, too"),
@@ -64,8 +72,7 @@ pub(super) const ABSENT: &[(&[&str], &str)] = &[
         &["acl|deluser", "acl|load", "acl|log", "acl|save", "acl|setuser"],
         "there is one user, whose password is set in the configuration",
     ),
-    (&["client|pause", "client|unpause"], "a backup or a switch needs no pause here"),
-    (&["debug", "pfdebug", "pfselftest", "script|debug"], "they look into Redis' own insides"),
+    (&["pfdebug", "pfselftest", "script|debug"], "they look into Redis' own insides"),
     (&["migrate"], "DUMP and RESTORE move a record, `tokaido dump` and `tokaido load` a database"),
     (&["module|load", "module|loadex", "module|unload"], "procedures add commands"),
     (&["psync", "replconf", "sync"], "there are no replicas; `tokaido backup` copies a store"),

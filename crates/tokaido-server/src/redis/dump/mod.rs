@@ -11,6 +11,8 @@ use super::{
 };
 use tokaido_store::ReadTransaction;
 
+pub(super) use read::payload;
+
 pub(super) const COMMANDS: &[Command] = rows! {
 "dump" 2 Read(dump), KEY [] Generic "2.6.0"
     "key"

@@ -7,7 +7,7 @@ use tokaido_wire::rdb::{self, Encoder};
 use crate::redis::{call::Call, failure::Failure};
 
 /// The payload of the record under a key.
-pub(super) fn payload(
+pub(in crate::redis) fn payload(
     call: &Call<'_>,
     tx: &mut dyn ReadTransaction,
     key: &[u8],

@@ -54,6 +54,7 @@ const SETTINGS: &[Setting] = &[
         None,
     ),
     ("databases", |shared| shared.limits().numbered_databases_max.to_string(), None),
+    ("enable-debug-command", |shared| shared.debug_command().word().to_owned(), None),
     (
         "latency-monitor-threshold",
         |shared| shared.instruments.latency_threshold_ms.load(Relaxed).to_string(),

@@ -7,7 +7,7 @@ use tokaido_script::{CommandError, CommandReply, Host as _, Source, Sources, Tra
 use super::{Server, Session, golden::show};
 use crate::{
     access::Principal,
-    redis::{COMMANDS, ScriptCommands, command::Handler},
+    redis::{COMMANDS, ScriptCommands, command::Handler, debug::is_of_debug},
 };
 
 const SCRIPTS: &str = r#"
@@ -166,6 +166,7 @@ fn a_script_may_call_what_works_on_data_alone() {
         let of_session = reason == "ERR This Redis command is not allowed from script";
         let writes = reason == "ERR Write commands are not allowed from read-only scripts.";
         match command.handler {
+            _ if is_of_debug(command) => assert!(of_session, "{}", command.name),
             Handler::Read(_) | Handler::StreamRead(_) | Handler::Server(_) => {
                 assert!(!of_session && !writes);
             }

@@ -91,7 +91,8 @@ impl Bed {
             let writer = GroupWriter::new(Box::new(FailingWriter { inner, backstage }));
             pen.put(writer);
             let (metrics, limits) = (&service.metrics, &service.config.limits);
-            writer::run(&queue, &pen, program(&service), metrics, limits, true);
+            let pause = &service.shared.pause;
+            writer::run(&queue, &pen, program(&service), metrics, limits, pause, true);
         }));
         handle
     }
