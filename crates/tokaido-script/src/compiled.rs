@@ -358,6 +358,7 @@ fn assert_stays_on_traces(body: &str) -> Vec<String> {
     for event in &events {
         let is_tried_again = event.ends_with(INNER_LOOP_FIRST) || event.ends_with(LOOP_ENDED);
         assert!(is_tried_again || !event.contains(": abort at "), "{event}:\n{shown}");
+        assert!(!event.ends_with(": stitch"), "{event} calls what cannot be compiled:\n{shown}");
         // How a function of the prelude ends that got a trace of its own does not matter.
         let on_trace = event.ends_with(": loop") || event.ends_with(": root");
         let is_of_loop = event.starts_with("m.lua:");
