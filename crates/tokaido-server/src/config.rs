@@ -69,6 +69,9 @@ pub struct Config {
     /// What a client must give before anything else; `None`: nothing.
     #[serde(with = "empty_is_none")]
     pub password: Option<Password>,
+    /// Where the users are, in Redis' format; `None`: there is but the default one.
+    #[serde(with = "empty_is_none")]
+    pub acl_file: Option<PathBuf>,
     /// When a write is made durable.
     #[serde(with = "text")]
     pub sync: SyncMode,
@@ -107,6 +110,7 @@ impl Default for Config {
             keep_failed_scripts: false,
             workers: 0,
             password: None,
+            acl_file: None,
             sync: SyncMode::Always,
             log: "info".to_owned(),
             databases: Databases::new(),
@@ -407,7 +411,7 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `backups`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `limits`
+        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `backups`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `acl_file`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `limits`
         ");
         let message = |text: &str| parse(text).expect_err(text).to_string();
         let no_port = message("[[listen]]\naddress = \"localhost\"");

@@ -50,6 +50,7 @@ mod watch;
 mod worker;
 mod writer;
 
+pub use access::{AclFileError, Users};
 pub use config::{
     Address, AddressError, Bytes, Config, ConfigError, DatabaseConfig, Databases, DebugCommand,
     KyotoConfig, LIMITS, Limit, Limits, Listen, MemcachedConfig, Mode, PORT_DEFAULT, Password,

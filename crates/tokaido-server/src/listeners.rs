@@ -81,7 +81,10 @@ pub(crate) enum ListenerSocket {
 }
 
 /// Opens all that the configuration names, or nothing.
-pub(crate) fn open(config: &Config) -> Result<Vec<Listener>, ListenError> {
+pub(crate) fn open(
+    config: &Config,
+    needs_authentication: bool,
+) -> Result<Vec<Listener>, ListenError> {
     let queue_max = i32::try_from(config.limits.accept_queue_max).unwrap_or(i32::MAX);
     let mut listeners = Vec::new();
     for listen in &config.listen {
@@ -94,7 +97,7 @@ pub(crate) fn open(config: &Config) -> Result<Vec<Listener>, ListenError> {
                     address: listen.address.clone(),
                     source,
                 })?;
-                if config.password.is_none() {
+                if !needs_authentication {
                     require_loopback(&addresses)?;
                 }
                 open_tcp(&addresses, listen, queue_max, &mut listeners)?;
@@ -249,8 +252,7 @@ mod tests {
     use super::*;
 
     fn open(listen: Listen, password: Option<&str>) -> Result<Vec<Listener>, ListenError> {
-        let password = password.map(Into::into);
-        super::open(&Config { listen: vec![listen], password, ..Config::default() })
+        super::open(&Config { listen: vec![listen], ..Config::default() }, password.is_some())
     }
 
     fn at(address: &str) -> Listen {

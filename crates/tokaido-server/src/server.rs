@@ -18,7 +18,8 @@ use tokio::sync::{mpsc, watch};
 use crate::{
     Shared, SharedOptions,
     acceptor::{self, Acceptor, WorkerHandle},
-    config::{Config, ConfigError},
+    access::{AclFileError, Users},
+    config::{Config, ConfigError, Password},
     http::Hosts,
     listeners::{self, ListenError, Listener},
     loading::Loading,
@@ -65,6 +66,9 @@ pub enum StartError {
     /// Some of the procedures cannot be loaded, and the option `strict` is set.
     #[error("not all procedures can be loaded, and the option strict is set:{}", Lines(.0))]
     Broken(Vec<LoadError>),
+    /// The file of users cannot be read.
+    #[error(transparent)]
+    Users(#[from] AclFileError),
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -129,7 +133,9 @@ impl Server {
     /// As [`start`](Self::start).
     pub fn start_in(config: Config, languages: Vec<Arc<dyn Language>>) -> Result<Self, StartError> {
         config.validate()?;
-        let listeners = listeners::open(&config)?;
+        let password = config.password.as_ref().map(Password::as_str);
+        let users = Arc::new(Users::open(password, config.acl_file.as_deref())?);
+        let listeners = listeners::open(&config, users.need_authentication())?;
         let addresses: Vec<_> = listeners.iter().map(|l| l.address.clone()).collect();
         let store = tree::open(&config.directory, config.store_options())?;
         let copier = Arc::new(store.copier());
@@ -153,7 +159,7 @@ impl Server {
             return Err(StartError::Broken(load_errors));
         }
         let options = SharedOptions {
-            password: config.password.as_ref().map(|p| p.as_str().to_owned()),
+            users,
             addresses: addresses.clone(),
             program: Arc::new(program),
             limits: config.limits.clone(),

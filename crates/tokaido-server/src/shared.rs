@@ -1,4 +1,4 @@
-//! What all workers of one server share: the store, the password, and what the
+//! What all workers of one server share: the store, the users, and what the
 //! Redis sessions know of each other.
 
 use std::{
@@ -15,7 +15,7 @@ use tokaido_tables::Tables;
 
 use crate::{
     Limits,
-    access::Policy,
+    access::Users,
     backups::Backups,
     config::{DebugCommand, KyotoConfig, MemcachedConfig, RedisConfig, TyrantConfig},
     kyoto,
@@ -49,8 +49,8 @@ pub(crate) const TOKAIDO_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// What the operator chose.
 #[derive(Clone, Debug, Default)]
 pub struct SharedOptions {
-    /// What clients must give before anything else; `None`: nothing.
-    pub password: Option<String>,
+    /// Who may do what.
+    pub users: Arc<Users>,
     /// Where the server listens, which INFO and CONFIG GET tell.
     pub addresses: Vec<SocketAddress>,
     /// The procedures that serve.
@@ -84,7 +84,6 @@ pub struct Shared {
     /// Of every database that is not mounted: one engine runs all transactions of a store.
     capabilities: Capabilities,
     options: SharedOptions,
-    policy: Policy,
     started_at: Instant,
     started_at_ms: u64,
     run_id: String,
@@ -113,7 +112,6 @@ impl Shared {
     /// If the store cannot have the database `main`.
     pub fn new(store: Arc<dyn Store>, mut options: SharedOptions) -> Result<Self, DatabaseError> {
         let started_at_ms = wall_clock_us() / 1000;
-        let policy = Policy::new(options.password.take());
         let limits = &options.limits;
         let program = CurrentProgram::new(options.program.clone());
         let cursors = Cursors::new(started_at_ms, limits.scan_cursors_max);
@@ -137,7 +135,6 @@ impl Shared {
             pause: Pause::default(),
             instruments: Instruments::new(&options.redis),
             options,
-            policy,
             started_at: Instant::now(),
             started_at_ms,
             run_id: random_id(),
@@ -207,9 +204,9 @@ impl Shared {
         }
     }
 
-    /// How clients authenticate.
-    pub(crate) fn policy(&self) -> &Policy {
-        &self.policy
+    /// Who may do what.
+    pub(crate) fn users(&self) -> &Users {
+        &self.options.users
     }
 
     /// Sizes and times beyond which a session is told no.

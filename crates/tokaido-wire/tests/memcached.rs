@@ -251,13 +251,14 @@ fn credentials_are_a_value() {
     let read = |input: &str| {
         let mut decoder = TextDecoder::new(Limits::default());
         match decoder.decode_credentials(input.as_bytes()) {
-            Ok(Credentials::Given { password, .. }) => {
-                format!("given {:?}", password.map(|p| String::from_utf8_lossy(p).into_owned()))
+            Ok(Credentials::Given { words, .. }) => {
+                let text = |word| String::from_utf8_lossy(word).into_owned();
+                format!("given {:?}", words.map(|(user, password)| (text(user), text(password))))
             }
             other => format!("{other:?}"),
         }
     };
-    assert_eq!(read("set auth 0 0 9\r\nme sesame\r\n"), "given Some(\"sesame\")");
+    assert_eq!(read("set auth 0 0 9\r\nme sesame\r\n"), "given Some((\"me\", \"sesame\"))");
     assert_eq!(read("set auth 0 0 2\r\nme\r\n"), "given None");
     assert_eq!(read("set auth 0 0 9\r\nme sesame"), "Ok(Incomplete)");
     assert_eq!(read("set auth 0 0 2\r\nabcd"), "Ok(Unterminated { consumed: 20 })");

@@ -222,3 +222,39 @@ func TestCallsProcedures(t *testing.T) {
 		mustBe(t, "FCALL_RO", text, err, "2")
 	})
 }
+
+// as gives a client that authenticates as a user.
+func as(t *testing.T, protocol int, user, password string) *redis.Client {
+	t.Helper()
+	options := redis.Options{Addr: os.Getenv("TOKAIDO_ADDRESS"), Protocol: protocol, MaxRetries: -1, Username: user, Password: password}
+	client := redis.NewClient(&options)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func TestAUserMayDoWhatItsRulesSay(t *testing.T) {
+	for _, protocol := range []int{2, 3} {
+		t.Run(fmt.Sprintf("resp%d", protocol), func(t *testing.T) {
+			operator, ctx := connect(t, protocol), t.Context()
+			user := fmt.Sprintf("go%d", protocol)
+			err := operator.Do(ctx, "ACL", "SETUSER", user, "on", ">sesame", "~mine:*", "+@all", "-@dangerous").Err()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { operator.Do(context.Background(), "ACL", "DELUSER", user) })
+			client := as(t, protocol, user, "sesame")
+			ok, err := client.Set(ctx, "mine:1", "v", 0).Result()
+			mustBe(t, "SET", ok, err, "OK")
+			name, err := client.Do(ctx, "ACL", "WHOAMI").Text()
+			mustBe(t, "ACL WHOAMI", name, err, user)
+			for _, err := range []error{client.Get(ctx, "theirs").Err(), client.FlushAll(ctx).Err()} {
+				if err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+					t.Errorf("it is not refused: %v", err)
+				}
+			}
+			if err := as(t, protocol, user, "wrong").Ping(ctx).Err(); err == nil || !strings.HasPrefix(err.Error(), "WRONGPASS") {
+				t.Errorf("a wrong password gives %v", err)
+			}
+		})
+	}
+}

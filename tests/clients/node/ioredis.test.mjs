@@ -25,6 +25,21 @@ describe("ioredis", () => {
     assert.equal(await client.get("nothing"), null);
   });
 
+  test("is a user with rights of its own", async () => {
+    await client.call("ACL", "SETUSER", "node", "on", ">sesame", "~mine:*", "+@all", "-@dangerous");
+    const user = connect({ username: "node", password: "sesame" });
+    try {
+      assert.equal(await user.set("mine:1", "v"), "OK");
+      assert.equal(await user.call("ACL", "WHOAMI"), "node");
+      await assert.rejects(user.get("theirs"), /^ReplyError: NOPERM/);
+      await assert.rejects(user.multi().set("mine:1", "w").set("theirs", "x").exec(), /EXECABORT/);
+      assert.equal(await user.get("mine:1"), "v");
+    } finally {
+      user.disconnect();
+      await client.call("ACL", "DELUSER", "node");
+    }
+  });
+
   test("takes any bytes", async () => {
     const value = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
     await client.set(Buffer.from([0, 255, 13, 10]), value);

@@ -4,40 +4,44 @@ use hyper::{StatusCode, header, http::request::Parts};
 use tokaido_wire::base64;
 
 use super::error::HttpError;
-use crate::access::{Denied, Policy, Principal};
+use crate::access::{DEFAULT, Denied, Principal, Users};
 
-/// Who sends a request: it gives the password as `Bearer`, or as `Basic` with any user name.
-pub(super) fn principal(policy: &Policy, parts: &Parts) -> Principal {
-    let newcomer = policy.newcomer();
-    if newcomer != Principal::Anonymous {
-        return newcomer;
-    }
-    let given = parts.headers.get(header::AUTHORIZATION).and_then(|v| password(v.as_bytes()));
-    given.and_then(|given| policy.authenticate(&given)).unwrap_or(newcomer)
+/// Who sends a request: it gives a name and a password as `Basic`, or the password of the default
+/// user as `Bearer`.
+pub(super) fn principal(users: &Users, parts: &Parts) -> Principal {
+    let authorization = parts.headers.get(header::AUTHORIZATION);
+    let authenticated = match authorization.and_then(|value| credentials(value.as_bytes())) {
+        None => return users.newcomer(),
+        Some((None, password)) => users.authenticate(DEFAULT.as_bytes(), &password),
+        Some((Some(name), password)) => users.authenticate_any(&name, &password),
+    };
+    authenticated.unwrap_or(Principal::Anonymous)
 }
 
-/// 401, with the way to do better.
+/// 401, with the way to do better; or 403.
 impl From<Denied> for HttpError {
     fn from(denied: Denied) -> Self {
         match denied {
             Denied::Unauthenticated => {
-                let message = "the password is missing or wrong: send it as \"authorization: Bearer …\", or as Basic with any user name";
+                let message = "the password is missing or wrong: send it as \"authorization: Bearer …\", or as Basic with the name of a user";
                 Self::new(StatusCode::UNAUTHORIZED, message)
                     .with_header(header::WWW_AUTHENTICATE, "Basic realm=\"tokaido\"")
             }
+            Denied::Forbidden(forbidden) => Self::new(StatusCode::FORBIDDEN, forbidden.message()),
         }
     }
 }
 
-fn password(authorization: &[u8]) -> Option<Vec<u8>> {
+/// The user name, if there is one, and the password.
+fn credentials(authorization: &[u8]) -> Option<(Option<Vec<u8>>, Vec<u8>)> {
     let (scheme, given) = std::str::from_utf8(authorization).ok()?.split_once(' ')?;
     let given = given.trim();
     if scheme.eq_ignore_ascii_case("bearer") {
-        Some(given.as_bytes().to_vec())
+        Some((None, given.as_bytes().to_vec()))
     } else if scheme.eq_ignore_ascii_case("basic") {
         let pair = base64::decode(given.as_bytes())?;
         let colon = memchr::memchr(b':', &pair)?;
-        Some(pair[colon + 1..].to_vec())
+        Some((Some(pair[..colon].to_vec()), pair[colon + 1..].to_vec()))
     } else {
         None
     }
@@ -49,13 +53,15 @@ mod tests {
 
     #[test]
     fn the_password_is_found_in_both_schemes() {
-        assert_eq!(password(b"Bearer sesame").as_deref(), Some(&b"sesame"[..]));
-        assert_eq!(password(b"bearer  sesame ").as_deref(), Some(&b"sesame"[..]));
-        assert_eq!(password(b"Basic dXNlcjpzZXM6YW1l").as_deref(), Some(&b"ses:ame"[..]));
+        let bearer = Some((None, b"sesame".to_vec()));
+        assert_eq!(credentials(b"Bearer sesame"), bearer);
+        assert_eq!(credentials(b"bearer  sesame "), bearer);
+        let basic = Some((Some(b"user".to_vec()), b"ses:ame".to_vec()));
+        assert_eq!(credentials(b"Basic dXNlcjpzZXM6YW1l"), basic);
         for broken in
             [&b"sesame"[..], b"", b"Digest sesame", b"Basic !", b"Basic dXNlcg==", b"\xff"]
         {
-            assert_eq!(password(broken), None, "{broken:?}");
+            assert_eq!(credentials(broken), None, "{broken:?}");
         }
     }
 }

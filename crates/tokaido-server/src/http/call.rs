@@ -46,7 +46,12 @@ pub(super) async fn answer(
         if !procedures.fits(id, &transaction) {
             return Ok(None);
         }
-        let mut commands = ScriptCommands::new(&shared, principal, shared.main_selected());
+        let mut commands = ScriptCommands::for_call(
+            &shared,
+            &principal,
+            shared.main_selected(),
+            &procedures.get(id).name,
+        )?;
         let result = match procedures.call(id, commands.in_transaction(transaction), &arguments) {
             Err(failure) if failure.is_kept() => {
                 return Ok(Some((Err(failure.into()), commands.into_messages())));

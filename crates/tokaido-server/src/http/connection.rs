@@ -45,7 +45,7 @@ pub(crate) async fn serve(
 ) {
     let limits = &worker.service.config.limits;
     let exchange =
-        &Rc::new(Exchange::new(limits, worker.service.shared.policy().newcomer(), paths));
+        &Rc::new(Exchange::new(limits, &worker.service.shared.users().newcomer(), paths));
     let mut socket = Socket::new(connection.clone(), exchange.clone(), input, first);
     let served = loop {
         let service = service_fn(|request| respond_to(worker, connection, exchange, request));

@@ -1,6 +1,6 @@
 //! From a request to whoever answers it.
 
-use std::rc::Rc;
+use std::{borrow::Cow, rc::Rc};
 
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -9,7 +9,8 @@ use hyper::{
     http::request::Parts,
 };
 
-use tokaido_wire::kyoto::{Effect, Procedure, columns, find as find_procedure};
+use tokaido_script::percent;
+use tokaido_wire::kyoto::{Procedure, columns, find as find_procedure};
 
 use super::{
     auth,
@@ -22,9 +23,8 @@ use super::{
     listing, records, route, site, status, tyrant,
 };
 use crate::{
-    access::{self, Permission, Principal, Scope},
+    access::{self, Keys, Permission, Principal},
     connection::{Connection, Phase},
-    kyoto::permission as kyoto_permission,
     pause::Paused,
     transport::SocketAddress,
     worker::Worker,
@@ -39,10 +39,10 @@ pub(super) async fn answer(
 ) -> Response<Reply> {
     let (parts, incoming) = request.into_parts();
     let has_body = !incoming.is_end_stream();
-    let principal = auth::principal(worker.service.shared.policy(), &parts);
-    exchange.came_from(principal, &worker.service.config.limits);
-    let result = match find(worker, connection, exchange, principal, &parts, has_body) {
-        Ok(endpoint) => match read_body(worker, connection, exchange, principal, incoming).await {
+    let principal = auth::principal(worker.service.shared.users(), &parts);
+    exchange.came_from(&principal, &worker.service.config.limits);
+    let result = match find(worker, connection, exchange, &principal, &parts, has_body) {
+        Ok(endpoint) => match read_body(worker, connection, exchange, &principal, incoming).await {
             Ok(body) => {
                 connection.enter(Phase::Working);
                 if !endpoint.tells_of_the_server() {
@@ -65,13 +65,13 @@ async fn read_body(
     worker: &Worker,
     connection: &Connection,
     exchange: &Exchange,
-    principal: Principal,
+    principal: &Principal,
     incoming: Incoming,
 ) -> Result<Bytes, HttpError> {
     let limits = &worker.service.config.limits;
-    let bytes_max = match principal {
-        Principal::User => limits.http_body_bytes_max,
-        Principal::Anonymous => limits.http_body_bytes_max.min(limits.anonymous_request_bytes_max),
+    let bytes_max = match principal.is_anonymous() {
+        false => limits.http_body_bytes_max,
+        true => limits.http_body_bytes_max.min(limits.anonymous_request_bytes_max),
     };
     let read = body::read(incoming, bytes_max, exchange).await;
     read.map_err(|error| {
@@ -134,7 +134,7 @@ fn find<'p>(
     worker: &Worker,
     connection: &Connection,
     exchange: &Exchange,
-    principal: Principal,
+    principal: &Principal,
     parts: &'p Parts,
     has_body: bool,
 ) -> Result<Endpoint<'p>, HttpError> {
@@ -150,8 +150,11 @@ fn find<'p>(
         Paths::TokyoTyrant => only(parts, Endpoint::Tyrant, &tyrant::METHODS),
     };
     // An anonymous client must not learn which paths there are, either.
-    let permission =
-        found.as_ref().map_or(Permission::Session, |found| found.permission(&parts.method));
+    let key = found.as_ref().ok().and_then(Endpoint::key);
+    let permission = match &found {
+        Ok(found) => found.permission(&parts.method, key.as_deref()),
+        Err(_) => Permission::Session,
+    };
     access::allow(principal, permission)?;
     found
 }
@@ -263,29 +266,34 @@ fn only<'p>(
 }
 
 impl Endpoint<'_> {
-    /// What a client needs to go there with this method.
-    fn permission(&self, method: &Method) -> Permission<'_> {
+    /// The key of a record; one whose encoding is broken is none.
+    fn key(&self) -> Option<Cow<'_, [u8]>> {
+        match self {
+            Self::Record { key, .. } => percent::decode(key),
+            _ => None,
+        }
+    }
+
+    /// What a client needs to go there with this method. What other protocols bring, and procedures, are
+    /// looked at once it is known what is asked of them.
+    fn permission<'k>(&self, method: &Method, key: Option<&'k [u8]>) -> Permission<'k> {
+        let keys = key.map_or(Keys::All, Keys::One);
         match *self {
             Self::Health => Permission::None,
-            Self::Options { .. } => Permission::Session,
-            Self::State | Self::Metrics | Self::Reload => Permission::Administer,
-            Self::Databases => Permission::Read(Scope::All),
-            Self::Listing { database } => Permission::Read(Scope::Named(database)),
-            Self::Record { database, .. } if matches!(*method, Method::GET | Method::HEAD) => {
-                Permission::Read(Scope::Named(database))
+            Self::Options { .. }
+            | Self::Rpc { .. }
+            | Self::KyotoRecord
+            | Self::Tyrant
+            | Self::Call { .. }
+            | Self::Route => Permission::Session,
+            Self::State | Self::Metrics | Self::Databases => Permission::Inspect,
+            Self::Reload => Permission::Administer,
+            Self::Listing { .. } => Permission::Read(Keys::All),
+            Self::Record { .. } if matches!(*method, Method::GET | Method::HEAD) => {
+                Permission::Read(keys)
             }
-            Self::Record { database, .. } | Self::Database { database } => {
-                Permission::Write(Scope::Named(database))
-            }
-            Self::Rpc { procedure } => {
-                kyoto_permission(procedure.map_or(Effect::Session, |procedure| procedure.effect))
-            }
-            Self::KyotoRecord if matches!(*method, Method::GET | Method::HEAD) => {
-                kyoto_permission(Effect::Read)
-            }
-            Self::KyotoRecord => kyoto_permission(Effect::Write),
-            Self::Tyrant => tyrant::permission(method),
-            Self::Call { .. } | Self::Route => Permission::Call,
+            Self::Record { .. } => Permission::Write(keys),
+            Self::Database { .. } => Permission::Clear,
         }
     }
 
@@ -301,7 +309,7 @@ impl Endpoint<'_> {
         parts: &Parts,
         body: Bytes,
     ) -> Result<Response<Reply>, HttpError> {
-        let (worker, principal) = (caller.worker, caller.principal);
+        let (worker, principal) = (caller.worker, caller.principal.clone());
         match self {
             Self::Rpc { procedure } => Ok(kyoto::call(caller, procedure, parts, &body).await),
             Self::KyotoRecord => kyoto::record(caller, parts, body).await,
@@ -338,7 +346,7 @@ fn options(allowed: &str) -> Response<Reply> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Denied;
+    use crate::access::{Denied, Users};
 
     /// The endpoint that is tried after another one. Every variant has to stand here.
     fn next(endpoint: Option<&Endpoint<'_>>) -> Option<Endpoint<'static>> {
@@ -364,14 +372,15 @@ mod tests {
 
     #[test]
     fn nothing_but_health_is_open_to_anonymous_clients() {
+        let users = Users::default();
         let mut endpoint = next(None);
         while let Some(tried) = &endpoint {
             for method in [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::POST] {
-                let permission = tried.permission(&method);
-                assert_eq!(access::allow(Principal::User, permission), Ok(()));
+                let permission = tried.permission(&method, None);
+                assert_eq!(access::allow(&users.newcomer(), permission), Ok(()));
                 let is_open = matches!(tried, Endpoint::Health);
                 let expected = if is_open { Ok(()) } else { Err(Denied::Unauthenticated) };
-                assert_eq!(access::allow(Principal::Anonymous, permission), expected);
+                assert_eq!(access::allow(&Principal::Anonymous, permission), expected);
             }
             endpoint = next(Some(tried));
         }
@@ -379,14 +388,23 @@ mod tests {
 
     #[test]
     fn an_endpoint_and_its_method_say_what_is_needed() {
-        let named = Scope::Named("main");
-        let record = Endpoint::Record { database: "main", key: "k" };
-        assert_eq!(record.permission(&Method::GET), Permission::Read(named));
-        assert_eq!(record.permission(&Method::HEAD), Permission::Read(named));
-        assert_eq!(record.permission(&Method::PUT), Permission::Write(named));
-        assert_eq!(record.permission(&Method::DELETE), Permission::Write(named));
+        let record = Endpoint::Record { database: "main", key: "a%2Fb" };
+        let key = record.key();
+        let permission = |method| record.permission(&method, key.as_deref());
+        for method in [Method::GET, Method::HEAD] {
+            assert!(matches!(permission(method), Permission::Read(Keys::One(b"a/b"))));
+        }
+        for method in [Method::PUT, Method::DELETE] {
+            assert!(matches!(permission(method), Permission::Write(Keys::One(b"a/b"))));
+        }
+        let broken = Endpoint::Record { database: "main", key: "%zz" };
+        let key = broken.key();
+        let permission = broken.permission(&Method::GET, key.as_deref());
+        assert!(matches!(permission, Permission::Read(Keys::All)));
         let listing = Endpoint::Listing { database: "main" };
-        assert_eq!(listing.permission(&Method::GET), Permission::Read(named));
-        assert_eq!(Endpoint::Metrics.permission(&Method::GET), Permission::Administer);
+        let permission = listing.permission(&Method::GET, None);
+        assert!(matches!(permission, Permission::Read(Keys::All)));
+        let permission = Endpoint::Metrics.permission(&Method::GET, None);
+        assert!(matches!(permission, Permission::Inspect));
     }
 }

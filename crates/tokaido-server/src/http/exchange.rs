@@ -36,12 +36,10 @@ pub(crate) enum Paths {
 
 impl Exchange {
     /// With a client that is `newcomer` before it has sent anything.
-    pub(super) fn new(limits: &Limits, newcomer: Principal, paths: Paths) -> Self {
-        let len_max = match newcomer {
-            Principal::User => limits.http_head_bytes_max,
-            Principal::Anonymous => {
-                limits.http_head_bytes_max.min(limits.anonymous_request_bytes_max)
-            }
+    pub(super) fn new(limits: &Limits, newcomer: &Principal, paths: Paths) -> Self {
+        let len_max = match newcomer.is_anonymous() {
+            false => limits.http_head_bytes_max,
+            true => limits.http_head_bytes_max.min(limits.anonymous_request_bytes_max),
         };
         let head_limits = HeadLimits { len_max, headers_max: limits.http_headers_max };
         Self {
@@ -78,8 +76,8 @@ impl Exchange {
 
     /// The client has sent a request as `principal`. One that has given the password once may send
     /// longer heads from there on.
-    pub(super) fn came_from(&self, principal: Principal, limits: &Limits) {
-        if principal == Principal::User {
+    pub(super) fn came_from(&self, principal: &Principal, limits: &Limits) {
+        if !principal.is_anonymous() {
             let len_max = limits.http_head_bytes_max;
             self.head_limits.set(HeadLimits { len_max, ..self.head_limits.get() });
         }

@@ -15,11 +15,11 @@ use tokaido_wire::kyoto::{ContentType, Pairs, Procedure, Verb, columns};
 
 use super::{body::Reply, error::HttpError, tyrant::Memory};
 use crate::{
-    access::Principal,
+    access::{self, Keys, Permission, Principal},
     connection::Connection,
     kyoto::{
-        Cursor, Cursors, Figure, Inputs, Kind, Refusal, Script, Work, check_synchronize, named,
-        report, rest, work,
+        Cursor, Cursors, Figure, Inputs, Kind, Refusal, Script, Work, allow_call,
+        check_synchronize, named, report, rest, work,
     },
     placement::{Place, Placement},
     procedures::Procedures,
@@ -51,7 +51,10 @@ pub(super) async fn call(
     body: &[u8],
 ) -> Response<Reply> {
     let outcome = match (procedure, inputs(caller, parts, body)) {
-        (Some(procedure), Ok(inputs)) => caller.answer(procedure.verb, inputs).await,
+        (Some(procedure), Ok(inputs)) => match allow_call(&caller.principal, procedure, &inputs) {
+            Ok(()) => caller.answer(procedure.verb, inputs).await,
+            Err(denied) => (Err(denied.into()), None),
+        },
         (None, _) => {
             let name = parts.uri.path().strip_prefix(RPC).unwrap_or_default();
             let refusal = Refusal::new(Kind::NotImplemented, format!("not implemented: {name}"));
@@ -80,6 +83,7 @@ pub(super) async fn call(
 fn status(kind: Kind) -> StatusCode {
     match kind {
         Kind::Invalid => StatusCode::BAD_REQUEST,
+        Kind::Forbidden => StatusCode::FORBIDDEN,
         Kind::Logic | Kind::Missing => logic(),
         Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         Kind::NotImplemented => StatusCode::NOT_IMPLEMENTED,
@@ -235,7 +239,7 @@ impl Caller<'_> {
 
     async fn play_script(&self, inputs: &Inputs) -> Result<Pairs, Refusal> {
         let shared = Arc::clone(&self.worker.service.shared);
-        let script = Script::new(self.principal, inputs.need("name")?, inputs.records());
+        let script = Script::new(self.principal.clone(), inputs.need("name")?, inputs.records());
         let program = self.worker.program();
         let id = script.find(&shared, &program)?;
         let place = Place::of_procedure(&shared, &program, id);
@@ -294,6 +298,7 @@ fn locate(caller: &Caller<'_>, parts: &Parts) -> Result<(Selected, Vec<u8>), Ref
 
 async fn get(caller: &Caller<'_>, parts: &Parts) -> Result<Response<Reply>, Refusal> {
     let (database, key) = locate(caller, parts)?;
+    access::allow(&caller.principal, Permission::Read(Keys::One(&key)))?;
     let id = database.id();
     let found = caller.placement().read(id, false, move |tx| rest::get(tx, id, &key)).await??;
     let mut response = Response::new(Reply::from(found.value));
@@ -309,6 +314,7 @@ async fn get(caller: &Caller<'_>, parts: &Parts) -> Result<Response<Reply>, Refu
 
 async fn put(caller: &Caller<'_>, parts: &Parts, value: Bytes) -> Result<Response<Reply>, Refusal> {
     let (database, key) = locate(caller, parts)?;
+    access::allow(&caller.principal, Permission::Write(Keys::One(&key)))?;
     let mode = rest::Mode::read(text(&parts.headers, &MODE));
     let xt = text(&parts.headers, &XT).map(rest::parse_time).transpose()?;
     caller.write(database, move |tx, id| rest::put(tx, id, &key, &value, mode, xt)).await?;
@@ -322,6 +328,7 @@ async fn put(caller: &Caller<'_>, parts: &Parts, value: Bytes) -> Result<Respons
 
 async fn remove(caller: &Caller<'_>, parts: &Parts) -> Result<Response<Reply>, Refusal> {
     let (database, key) = locate(caller, parts)?;
+    access::allow(&caller.principal, Permission::Write(Keys::One(&key)))?;
     caller.write(database, move |tx, id| rest::remove(tx, id, &key)).await?;
     let mut response = Response::new(Reply::default());
     *response.status_mut() = StatusCode::NO_CONTENT;

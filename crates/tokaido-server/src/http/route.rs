@@ -77,7 +77,9 @@ pub(super) async fn answer(
         placement.here(|context| {
             let transaction = Transaction::Read(&mut *context.snapshot);
             let procedures = &mut context.program.procedures();
-            let commands = ScriptCommands::new(shared, principal, shared.main_selected());
+            let name = &procedures.get(id).name;
+            let commands =
+                ScriptCommands::for_call(shared, &principal, shared.main_selected(), name)?;
             let (response, messages) =
                 call(commands, procedures, (id, parameters), transaction, parts, &body)?;
             shared.channels.publish_all(&messages);
@@ -90,7 +92,9 @@ pub(super) async fn answer(
             if !procedures.fits(found.0, &transaction) {
                 return Ok(None);
             }
-            let commands = ScriptCommands::new(&shared, principal, shared.main_selected());
+            let name = &procedures.get(found.0).name;
+            let commands =
+                ScriptCommands::for_call(&shared, &principal, shared.main_selected(), name)?;
             call(commands, procedures, found, transaction, &parts, &body).map(Some)
         };
         placement.procedure(place, find_and_call).await

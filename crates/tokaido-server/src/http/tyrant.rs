@@ -11,16 +11,21 @@ use hyper::{
 };
 use tokaido_script::Transaction;
 use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
-use tokaido_wire::{kyoto::columns::unescape, lenient::integer, tyrant::Verb};
+use tokaido_wire::{
+    kyoto::columns::unescape,
+    lenient::integer,
+    tyrant::{COMMANDS, Verb},
+};
 
 use super::{body::Reply, error::HttpError, kyoto::Caller};
 use crate::{
-    access::{Permission, Scope},
+    access::{self, Permission},
     placement::{Place, Placement},
     procedures::Procedures,
     selected::Selected,
     tyrant::{
         self, Arguments, Door, ErrorCode, Figure, Iterator, Misc, Refusal, Results, Script, Work,
+        allow_misc, allow_verb,
     },
 };
 
@@ -53,15 +58,6 @@ fn verb(parts: &Parts) -> Option<Verb> {
     })
 }
 
-/// What a client needs for a request with this method.
-pub(super) fn permission(method: &Method) -> Permission<'static> {
-    match *method {
-        Method::GET | Method::HEAD | Method::OPTIONS => Permission::Read(Scope::All),
-        Method::POST => Permission::Call,
-        _ => Permission::Write(Scope::All),
-    }
-}
-
 /// A reply that is a text of one line.
 fn text(status: StatusCode) -> Response<Reply> {
     let reason = status.canonical_reason().unwrap_or_default();
@@ -92,6 +88,9 @@ pub(super) async fn answer(
         return Ok(text(StatusCode::FORBIDDEN));
     }
     let given = Given { caller, parts, key: key(parts) };
+    if let Some(command) = COMMANDS.get(verb as usize) {
+        allow_verb(&caller.principal, (verb, command.effect), [&given.key[..]])?;
+    }
     let answered = match verb {
         Verb::Get | Verb::Vsiz => given.get().await,
         Verb::Put => given.put(body).await,
@@ -225,7 +224,11 @@ impl Given<'_> {
         let worker = self.caller.worker;
         let shared = Arc::clone(&worker.service.shared);
         let name = self.parts.headers.get(PROCEDURE).map_or(&b""[..], HeaderValue::as_bytes);
-        let script = Script::new(self.caller.principal, name, &self.key, value);
+        if let Err(denied) = access::allow(&self.caller.principal, Permission::Call(name)) {
+            tracing::debug!(reason = denied.message(), "a request over HTTP was refused");
+            return Ok(text(StatusCode::FORBIDDEN));
+        }
+        let script = Script::new(self.caller.principal.clone(), name, &self.key, value);
         let program = worker.program();
         let id = script.find(&shared, &program)?;
         let place = Place::of_procedure(&shared, &program, id);
@@ -241,6 +244,10 @@ impl Given<'_> {
         let name = self.parts.headers.get(FUNCTION).map_or(&b""[..], HeaderValue::as_bytes);
         let values = values(body);
         let function = tyrant::find_misc(name, &arguments(&values), self.has_table()?)?;
+        if let Err(denied) = allow_misc(&self.caller.principal, function, &arguments(&values)) {
+            tracing::debug!(reason = denied.message(), "a request over HTTP was refused");
+            return Ok(text(StatusCode::FORBIDDEN));
+        }
         if rights.forbid(function.like, Door::Http) {
             return Ok(text(StatusCode::FORBIDDEN));
         }

@@ -7,13 +7,13 @@ use tokaido_store::{
     CommitError, DatabaseId, Kind as RecordKind, ReadTransaction, WriteTransaction,
     transact_in_place, transact_unflushed,
 };
-use tokaido_wire::kyoto::{
-    Effect,
-    binary::{self, Decoded, Decoder, Item, Items, ListWriter, Request, XT_MAX},
+use tokaido_wire::kyoto::binary::{
+    self, Decoded, Decoder, Item, Items, ListWriter, Request, XT_MAX,
 };
 
 use super::{
-    databases::{numbered, permission},
+    access,
+    databases::numbered,
     expiry::xt_of,
     figures::Figure,
     records::put,
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     Shared,
-    access::{self, Principal},
+    access::Principal,
     placement::Place,
     protocol::{Context, Progress, Protocol, Target},
     redis::Message,
@@ -59,7 +59,7 @@ impl Binary {
         let names = numbers.filter_map(|number| numbered(shared, number));
         let databases = names.filter_map(|name| Selected::new(&**shared.store(), name).ok());
         Self {
-            principal: shared.policy().newcomer(),
+            principal: shared.users().newcomer(),
             decoder: Decoder::new(shared.limits().kyoto_request_bytes_max),
             databases: databases.collect(),
             messages: Vec::new(),
@@ -90,7 +90,7 @@ impl Binary {
             Request::GetBulk(items) => self.get(items, context, output),
             Request::PlayScript { name, pairs } => {
                 let pairs = pairs.clone().map(|pair| (pair.key, pair.value));
-                self.play_script(&Script::new(self.principal, name, pairs), context, output)
+                self.play_script(&Script::new(self.principal.clone(), name, pairs), context, output)
             }
             Request::Replication => {
                 Err(Refusal::new(Kind::NotImplemented, "no update log allows no replication"))
@@ -230,16 +230,6 @@ impl Binary {
     }
 }
 
-/// What a client needs for a request.
-fn effect(request: &Request<'_>) -> Effect {
-    match request {
-        Request::GetBulk(_) => Effect::Read,
-        Request::SetBulk(_) | Request::RemoveBulk(_) => Effect::Write,
-        Request::PlayScript { .. } => Effect::Call,
-        Request::Replication => Effect::Administer,
-    }
-}
-
 impl Protocol for Binary {
     type Token = Token;
 
@@ -250,7 +240,7 @@ impl Protocol for Binary {
         output: &mut Vec<u8>,
     ) -> Progress<Token> {
         // The protocol has no passwords, so nothing is taken where one is needed.
-        if self.principal == Principal::Anonymous {
+        if self.principal.is_anonymous() {
             output.push(binary::ERROR);
             return Progress::Failed;
         }
@@ -265,10 +255,9 @@ impl Protocol for Binary {
         };
         let start = output.len();
         let token = (!is_quiet).then_some(Token);
-        let allowed = access::allow(self.principal, permission(effect(&request)));
-        let answered = match allowed {
+        let answered = match access::allow_binary(&self.principal, &request) {
             Ok(()) => self.answer(&request, context, output),
-            Err(_) => Err(Refusal::new(Kind::Invalid, "this is not allowed")),
+            Err(denied) => Err(denied.into()),
         };
         match answered {
             Ok(Step::NeedsWriter) => Progress::NeedsWriter,
@@ -292,7 +281,7 @@ impl Protocol for Binary {
     }
 
     fn is_anonymous(&self) -> bool {
-        self.principal == Principal::Anonymous
+        self.principal.is_anonymous()
     }
 
     fn when_durable(&mut self) -> Option<Box<dyn FnOnce()>> {

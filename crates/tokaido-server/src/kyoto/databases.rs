@@ -1,13 +1,9 @@
 //! Which database a client means.
 
-use tokaido_wire::{kyoto::Effect, lenient::integer};
+use tokaido_wire::lenient::integer;
 
 use super::{inputs::Inputs, refusal::Refusal};
-use crate::{
-    Shared,
-    access::{Permission, Scope},
-    selected::Selected,
-};
+use crate::{Shared, selected::Selected};
 
 /// The database of that number, in the order of the configuration.
 pub(super) fn numbered(shared: &Shared, number: usize) -> Option<&str> {
@@ -31,17 +27,5 @@ impl Inputs {
     /// The database that a call is about.
     pub(crate) fn database(&self, shared: &Shared) -> Result<Selected, Refusal> {
         named(shared, self.get("DB").unwrap_or_default())
-    }
-}
-
-/// What a client needs for something with this effect.
-pub(crate) fn permission(effect: Effect) -> Permission<'static> {
-    match effect {
-        Effect::Session => Permission::Session,
-        // A call names its database in its body, which is not read before it is allowed.
-        Effect::Read => Permission::Read(Scope::All),
-        Effect::Write => Permission::Write(Scope::All),
-        Effect::Call => Permission::Call,
-        Effect::Administer => Permission::Administer,
     }
 }

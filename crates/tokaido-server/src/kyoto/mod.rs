@@ -5,6 +5,7 @@
 //! follows from it here, and so does the page of documentation. `records`, `bulk`, `matching` and
 //! `cursors` are what procedures do to data; `http/kyoto.rs` is the door of HTTP, `binary` the other.
 
+mod access;
 mod binary;
 mod bulk;
 mod cursors;
@@ -24,9 +25,10 @@ mod signals;
 mod state;
 mod work;
 
+pub(crate) use access::allow_call;
 pub(crate) use binary::{Binary, refusal};
 pub(crate) use cursors::{Cursor, Cursors};
-pub(crate) use databases::{named, permission};
+pub(crate) use databases::named;
 pub use documentation::documentation;
 pub(crate) use figures::Figure;
 pub(crate) use inputs::Inputs;

@@ -18,6 +18,8 @@ pub(crate) struct Refusal {
 pub(crate) enum Kind {
     /// 400
     Invalid,
+    /// 403
+    Forbidden,
     /// 450: the data is not as the call demands.
     Logic,
     /// 404 in the REST interface, else as [`Self::Logic`].

@@ -52,7 +52,10 @@ impl Script {
         if !procedures.fits(id, &transaction) {
             return Ok(None);
         }
-        let mut commands = ScriptCommands::new(shared, self.principal, shared.main_selected());
+        let mut commands = {
+            let name = &procedures.get(id).name;
+            ScriptCommands::for_call(shared, &self.principal, shared.main_selected(), name)?
+        };
         let called = procedures.call(id, commands.in_transaction(transaction), &self.arguments);
         let outcome = match called {
             Err(failure) if failure.is_kept() => Err(failure.into()),

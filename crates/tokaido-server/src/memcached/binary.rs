@@ -314,16 +314,20 @@ fn authenticate(
     context: &Context<'_>,
     output: &mut Vec<u8>,
 ) {
-    let policy = context.shared.policy();
-    if !policy.has_password() {
+    let users = context.shared.users();
+    if !users.know_passwords() {
         let status = Status::UnknownCommand;
         reply::error(output, asked.echo, status, status.text());
         return;
     }
     session.count(Figure::AuthCmds);
     let is_start = asked.operation.verb == BinaryVerb::SaslAuth && mechanism == MECHANISM;
-    let password = response.splitn(3, |&byte| byte == 0).nth(2).filter(|_| is_start);
-    match password.and_then(|password| policy.authenticate(password)) {
+    let parts: Vec<&[u8]> = response.splitn(3, |&byte| byte == 0).collect();
+    let principal = match parts[..] {
+        [_, user, password] if is_start => users.authenticate_any(user, password),
+        _ => None,
+    };
+    match principal {
         Some(principal) => {
             session.principal = principal;
             let body = Body { value: b"Authenticated", ..Body::default() };
@@ -340,7 +344,7 @@ fn authenticate(
 fn plain(asked: &Asked<'_>, context: &Context<'_>, output: &mut Vec<u8>) -> Step {
     let value = match asked.operation.verb {
         BinaryVerb::Version => MEMCACHED_VERSION.as_bytes(),
-        BinaryVerb::SaslList if !context.shared.policy().has_password() => {
+        BinaryVerb::SaslList if !context.shared.users().know_passwords() => {
             let status = Status::UnknownCommand;
             reply::error(output, asked.echo, status, status.text());
             return Step::Done;

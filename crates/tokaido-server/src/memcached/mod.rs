@@ -4,6 +4,7 @@
 //! follows from it here, and so does the page of documentation. `operations` is what all of them do to
 //! records, `text`, `meta` and `binary` say it in their own words.
 
+mod access;
 mod binary;
 mod clients;
 mod documentation;

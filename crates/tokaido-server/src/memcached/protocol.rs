@@ -9,14 +9,14 @@ use tokaido_wire::memcached::{
 };
 
 use super::{
-    Session,
+    Session, access,
     binary::{self as operations, Asked},
     figures::Figure,
     text,
 };
 use crate::{
     Limits,
-    access::{self, Principal},
+    access::Denied,
     protocol::{Context, Progress, Protocol, Target},
     shared::wall_clock_us,
 };
@@ -74,12 +74,12 @@ fn authenticate(
         Ok(Credentials::Unterminated { consumed }) => {
             (consumed, "CLIENT_ERROR bad command line termination")
         }
-        Ok(Credentials::Given { consumed, password: None }) => {
+        Ok(Credentials::Given { consumed, words: None }) => {
             (consumed, "CLIENT_ERROR bad authentication token format")
         }
-        Ok(Credentials::Given { consumed, password: Some(password) }) => {
+        Ok(Credentials::Given { consumed, words: Some((user, password)) }) => {
             session.count(Figure::AuthCmds);
-            match context.shared.policy().authenticate(password) {
+            match context.shared.users().authenticate_any(user, password) {
                 Some(principal) => {
                     session.principal = principal;
                     (consumed, "STORED")
@@ -124,11 +124,13 @@ fn step_text(
             (consumed, command, is_quiet, request)
         }
     };
-    let permission = command.map(|command| session.permission(command.effect));
-    if let Some(permission) = permission
-        && access::allow(session.principal, permission).is_err()
+    if let Some(command) = command
+        && let Err(denied) = access::allow_text(&session.principal, command.effect, &request)
     {
-        reply::line(output, "CLIENT_ERROR unauthenticated");
+        if let Request::Refused { skip, .. } = request {
+            decoder.skip(skip);
+        }
+        reply::line(output, &format!("CLIENT_ERROR {}", denied.message()));
         return Progress::Done { consumed, token: Some(Token::Text) };
     }
     session.entry.note(now_ms(context));
@@ -171,10 +173,20 @@ fn step_binary(
     let token = Some(Token::Binary(echo));
     // A client that must authenticate is not told which operations there are, either.
     let effect = operation.map_or(Effect::Session, |operation| operation.effect);
-    if access::allow(session.principal, session.permission(effect)).is_err() {
-        let status = Status::AuthError;
-        binary::error(output, echo, status, status.text());
-        return Progress::Close { consumed, token };
+    match access::allow_binary(&session.principal, effect, &request) {
+        Ok(()) => {}
+        Err(Denied::Unauthenticated) => {
+            let status = Status::AuthError;
+            binary::error(output, echo, status, status.text());
+            return Progress::Close { consumed, token };
+        }
+        Err(denied) => {
+            if let BinaryRequest::Refused { skip, .. } = request {
+                decoder.skip(skip);
+            }
+            binary::error(output, echo, Status::AuthError, &denied.message());
+            return Progress::Done { consumed, token };
+        }
     }
     session.entry.note(now_ms(context));
     let skip = if let BinaryRequest::Refused { skip, .. } = request { skip } else { 0 };
@@ -238,7 +250,7 @@ impl Protocol for Memcached {
     }
 
     fn is_anonymous(&self) -> bool {
-        self.session.principal == Principal::Anonymous
+        self.session.principal.is_anonymous()
     }
 
     fn refuse(&mut self, token: Token, error: &CommitError, output: &mut Vec<u8>) {

@@ -6,7 +6,6 @@ use tokaido_store::{
     Capabilities, DatabaseError, DatabaseId, ReadTransaction, WriteTransaction, transact_in_place,
     transact_unflushed,
 };
-use tokaido_wire::memcached::Effect;
 
 use super::{
     clients::Entry,
@@ -15,7 +14,7 @@ use super::{
 };
 use crate::{
     Shared,
-    access::{Permission, Principal, Scope},
+    access::Principal,
     placement::Place,
     protocol::{Context, Target},
 };
@@ -39,7 +38,7 @@ impl Session {
         Ok(Self {
             database,
             capabilities: shared.capabilities(database),
-            principal: shared.policy().newcomer(),
+            principal: shared.users().newcomer(),
             entry: shared.memcached.clients.enter(peer, local),
         })
     }
@@ -55,18 +54,6 @@ impl Session {
     /// Counts one of two.
     pub(super) fn count_either(&self, is_first: bool, first: Figure, second: Figure) {
         self.count(if is_first { first } else { second });
-    }
-
-    /// What a client needs for a command with this effect.
-    pub(super) fn permission(&self, effect: Effect) -> Permission<'static> {
-        let scope = Scope::Database(self.database);
-        match effect {
-            Effect::Open => Permission::None,
-            Effect::Session => Permission::Session,
-            Effect::Read => Permission::Read(scope),
-            Effect::Write => Permission::Write(scope),
-            Effect::Administer => Permission::Administer,
-        }
     }
 
     /// Whether a write has to go to the writer, and is not there.

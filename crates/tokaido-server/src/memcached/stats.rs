@@ -180,7 +180,7 @@ fn settings(session: &Session, context: &Context<'_>) -> Group {
     let bytes_max = cache.map_or(limits.store_bytes_max as u64, |c| c.statistics().bytes_max);
     let tcp = shared.addresses().iter().find_map(SocketAddress::tcp);
     let unix = shared.addresses().iter().find_map(SocketAddress::unix);
-    let has_password = if shared.policy().has_password() { "yes" } else { "no" };
+    let has_password = if shared.users().need_authentication() { "yes" } else { "no" };
     vec![
         stat("maxbytes", bytes_max),
         stat("maxconns", limits.connections_max),

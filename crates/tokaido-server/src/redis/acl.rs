@@ -1,13 +1,26 @@
-//! ACL: there is one user, whose password stands in the configuration.
+//! ACL: users, and what they may do.
 
 use std::{fs::File, io::Read};
 
 use super::{
+    admission,
     call::Call,
+    categories,
     command::{Command, rows},
-    connection::USER,
+    execute::Step,
     failure::Failure,
-    introspection, table,
+    introspection,
+    pubsub::Names,
+    session::Session,
+    table,
+};
+use crate::{
+    Shared,
+    access::{
+        DEFAULT, Denied, LogEntry, Principal, RuleError, Rules, Unloaded, User, has_blank,
+        merge_selectors,
+    },
+    shared::wall_clock_us,
 };
 use tokaido_wire::resp::Request;
 
@@ -18,6 +31,9 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "acl|cat" -2 Server(cat), NO_KEY [NO_SCRIPT] Server "6.0.0"
     "[category]"
     "Gives the categories of commands, or the commands of one.";
+"acl|deluser" -3 Connection(deluser), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
+    "username [username ...]"
+    "Deletes users, and closes their connections.";
 "acl|dryrun" -4 Server(dryrun), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "7.0.0"
     "username command [arg [arg ...]]"
     "Tells whether a user may run a command.";
@@ -32,45 +48,32 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Lists the subcommands.";
 "acl|list" 2 Server(list), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
     ""
-    "Gives what each user may do.";
+    "Gives what each user may do, as the lines of a file of users.";
+"acl|load" 2 Connection(load), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
+    ""
+    "Reads the file of users again, and closes the connections of users that it changes.";
+"acl|log" -2 Server(log), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
+    "[count | RESET]"
+    "Gives the last requests that were denied, or forgets them.";
+"acl|save" 2 Server(save), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
+    ""
+    "Writes the file of users.";
+"acl|setuser" -3 Server(setuser), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
+    "username [rule [rule ...]]"
+    "Makes a user, or changes what one may do.";
 "acl|users" 2 Server(users), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
     ""
     "Gives the names of the users.";
-"acl|whoami" 2 Server(whoami), NO_KEY [NO_SCRIPT] Server "6.0.0"
+"acl|whoami" 2 Connection(whoami), NO_KEY [NO_SCRIPT] Server "6.0.0"
     ""
     "Gives the name of the user of the connection.";
 };
 
-/// The categories of commands, in Redis' order.
-const CATEGORIES: [&str; 21] = [
-    "keyspace",
-    "read",
-    "write",
-    "set",
-    "sortedset",
-    "list",
-    "hash",
-    "string",
-    "bitmap",
-    "hyperloglog",
-    "geo",
-    "stream",
-    "pubsub",
-    "admin",
-    "fast",
-    "slow",
-    "blocking",
-    "dangerous",
-    "connection",
-    "transaction",
-    "scripting",
-];
-
 fn cat(call: &mut Call<'_>) -> Result<(), Failure> {
     let names: Vec<&str> = match call.len() {
-        2 => CATEGORIES.to_vec(),
+        2 => categories::ALL.to_vec(),
         3 => {
-            let Some(category) = CATEGORIES.iter().find(|name| call.is_word(2, name)) else {
+            let Some(category) = categories::ALL.iter().find(|name| call.is_word(2, name)) else {
                 let given = String::from_utf8_lossy(call.arg(2));
                 return Err(Failure::other(format!("Unknown category '{given}'")));
             };
@@ -116,55 +119,210 @@ fn genpass(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn whoami(call: &mut Call<'_>) -> Result<(), Failure> {
-    call.reply.bulk(USER.as_bytes());
-    Ok(())
+fn whoami(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    call.reply.bulk(session.principal.name().unwrap_or(DEFAULT).as_bytes());
+    Ok(Step::Done)
 }
 
 fn users(call: &mut Call<'_>) -> Result<(), Failure> {
-    call.reply.array(1);
-    call.reply.bulk(USER.as_bytes());
+    let users = call.shared.users().list();
+    call.reply.array(users.len());
+    users.iter().for_each(|user| call.reply.bulk(user.name().as_bytes()));
     Ok(())
-}
-
-/// What the user has of a password. The password itself, or a hash of it, is shown to nobody.
-fn password_flag(call: &Call<'_>) -> Option<&'static str> {
-    (!call.shared.policy().has_password()).then_some("nopass")
 }
 
 fn list(call: &mut Call<'_>) -> Result<(), Failure> {
-    let flag = password_flag(call).map(|flag| format!(" {flag}")).unwrap_or_default();
-    call.reply.array(1);
-    call.reply.bulk(format!("user {USER} on{flag} ~* &* +@all").as_bytes());
+    let users = call.shared.users().list();
+    call.reply.array(users.len());
+    users.iter().for_each(|user| call.reply.bulk(&user.rules().describe(user.name())));
     Ok(())
+}
+
+/// The user that an argument names.
+fn user_at(call: &Call<'_>, index: usize) -> Option<std::sync::Arc<User>> {
+    let name = std::str::from_utf8(call.arg(index)).ok()?;
+    call.shared.users().find(name)
 }
 
 fn getuser(call: &mut Call<'_>) -> Result<(), Failure> {
-    if call.arg(2) != USER.as_bytes() {
+    let Some(user) = user_at(call, 2) else {
         call.reply.null();
         return Ok(());
+    };
+    let rules = user.rules();
+    let reply = &mut *call.reply;
+    reply.map(6);
+    reply.bulk(b"flags");
+    let flags: Vec<&str> = rules.flags().collect();
+    reply.set(flags.len());
+    flags.iter().for_each(|flag| reply.bulk(flag.as_bytes()));
+    reply.bulk(b"passwords");
+    let passwords = rules.passwords();
+    reply.array(passwords.len());
+    passwords.for_each(|digits| reply.bulk(digits.as_bytes()));
+    let selectors = rules.selectors();
+    let others = selectors.len() - 1;
+    for (place, (commands, keys, channels)) in selectors.enumerate() {
+        if place > 0 {
+            reply.map(3);
+        }
+        for (field, value) in
+            [("commands", commands.as_bytes()), ("keys", &keys), ("channels", &channels)]
+        {
+            reply.bulk(field.as_bytes());
+            reply.bulk(value);
+        }
+        if place == 0 {
+            reply.bulk(b"selectors");
+            reply.array(others);
+        }
     }
-    let flags: Vec<&str> = ["on"].into_iter().chain(password_flag(call)).collect();
-    call.reply.map(6);
-    call.reply.bulk(b"flags");
-    call.reply.set(flags.len());
-    flags.iter().for_each(|flag| call.reply.bulk(flag.as_bytes()));
-    call.reply.bulk(b"passwords");
-    call.reply.array(0);
-    for (field, value) in [("commands", "+@all"), ("keys", "~*"), ("channels", "&*")] {
-        call.reply.bulk(field.as_bytes());
-        call.reply.bulk(value.as_bytes());
-    }
-    call.reply.bulk(b"selectors");
-    call.reply.array(0);
     Ok(())
 }
 
+fn setuser(call: &mut Call<'_>) -> Result<(), Failure> {
+    let name = std::str::from_utf8(call.arg(2)).ok().filter(|name| !has_blank(name.as_bytes()));
+    let name =
+        name.ok_or_else(|| Failure::other("Usernames can't contain spaces or null characters"))?;
+    let words: Vec<&[u8]> = call.request.arguments_from(3).collect();
+    let merged = merge_selectors(&words).map_err(|open| {
+        let open = String::from_utf8_lossy(open);
+        Failure::other(format!("Unmatched parenthesis in acl selector starting at '{open}'."))
+    })?;
+    let apply = |rules: &mut Rules| {
+        merged
+            .iter()
+            .try_for_each(|rule| rules.apply(rule).map_err(|error| wrong_rule(rule, error)))
+    };
+    let (old, new) = call.shared.users().change(name, apply)?;
+    end_subscriptions(call.shared, name, &old, &new);
+    call.reply.ok();
+    Ok(())
+}
+
+fn wrong_rule(rule: &[u8], error: RuleError) -> Failure {
+    let rule = String::from_utf8_lossy(rule);
+    Failure::other(format!("Error in ACL SETUSER modifier '{rule}': {error}"))
+}
+
+/// Closes the connections of a user that listen to what it may not listen to any more.
+fn end_subscriptions(shared: &Shared, user: &str, old: &Rules, new: &Rules) {
+    if old == new {
+        return;
+    }
+    shared.channels.disconnect(|name, names, channel| {
+        name == user && !new.allow_channel(channel, names == Names::Patterns)
+    });
+}
+
+/// Closes the connections of users that are not what they were. One's own ends behind the reply.
+fn end_connections(call: &Call<'_>, session: &Session, users: &[String]) -> Step {
+    let mut step = Step::Done;
+    for client in call.shared.clients.list() {
+        if !users.contains(&client.names().user) {
+            continue;
+        }
+        if client.id == session.id() {
+            step = Step::Close;
+        } else {
+            client.kill();
+        }
+    }
+    step
+}
+
+fn deluser(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    if call.request.arguments_from(2).any(|name| name == DEFAULT.as_bytes()) {
+        return Err(Failure::other("The 'default' user cannot be removed"));
+    }
+    let names = call.request.arguments_from(2).filter_map(|name| std::str::from_utf8(name).ok());
+    let deleted: Vec<String> =
+        names.filter(|name| call.shared.users().delete(name)).map(str::to_owned).collect();
+    call.reply.integer(deleted.len() as i64);
+    Ok(end_connections(call, session, &deleted))
+}
+
+fn unloaded(error: Unloaded) -> Failure {
+    match error {
+        Unloaded::NoFile => Failure::other(
+            "This Redis instance is not configured to use an ACL file. Name one as acl_file in the \
+             configuration of the server",
+        ),
+        Unloaded::File(error) => Failure::other(error.to_string()),
+    }
+}
+
+fn save(call: &mut Call<'_>) -> Result<(), Failure> {
+    call.shared.users().save().map_err(|error| {
+        if let Unloaded::File(error) = &error {
+            tracing::error!(%error, "ACL SAVE has failed");
+        }
+        unloaded(error)
+    })?;
+    call.reply.ok();
+    Ok(())
+}
+
+fn load(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
+    let mut changed = call.shared.users().load().map_err(unloaded)?;
+    // As in Redis, whoever has not authenticated at all, or as the default user, stays.
+    changed.retain(|name| name != DEFAULT);
+    call.reply.ok();
+    Ok(end_connections(call, session, &changed))
+}
+
+fn log(call: &mut Call<'_>) -> Result<(), Failure> {
+    const COUNT_DEFAULT: usize = 10;
+    let count = match call.len() {
+        2 => COUNT_DEFAULT,
+        3 if call.is_word(2, "RESET") => {
+            call.shared.users().reset_log();
+            call.reply.ok();
+            return Ok(());
+        }
+        3 => usize::try_from(call.integer(2)?.max(0)).unwrap_or(usize::MAX),
+        _ => return Err(wrong_arguments("LOG")),
+    };
+    let entries = call.shared.users().log(count);
+    call.reply.array(entries.len());
+    entries.iter().for_each(|entry| tell(call, entry));
+    Ok(())
+}
+
+fn tell(call: &mut Call<'_>, entry: &LogEntry) {
+    let reply = &mut *call.reply;
+    let age_ms = (wall_clock_us() / 1000).saturating_sub(entry.created_ms);
+    reply.map(10);
+    reply.bulk(b"count");
+    reply.integer(entry.count as i64);
+    for (field, value) in [
+        ("reason", entry.reason.name().as_bytes()),
+        ("context", entry.place.name().as_bytes()),
+        ("object", &entry.object),
+        ("username", entry.user.as_bytes()),
+    ] {
+        reply.bulk(field.as_bytes());
+        reply.bulk(value);
+    }
+    reply.bulk(b"age-seconds");
+    reply.double(age_ms as f64 / 1000.0);
+    reply.bulk(b"client-info");
+    reply.bulk(entry.client.as_bytes());
+    for (field, value) in [
+        ("entry-id", entry.id),
+        ("timestamp-created", entry.created_ms),
+        ("timestamp-last-updated", entry.updated_ms),
+    ] {
+        reply.bulk(field.as_bytes());
+        reply.integer(value as i64);
+    }
+}
+
 fn dryrun(call: &mut Call<'_>) -> Result<(), Failure> {
-    if call.arg(2) != USER.as_bytes() {
+    let Some(user) = user_at(call, 2) else {
         let name = String::from_utf8_lossy(call.arg(2));
         return Err(Failure::other(format!("User '{name}' not found")));
-    }
+    };
     let arguments: Vec<&[u8]> = call.request.arguments_from(3).collect();
     let request = Request::from_arguments(&arguments);
     let Some(command) = table::resolve(request).ok().flatten() else {
@@ -174,6 +332,10 @@ fn dryrun(call: &mut Call<'_>) -> Result<(), Failure> {
     if !command.accepts(request.len()) {
         return Err(call.wrong_arity(command.name));
     }
-    call.reply.ok();
+    match admission::check(&Principal::User(user), command, request) {
+        Err(Denied::Forbidden(forbidden)) => call.reply.bulk(forbidden.details().as_bytes()),
+        Err(Denied::Unauthenticated) => return Err(Failure::NotAuthenticated),
+        Ok(()) => call.reply.ok(),
+    }
     Ok(())
 }

@@ -1,20 +1,25 @@
 //! CLIENT: what connections say about themselves, and what is told about them.
 
-use std::{fmt::Write, sync::atomic::Ordering};
+use std::{
+    fmt::Write,
+    sync::{Arc, atomic::Ordering},
+};
 
 use super::{
     blocking::Unblocked,
     call::Call,
     clients::{Client, Mark, Names},
     command::{Command, rows},
-    connection::USER,
     execute::Step,
     failure::Failure,
     introspection,
     number::parse_integer,
     session::{ReplyMode, Session},
 };
-use crate::shared::{MAIN, wall_clock_us};
+use crate::{
+    access::User,
+    shared::{MAIN, wall_clock_us},
+};
 
 pub(super) const COMMANDS: &[Command] = rows! {
 "client" -2 Container(None), NO_KEY [] Connection "2.4.0"
@@ -186,6 +191,7 @@ struct Filter<'c> {
     kind: Option<Kind>,
     peer: Option<&'c [u8]>,
     local: Option<&'c [u8]>,
+    user: Option<Arc<User>>,
     takes_own: bool,
 }
 
@@ -230,7 +236,9 @@ impl<'c> Filter<'c> {
             } else if call.is_word(at, "TYPE") {
                 filter.kind = Some(Kind::read(call, at + 1)?);
             } else if call.is_word(at, "USER") {
-                if value != USER.as_bytes() {
+                let known = std::str::from_utf8(value).ok();
+                filter.user = known.and_then(|name| call.shared.users().find(name));
+                if filter.user.is_none() {
                     let name = String::from_utf8_lossy(value);
                     return Err(Failure::other(format!("No such user '{name}'")));
                 }
@@ -253,6 +261,7 @@ impl<'c> Filter<'c> {
         self.id.is_none_or(|id| id == client.id)
             && self.kind.is_none_or(|kind| kind == Kind::of(client))
             && self.peer.is_none_or(|peer| peer == client.peer.as_bytes())
+            && self.user.as_ref().is_none_or(|user| user.name() == client.names().user)
             && self.local.is_none_or(|local| local == client.local.as_bytes())
     }
 }
@@ -322,10 +331,10 @@ fn flags(client: &Client) -> String {
 }
 
 /// One line of CLIENT LIST, in the fields that clients read.
-fn describe(client: &Client) -> String {
+pub(super) fn describe(client: &Client) -> String {
     let now_ms = wall_clock_us() / 1000;
     let seconds_since = |ms: u64| now_ms.saturating_sub(ms) / 1000;
-    let Names { database, connection, library, library_version } = client.names();
+    let Names { database, connection, user, library, library_version } = client.names();
     let database = if *database == *MAIN { "0" } else { &*database };
     let queued = client.queued.load(Ordering::Relaxed);
     let [sub, psub, ssub] = client.subscriptions();
@@ -335,7 +344,7 @@ fn describe(client: &Client) -> String {
         line,
         "id={} addr={} laddr={} fd=-1 name={connection} age={} idle={} flags={} db={database} \
          sub={sub} psub={psub} ssub={ssub} multi={queued} qbuf=0 qbuf-free=0 argv-mem=0 \
-         multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} user={USER} \
+         multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} user={user} \
          lib-name={library} lib-ver={library_version} redir={} resp={}",
         client.id,
         client.peer,

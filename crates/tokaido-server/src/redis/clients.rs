@@ -97,6 +97,8 @@ pub(crate) struct Names {
     /// The name of the selected database.
     pub(crate) database: Arc<str>,
     pub(crate) connection: String,
+    /// The name of the user.
+    pub(crate) user: String,
     pub(crate) library: String,
     pub(crate) library_version: String,
 }
@@ -104,7 +106,7 @@ pub(crate) struct Names {
 impl Client {
     /// Notes that the client was heard of.
     pub(crate) fn note(&self, command: &'static Command, now_ms: u64) {
-        self.last_command.store(table::number_of(command), Ordering::Relaxed);
+        self.last_command.store(table::number_of(command) as u16, Ordering::Relaxed);
         self.active_at_ms.store(now_ms, Ordering::Relaxed);
     }
 

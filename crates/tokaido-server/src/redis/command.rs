@@ -2,16 +2,13 @@
 
 use std::fmt;
 
-use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
+use tokaido_store::{ReadTransaction, WriteTransaction};
 
 use super::{
     blocking::Plan, call::Call, execute::Step, failure::Failure, procedures::Invocation,
     session::Session, streams::Reading,
 };
-use crate::{
-    Procedures,
-    access::{Permission, Scope},
-};
+use crate::Procedures;
 
 /// What a command needs to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +156,7 @@ impl Group {
     }
 
     /// The access category that the group makes its commands belong to.
-    fn category(self) -> Option<&'static str> {
+    pub(super) fn category(self) -> Option<&'static str> {
         match self {
             Self::Connection => Some("@connection"),
             Self::Server => None,
@@ -294,25 +291,21 @@ impl Command {
         }
     }
 
-    /// What a client needs to call it while `database` is selected.
-    pub(crate) fn permission(&self, database: DatabaseId) -> Permission<'static> {
-        let all = self.flags.has(Flags::SPANS);
-        let scope = if all { Scope::All } else { Scope::Database(database) };
-        match self.handler {
-            _ if self.flags.has(Flags::NO_AUTH) => Permission::None,
-            _ if self.flags.has(Flags::ADMIN) => Permission::Administer,
-            // EXEC runs what was allowed when it was queued.
-            Handler::Container(_)
-            | Handler::Connection(_)
-            | Handler::Server(_)
-            | Handler::Exec
-            | Handler::Pause => Permission::Session,
-            Handler::Read(_) | Handler::StreamRead(_) | Handler::Watch => Permission::Read(scope),
-            Handler::Write(_) | Handler::Blocking(_) | Handler::GroupRead(_) => {
-                Permission::Write(scope)
-            }
-            Handler::Procedure(_) => Permission::Call,
-        }
+    /// Whether it runs before a client has authenticated, and whatever a user may do.
+    pub(crate) fn is_open(&self) -> bool {
+        self.flags.has(Flags::NO_AUTH)
+    }
+
+    /// Whether it reads data and never writes.
+    pub(super) fn reads(&self) -> bool {
+        let is_marked = ["eval_ro", "evalsha_ro", "fcall_ro"].contains(&self.name);
+        is_marked || self.access() == Access::Read
+    }
+
+    /// Whether it may name keys. Those that `SSUBSCRIBE` and its like have are channels.
+    pub(super) fn names_keys(&self) -> bool {
+        let is_placed = self.keys.first != 0 && self.group != Group::PubSub;
+        is_placed || self.key_count_place().is_some() || self.key_word().is_some()
     }
 
     /// Whether it has subcommands.
@@ -352,7 +345,7 @@ impl Command {
     }
 
     /// Whether it may wait.
-    fn blocks(&self) -> bool {
+    pub(super) fn blocks(&self) -> bool {
         matches!(
             self.handler,
             Handler::Blocking(_) | Handler::StreamRead(_) | Handler::GroupRead(_)
@@ -385,21 +378,5 @@ impl Command {
         access.into_iter().chain(blocking).chain(group).chain(
             named.into_iter().filter(move |&(flag, _)| flags.has(flag)).map(|(_, name)| name),
         )
-    }
-
-    /// The access categories that COMMAND INFO tells.
-    pub(crate) fn categories(&self) -> impl Iterator<Item = &'static str> {
-        let access = match self.handler {
-            Handler::Read(_) | Handler::StreamRead(_) | Handler::Watch => Some("@read"),
-            Handler::Write(_) | Handler::Blocking(_) | Handler::GroupRead(_) => Some("@write"),
-            _ => None,
-        };
-        let speed = if self.flags.has(Flags::FAST) { "@fast" } else { "@slow" };
-        let blocking = self.blocks().then_some("@blocking");
-        let admin = self.flags.has(Flags::ADMIN).then_some("@admin");
-        let dangerous = self.flags.has(Flags::DANGEROUS).then_some("@dangerous");
-        [access, self.group.category(), Some(speed), blocking, admin, dangerous]
-            .into_iter()
-            .flatten()
     }
 }

@@ -13,7 +13,7 @@ use super::{
     session::Session,
 };
 use crate::{
-    access::{self, Denied, Permission},
+    access::{self, DEFAULT, Permission},
     shared::REDIS_VERSION,
 };
 
@@ -40,9 +40,6 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "index"
     "Chooses a database by its number, or by its name.";
 };
-
-/// The only user there is.
-pub(super) const USER: &str = "default";
 
 fn ping(call: &mut Call<'_>) -> Result<(), Failure> {
     match call.len() {
@@ -79,13 +76,13 @@ fn select(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
 
 fn auth(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     match call.len() {
-        2 if !call.shared.policy().has_password() => {
+        2 if call.shared.users().default_needs_no_password() => {
             return Err(Failure::other(
                 "AUTH <password> called without any password configured for the default user. \
                  Are you sure your configuration is correct?",
             ));
         }
-        2 => authenticate(call, session, USER.as_bytes(), call.arg(1))?,
+        2 => authenticate(call, session, DEFAULT.as_bytes(), call.arg(1))?,
         3 => authenticate(call, session, call.arg(1), call.arg(2))?,
         _ => return Err(Failure::Syntax),
     }
@@ -93,16 +90,20 @@ fn auth(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     Ok(Step::Done)
 }
 
-/// Without a configured password, any will do, as Redis has it.
+/// Any password will do for a user that needs none, as Redis has it.
 fn authenticate(
     call: &Call<'_>,
     session: &mut Session,
     user: &[u8],
     password: &[u8],
 ) -> Result<(), Failure> {
-    let principal = call.shared.policy().authenticate(password);
-    session.principal =
-        principal.filter(|_| user == USER.as_bytes()).ok_or(Failure::WrongPassword)?;
+    let users = call.shared.users();
+    let Some(principal) = users.authenticate(user, password) else {
+        let client = client::describe(session.client()).trim_end().to_owned();
+        users.note_wrong_password(user, call.arg(0), client);
+        return Err(Failure::WrongPassword);
+    };
+    session.become_user(principal);
     Ok(())
 }
 
@@ -133,8 +134,8 @@ fn hello(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
             return Err(Failure::other(format!("Syntax error in HELLO option '{option}'")));
         }
     }
-    access::allow(session.principal, Permission::Session)
-        .map_err(|Denied::Unauthenticated| Failure::HelloNotAuthenticated)?;
+    access::allow(&session.principal, Permission::Session)
+        .map_err(|_| Failure::HelloNotAuthenticated)?;
     if let Some(name) = name {
         session.client().change_names(|names| names.connection = name);
     }

@@ -76,7 +76,7 @@ the call remains in the data.
 - `INCRBYFLOAT` and `HINCRBYFLOAT` count with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
 - `HELLO` is refused between `MULTI` and `EXEC`. `CONFIG SET`
   changes what stands in `[redis]` of the configuration (`notify-keyspace-events`, `slowlog-log-slower-than`, `slowlog-max-len`,
-  `latency-monitor-threshold`) until the server stops; `CONFIG REWRITE` is refused.
+  `latency-monitor-threshold`) until the server stops; `CONFIG REWRITE` is refused, for the reasons in redis.md.
 - `SLOWLOG`, `LATENCY` and `INFO commandstats` tell how long a command ran, without its waiting for its turn or for the disk. `EXEC`
   and `EVAL` count as one. `LATENCY` knows the events `command` and `fast-command`. `LATENCY HISTOGRAM` has the powers of two.
 - `MONITOR` shows a script behind the commands that it ran; what procedures do it does not show.
@@ -84,6 +84,9 @@ the call remains in the data.
   client's own changes leave its keys tracked. Keys of caches and of constant databases are said to have changed as soon as they
   are read. Of a procedure that reads, the keys that `FCALL` names are tracked, and those that it reads by commands.
 - A session that has not given the password is told nothing but that, even for unknown commands.
+- The rules of users hold in all protocols: see users.md. `ACL LOG` has what clients of this protocol were denied. `SORT` with `BY` or `GET` and
+  no right to read every key is refused when it is queued, too, and not when `EXEC` runs it. A request that is not well formed, so that
+  nobody can say which keys it names, is denied to users who may not use all keys.
 - On a cache, what writes to it alone (not `COPY`, `MOVE`, `FLUSHALL`) runs on the worker, at once and
   without a transaction: `WATCH` and `MSETNX` are refused, and `EXEC` does not take it back. A constant
   database refuses what writes; `FLUSHALL` leaves it as it is. Neither has an order of keys, and their

@@ -15,7 +15,7 @@ use tokaido_store::{
 use tokaido_wire::resp::Request;
 
 use super::{
-    blocking,
+    admission, blocking,
     call::Call,
     command::{Command, Flags, Handler, WriteFn},
     debug,
@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     Procedures, Shared,
-    access::{self, Permission},
+    access::{Permission, Where},
     metrics,
     placement::Place,
     protocol::{Context, Target},
@@ -214,10 +214,11 @@ impl Wanted {
         }
     }
 
-    fn permission(self, database: DatabaseId) -> Permission<'static> {
+    /// What it takes to make this request of it.
+    pub(crate) fn permission(self, request: Request<'_>) -> Permission<'_> {
         match self {
-            Self::Command(command) => command.permission(database),
-            Self::Procedure => Permission::Call,
+            Self::Command(command) => Permission::Command(command, request),
+            Self::Procedure => Permission::Call(request.name()),
         }
     }
 
@@ -235,9 +236,9 @@ fn admit(
 ) -> Result<Wanted, Failure> {
     let wanted = look_up(request, shared, procedures);
     // An anonymous client must not learn which commands and procedures there are, either.
-    let permission =
-        wanted.as_ref().map_or(Permission::Session, |w| w.permission(session.database()));
-    access::allow(session.principal, permission)?;
+    let permission = wanted.as_ref().map_or(Permission::Session, |w| w.permission(request));
+    let place = if session.queue.is_some() { Where::Multi } else { Where::TopLevel };
+    admission::admit(session, permission, place)?;
     debug::check(session, request, shared)?;
     let wanted = wanted?;
     if session.queue.is_some() && wanted.has(Flags::NO_MULTI) {

@@ -70,6 +70,9 @@ pub(crate) enum Failure {
          RESP protocol version at the same time"
     )]
     HelloNotAuthenticated,
+    /// The rules of the user do not allow it.
+    #[error("NOPERM {0}")]
+    Forbidden(String),
     #[error("WRONGPASS invalid username-password pair or user is disabled.")]
     WrongPassword,
     /// A protocol version that HELLO does not know.
@@ -119,6 +122,7 @@ impl From<Denied> for Failure {
     fn from(denied: Denied) -> Self {
         match denied {
             Denied::Unauthenticated => Self::NotAuthenticated,
+            Denied::Forbidden(forbidden) => Self::Forbidden(forbidden.message()),
         }
     }
 }

@@ -7,10 +7,10 @@ use super::{
     command::{Command, KeyPositions, rows},
     failure::Failure,
     glob,
-    number::parse_integer,
     reply::Reply,
     syntax::{self, Argument},
     table,
+    uses::key_places,
 };
 
 pub(super) const COMMANDS: &[Command] = rows! {
@@ -303,70 +303,6 @@ fn keys_of(request: Request<'_>) -> Result<(&'static Command, Vec<&[u8]>), Failu
     }
     let places = key_places(command, request)?.into_iter();
     Ok((command, places.map(|place| request.get(place).unwrap_or_default()).collect()))
-}
-
-/// The places of the keys among the arguments.
-pub(super) fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<usize>, Failure> {
-    if let Some(place) = command.key_count_place() {
-        let count = request.get(place).and_then(parse_integer);
-        let count = count.and_then(|count| usize::try_from(count).ok());
-        let first = place + 1;
-        return match count {
-            Some(count) if count <= request.len() - first => {
-                let others = command.keys.places(request.len());
-                Ok(others.chain(first..first + count).collect())
-            }
-            _ => Err(Failure::other("Invalid arguments specified for command")),
-        };
-    }
-    if let Some((word, start)) = command.key_word() {
-        return places_behind(word, start, request);
-    }
-    if command.keys.first == 0 {
-        return Err(Failure::other("The command has no key arguments"));
-    }
-    Ok(command.keys.places(request.len()).chain(stored_at(command, request)).collect())
-}
-
-/// The place of the key behind STORE or STOREDIST, of a command that has such an option. The last one counts.
-fn stored_at(command: &Command, request: Request<'_>) -> Option<usize> {
-    let first = match command.name {
-        "sort" => 2,
-        "georadius" => 6,
-        "georadiusbymember" => 5,
-        _ => return None,
-    };
-    let is_word = |at: usize, words: &[&str]| {
-        let argument = request.get(at).unwrap_or_default();
-        words.iter().any(|word| argument.eq_ignore_ascii_case(word.as_bytes()))
-    };
-    let (mut found, mut at) = (None, first);
-    while at + 1 < request.len() {
-        at += if is_word(at, &["STORE", "STOREDIST"]) {
-            found = Some(at + 1);
-            2
-        } else if is_word(at, &["BY", "GET", "COUNT"]) {
-            2
-        } else if is_word(at, &["LIMIT"]) {
-            3
-        } else {
-            1
-        };
-    }
-    found
-}
-
-/// The keys that stand behind a word, before as many other arguments.
-fn places_behind(word: &str, start: usize, request: Request<'_>) -> Result<Vec<usize>, Failure> {
-    let is_word = |argument: &[u8]| argument.eq_ignore_ascii_case(word.as_bytes());
-    let found = request.arguments_from(start).position(is_word).map(|found| start + found + 1);
-    let keys = found.map(|first| first..first + (request.len() - first) / 2);
-    match keys {
-        Some(keys) if !keys.is_empty() && (request.len() - keys.start).is_multiple_of(2) => {
-            Ok(keys.collect())
-        }
-        _ => Err(Failure::other("Invalid arguments specified for command")),
-    }
 }
 
 pub(super) fn help(call: &mut Call<'_>) -> Result<(), Failure> {

@@ -4,10 +4,12 @@
 //! requests, sends the replies, and owns the snapshot or the writer that commands run on.
 
 mod acl;
+mod admission;
 mod bitfields;
 mod bitmaps;
 mod blocking;
 mod call;
+mod categories;
 mod client;
 mod clients;
 mod cluster;
@@ -26,7 +28,7 @@ mod expiry;
 mod failure;
 mod functions;
 mod geo;
-mod glob;
+pub(crate) mod glob;
 mod hashes;
 mod hyperloglog;
 mod info;
@@ -62,6 +64,7 @@ mod syntax;
 mod table;
 mod tracking;
 mod transactions;
+mod uses;
 mod written;
 
 #[cfg(test)]
@@ -83,4 +86,6 @@ pub(crate) use scan::Cursors;
 pub(crate) use script::ScriptCommands;
 pub use session::Session;
 pub use table::COMMANDS;
+pub(crate) use table::{find_by_name, number_of as command_number};
 pub(crate) use tracking::Tracker;
+pub(crate) use uses::Uses;

@@ -31,6 +31,9 @@ pub(super) const COMMANDS: &[Command] = rows! {
 "fcall_ro" -3 Procedure(fcall_ro), NO_KEY [MOVABLE_KEYS] Scripting "7.0.0"
     "function numkeys [key [key ...]] [arg [arg ...]]"
     "Calls a function, or a procedure, that only reads.";
+"procedure" -2 Procedure(by_name), NO_KEY [] Scripting "7.2.0"
+    "name [arg [arg ...]]"
+    "Calls a procedure with the arguments, as its bare name does.";
 };
 
 /// What is to be run.
@@ -87,6 +90,11 @@ impl Invocation {
 /// `hits.count /index`: every argument after the name is one of the procedure's.
 pub(super) fn bare(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Failure> {
     prepare(call, procedures, call.arg(0), 1)
+}
+
+/// `PROCEDURE hits.count /index`: the same, for whom the bare name is a command of Redis, too.
+fn by_name(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Failure> {
+    prepare(call, procedures, call.arg(1), 2)
 }
 
 fn fcall(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Failure> {
@@ -215,7 +223,9 @@ pub(super) fn call_in(
     {
         reader.remember_named(command, call);
     }
-    let commands = ScriptCommands::new(call.shared, session.principal, session.selected());
+    let (principal, selected) = (&session.principal, session.selected());
+    let name = &procedures.get(id).name;
+    let commands = ScriptCommands::for_call(call.shared, principal, selected, name)?;
     let mut commands = commands.noted_by(call.reader.clone());
     let scope = commands.in_transaction(transaction);
     let called = match procedures.call(id, scope, arguments) {

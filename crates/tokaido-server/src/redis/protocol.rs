@@ -8,7 +8,6 @@ use tokaido_wire::resp::{Decoded, ProtocolError, ReplyWriter, RequestDecoder};
 use super::{Session, Step, execute};
 use crate::{
     Limits,
-    access::Principal,
     protocol::{Context, Progress, Protocol, Target},
     shared::wall_clock_us,
 };
@@ -24,14 +23,15 @@ const HTTP_LOGGED_US_MIN: u64 = 60_000_000;
 pub(crate) struct Redis {
     session: Session,
     decoder: RequestDecoder,
-    /// Whose limits the decoder has.
-    limited_as: Principal,
+    /// The decoder has the limits of clients that have not authenticated.
+    is_confined: bool,
 }
 
 impl Redis {
     pub(crate) fn new(session: Session, limits: &Limits) -> Self {
-        let limited_as = session.principal;
-        Self { session, decoder: RequestDecoder::new(limits_of(limited_as, limits)), limited_as }
+        let is_confined = session.principal.is_anonymous();
+        let decoder = RequestDecoder::new(limits_of(is_confined, limits));
+        Self { session, decoder, is_confined }
     }
 
     /// What a client is told that sends no requests.
@@ -39,7 +39,7 @@ impl Redis {
         use ProtocolError::{BulkLength, MultibulkLength, TooBigInline, TooBigRequest};
         let is_of_size =
             matches!(error, BulkLength | MultibulkLength | TooBigInline | TooBigRequest);
-        if is_of_size && self.session.principal == Principal::Anonymous {
+        if is_of_size && self.is_anonymous() {
             let max = limits.anonymous_request_bytes_max;
             return format!(
                 "Protocol error: {error}; before AUTH a request has at most {max} bytes"
@@ -66,9 +66,9 @@ impl Protocol for Redis {
         output: &mut Vec<u8>,
     ) -> Progress<()> {
         let limits = context.shared.limits();
-        if self.limited_as != self.session.principal {
-            self.limited_as = self.session.principal;
-            self.decoder.limit(limits_of(self.limited_as, limits));
+        if self.is_confined != self.is_anonymous() {
+            self.is_confined = self.is_anonymous();
+            self.decoder.limit(limits_of(self.is_confined, limits));
         }
         let consumed = match self.decoder.decode(input) {
             Ok(Decoded::Complete { consumed }) => consumed,
@@ -106,7 +106,7 @@ impl Protocol for Redis {
     }
 
     fn is_anonymous(&self) -> bool {
-        self.session.principal == Principal::Anonymous
+        self.session.principal.is_anonymous()
     }
 
     fn is_listening(&self) -> bool {
@@ -130,11 +130,8 @@ impl Protocol for Redis {
     }
 }
 
-fn limits_of(principal: Principal, limits: &Limits) -> tokaido_wire::resp::Limits {
-    match principal {
-        Principal::User => limits.request(),
-        Principal::Anonymous => limits.anonymous_request(),
-    }
+fn limits_of(is_confined: bool, limits: &Limits) -> tokaido_wire::resp::Limits {
+    if is_confined { limits.anonymous_request() } else { limits.request() }
 }
 
 /// Somebody may be attacking this server through a browser: whoever runs it has to hear of it, and

@@ -7,7 +7,7 @@ use tokaido_store::DatabaseId;
 use tokaido_wire::resp::{Request, Version, format_double};
 
 use super::{
-    Message,
+    Message, admission,
     call::Call,
     command::{Access, Command},
     debug, execute,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Shared,
-    access::{self, Principal},
+    access::{self, Denied, Permission, Principal},
     selected::Selected,
 };
 
@@ -26,7 +26,7 @@ use crate::{
 pub(crate) struct ScriptCommands<'s> {
     pub(crate) shared: &'s Shared,
     /// Whoever called the procedure.
-    principal: Principal,
+    principal: &'s Principal,
     /// The database that the caller has selected.
     selected: &'s Selected,
     reply: ScriptReply,
@@ -37,9 +37,19 @@ pub(crate) struct ScriptCommands<'s> {
 }
 
 impl<'s> ScriptCommands<'s> {
-    pub(crate) fn new(shared: &'s Shared, principal: Principal, selected: &'s Selected) -> Self {
+    /// For a call of the procedure of that name.
+    ///
+    /// # Errors
+    /// If the caller may not call it.
+    pub(crate) fn for_call(
+        shared: &'s Shared,
+        principal: &'s Principal,
+        selected: &'s Selected,
+        procedure: &str,
+    ) -> Result<Self, Denied> {
+        access::allow(principal, Permission::Call(procedure.as_bytes()))?;
         let (reply, messages) = (ScriptReply::default(), Vec::new());
-        Self { shared, principal, selected, reply, messages, reader: None }
+        Ok(Self { shared, principal, selected, reply, messages, reader: None })
     }
 
     /// What the commands read is noted.
@@ -72,7 +82,7 @@ impl ScriptCommands<'_> {
     fn admit(&self, request: Request<'_>) -> Result<&'static Command, Failure> {
         let command = execute::find_command(request)?;
         let command = command.ok_or_else(|| instead::unknown(self.shared, request))?;
-        access::allow(self.principal, command.permission(self.selected.id()))?;
+        admission::admit_call(self.shared, self.principal, command, request)?;
         if debug::is_of_debug(command) {
             return Err(Failure::NotForScripts);
         }

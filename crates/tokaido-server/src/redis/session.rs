@@ -17,7 +17,11 @@ use super::{
     tracking::{Authored, Reader, Tracking},
     transactions::{Queue, Watched},
 };
-use crate::{Mailbox, Shared, access::Principal, selected::Selected};
+use crate::{
+    Mailbox, Shared,
+    access::{DEFAULT, Principal},
+    selected::Selected,
+};
 
 /// Which replies are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +41,8 @@ pub(crate) enum ReplyMode {
 pub struct Session {
     selected: Selected,
     version: Version,
-    pub(crate) principal: Principal,
+    /// Whoever it is that asks; [`become_user`](Self::become_user) changes it.
+    pub(super) principal: Principal,
     pub(crate) reply_mode: ReplyMode,
     /// What MULTI has queued; `None` outside of one.
     pub(crate) queue: Option<Queue>,
@@ -70,7 +75,7 @@ impl Session {
         let mut session = Self {
             selected: shared.main_selected().clone(),
             version: Version::Resp2,
-            principal: shared.policy().newcomer(),
+            principal: Principal::Anonymous,
             reply_mode: ReplyMode::On,
             queue: None,
             watched: Vec::new(),
@@ -85,6 +90,7 @@ impl Session {
             entry,
             shared: Arc::clone(shared),
         };
+        session.become_user(shared.users().newcomer());
         session.select(shared.main_selected().clone());
         session
     }
@@ -197,6 +203,13 @@ impl Session {
         Arc::clone(&self.entry.client)
     }
 
+    /// The client is another user from here on.
+    pub(super) fn become_user(&mut self, principal: Principal) {
+        let name = principal.name().unwrap_or(DEFAULT);
+        self.client().change_names(|names| name.clone_into(&mut names.user));
+        self.principal = principal;
+    }
+
     pub(crate) fn select(&mut self, selected: Selected) {
         self.client().change_names(|names| names.database = Arc::clone(selected.name()));
         self.selected = selected;
@@ -218,7 +231,7 @@ impl Session {
         let shared = Arc::clone(&self.shared);
         self.select(shared.main_selected().clone());
         self.speak(Version::Resp2);
-        self.principal = shared.policy().newcomer();
+        self.become_user(shared.users().newcomer());
         self.reply_mode = ReplyMode::On;
         self.take_queue();
         self.watched.clear();

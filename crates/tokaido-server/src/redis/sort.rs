@@ -16,10 +16,10 @@ use super::{
 };
 
 pub(super) const COMMANDS: &[Command] = rows! {
-"sort" -2 Write(sort), KEY [DENYOOM MOVABLE_KEYS] Generic "1.0.0"
+"sort" -2 Write(sort), KEY [DENYOOM MOVABLE_KEYS DANGEROUS] Generic "1.0.0"
     "key [BY by-pattern] [LIMIT offset count] [GET get-pattern] [ASC | DESC] [ALPHA] [STORE destination]"
     "Gives or stores the elements of a list, set or sorted set in order. There may be several GET.";
-"sort_ro" -2 Read(sort_ro), KEY [MOVABLE_KEYS] Generic "7.0.0"
+"sort_ro" -2 Read(sort_ro), KEY [MOVABLE_KEYS DANGEROUS] Generic "7.0.0"
     "key [BY by-pattern] [LIMIT offset count] [GET get-pattern] [ASC | DESC] [ALPHA]"
     "Gives the elements of a list, set or sorted set in order. There may be several GET.";
 };

@@ -218,10 +218,15 @@ pub(crate) fn resolve(request: Request<'_>) -> Result<Option<&'static Command>, 
     }
 }
 
+/// The command of that name, as rules of users have it: `get`, or `config|get`.
+pub(crate) fn find_by_name(name: &str) -> Option<&'static Command> {
+    find(name.as_bytes(), None)
+}
+
 /// The place of a command in [`COMMANDS`].
-pub(crate) fn number_of(command: &'static Command) -> u16 {
+pub(crate) fn number_of(command: &'static Command) -> usize {
     let offset = std::ptr::from_ref(command).addr() - COMMANDS.as_ptr().addr();
-    (offset / size_of::<Command>()) as u16
+    offset / size_of::<Command>()
 }
 
 #[cfg(test)]

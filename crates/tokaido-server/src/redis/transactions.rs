@@ -7,6 +7,7 @@ use tokaido_store::{CommitNumber, ReadTransaction, WriteTransaction, Writer};
 use tokaido_wire::resp::{Request, RequestBuf};
 
 use super::{
+    admission,
     call::Call,
     command::Handler,
     command::{Command, rows},
@@ -15,7 +16,7 @@ use super::{
     pausing, procedures,
     session::Session,
 };
-use crate::{Limits, Procedures, selected};
+use crate::{Limits, Procedures, access::Where, selected};
 
 pub(super) const COMMANDS: &[Command] = rows! {
 "discard" 1 Connection(discard), NO_KEY [FAST UNQUEUED] Transactions "2.0.0"
@@ -158,6 +159,9 @@ pub(super) fn exec(
         }
         call.reply.array(queue.commands.len());
         for (wanted, request) in &queue.commands {
+            // The rules may have changed since it was queued, or by what stands before it.
+            let permission = wanted.permission(request.as_request());
+            admission::admit(session, permission, Where::Multi)?;
             let database = match wanted {
                 Wanted::Command(command) => {
                     execute::selected_for(command, session.selected(), tx, call.shared)?

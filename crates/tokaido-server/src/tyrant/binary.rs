@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use tokaido_store::CommitError;
 use tokaido_wire::tyrant::{
-    Command, Verb,
-    binary::{Decoded, Decoder, FAILED},
+    Verb,
+    binary::{Decoded, Decoder, FAILED, Request},
 };
 
 use super::{
-    commands,
+    access, commands,
     figures::Figure,
     refusal::{ErrorCode, Refusal},
     rights::Door,
@@ -17,7 +17,6 @@ use super::{
 };
 use crate::{
     Mailbox, Shared,
-    access::{self, Principal},
     protocol::{Context, Progress, Protocol},
 };
 
@@ -42,10 +41,11 @@ impl Binary {
 }
 
 /// Whether a client may run a command.
-fn check(session: &Session, command: &Command) -> Result<(), Refusal> {
-    if access::allow(session.principal, session.permission(command.effect)).is_err() {
-        return Err(Refusal::invalid("this is not allowed"));
-    }
+fn check(session: &Session, request: &Request<'_>) -> Result<(), Refusal> {
+    let command = request.command;
+    let keys = [request.key()].into_iter().filter(|_| command.verb != Verb::Mget);
+    let keys = keys.chain(request.items);
+    access::allow_verb(&session.principal, (command.verb, command.effect), keys)?;
     match session.shared.tyrant.rights.forbid(command.verb, Door::Binary) {
         true => Err(Refusal::forbidden(command.name)),
         false => Ok(()),
@@ -70,7 +70,7 @@ impl Protocol for Binary {
         output: &mut Vec<u8>,
     ) -> Progress<Token> {
         // The protocol has no passwords, so nothing is taken where one is needed.
-        if self.session.principal == Principal::Anonymous {
+        if self.session.principal.is_anonymous() {
             output.push(FAILED);
             return Progress::Failed;
         }
@@ -84,7 +84,7 @@ impl Protocol for Binary {
         };
         let (session, start) = (&mut self.session, output.len());
         let (name, verb) = (request.command.name, request.command.verb);
-        let answered = match check(session, request.command) {
+        let answered = match check(session, &request) {
             Ok(()) => commands::answer(session, &request, context, output),
             Err(refusal) => Err(Stop::Refused(refusal)),
         };
@@ -132,7 +132,7 @@ impl Protocol for Binary {
     }
 
     fn is_anonymous(&self) -> bool {
-        self.session.principal == Principal::Anonymous
+        self.session.principal.is_anonymous()
     }
 
     fn when_durable(&mut self) -> Option<Box<dyn FnOnce()>> {

@@ -8,6 +8,7 @@ use tokaido_wire::tyrant::{
 };
 
 use super::{
+    access,
     lists::check_parameters,
     misc::{self, Arguments, Results, Work, check_reply},
     records,
@@ -53,7 +54,7 @@ pub(super) fn answer(
         Verb::AddInt | Verb::AddDouble => return add(session, request, context, output),
         Verb::Ext => {
             let [name, key, value] = request.parts();
-            let script = Script::new(session.principal, name, key, value);
+            let script = Script::new(session.principal.clone(), name, key, value);
             let result = session.call(&script, context)?;
             output.push(DONE);
             bytes(&result, output);
@@ -210,6 +211,7 @@ fn call_misc(
 ) -> Result<(), Stop> {
     let arguments = Arguments::new(request.items);
     let function = misc::find(request.key(), &arguments, session.has_table()?)?;
+    access::allow_misc(&session.principal, function, &arguments)?;
     if session.shared.tyrant.rights.forbid(function.like, Door::Binary) {
         return Err(Refusal::forbidden(function.name).into());
     }

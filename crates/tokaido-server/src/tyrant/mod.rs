@@ -6,6 +6,7 @@
 //! documentation. `records`, `search` and `lists` are what they do to data; `binary`, `text` and
 //! `http/tyrant.rs` are the three doors.
 
+mod access;
 mod binary;
 mod commands;
 mod documentation;
@@ -24,6 +25,7 @@ mod state;
 mod tables;
 mod text;
 
+pub(crate) use access::{allow_misc, allow_verb};
 pub(crate) use binary::Binary;
 pub use documentation::documentation;
 pub(crate) use figures::Figure;

@@ -6,7 +6,6 @@ use tokaido_script::Transaction;
 use tokaido_store::{
     DatabaseId, ReadTransaction, WriteTransaction, transact_in_place, transact_unflushed,
 };
-use tokaido_wire::tyrant::Effect;
 
 use super::{
     iterator::Iterator,
@@ -15,7 +14,7 @@ use super::{
 };
 use crate::{
     Mailbox, Shared,
-    access::{Permission, Principal, Scope},
+    access::Principal,
     backups,
     placement::Place,
     protocol::{Context, Target},
@@ -58,7 +57,7 @@ impl Session {
     /// A new connection.
     pub(super) fn new(shared: &Arc<Shared>, mailbox: Mailbox) -> Self {
         Self {
-            principal: shared.policy().newcomer(),
+            principal: shared.users().newcomer(),
             database: Selected::new(&**shared.store(), shared.tyrant.database()).ok(),
             iterator: Iterator::default(),
             error: ErrorCode::default(),
@@ -66,17 +65,6 @@ impl Session {
             mailbox,
             copying: None,
             shared: Arc::clone(shared),
-        }
-    }
-
-    /// What a client needs for something with this effect.
-    pub(super) fn permission(&self, effect: Effect) -> Permission<'_> {
-        let scope = Scope::Named(self.shared.tyrant.database());
-        match effect {
-            Effect::Read => Permission::Read(scope),
-            Effect::Write => Permission::Write(scope),
-            Effect::Call => Permission::Call,
-            Effect::Administer | Effect::Replicate => Permission::Administer,
         }
     }
 

@@ -12,6 +12,7 @@ use tokaido_wire::{
 };
 
 use super::{
+    access,
     figures::Figure,
     records,
     refusal::{ErrorCode, Refusal},
@@ -21,7 +22,6 @@ use super::{
 };
 use crate::{
     Mailbox, Shared,
-    access::{self, Principal},
     protocol::{Context, Progress, Protocol},
 };
 
@@ -60,11 +60,18 @@ fn verb(request: &Request<'_>) -> Option<Verb> {
 }
 
 /// Whether the client may do it.
-fn is_allowed(session: &Session, verb: Option<Verb>) -> bool {
+fn is_allowed(session: &Session, verb: Option<Verb>, request: &Request<'_>) -> bool {
     let command = verb.and_then(|verb| COMMANDS.get(verb as usize));
     command.is_none_or(|command| {
-        let permission = session.permission(command.effect);
-        access::allow(session.principal, permission).is_ok()
+        let keys: Vec<&[u8]> = match request {
+            _ if session.principal.is_unrestricted() => Vec::new(),
+            Request::Get(keys) => keys.clone().collect(),
+            Request::Store { key, .. } | Request::Delete { key } | Request::Add { key, .. } => {
+                vec![key]
+            }
+            _ => Vec::new(),
+        };
+        access::allow_verb(&session.principal, (command.verb, command.effect), keys).is_ok()
             && !session.shared.tyrant.rights.forbid(command.verb, Door::Memcached)
     })
 }
@@ -198,7 +205,7 @@ impl Protocol for Text {
     ) -> Progress<Token> {
         let session = &mut self.session;
         // These lines have no passwords here, so nothing is taken where one is needed.
-        if session.principal == Principal::Anonymous {
+        if session.principal.is_anonymous() {
             write_line("CLIENT_ERROR unauthenticated", output);
             return Progress::Failed;
         }
@@ -211,7 +218,7 @@ impl Protocol for Text {
             }
         };
         let (start, verb) = (output.len(), verb(&request));
-        let answered = match (is_allowed(session, verb), &request) {
+        let answered = match (is_allowed(session, verb, &request), &request) {
             (true, _) => answer(session, &request, context, output),
             // As there, a masked get finds nothing.
             (false, Request::Get(_)) => {
@@ -261,7 +268,7 @@ impl Protocol for Text {
     }
 
     fn is_anonymous(&self) -> bool {
-        self.session.principal == Principal::Anonymous
+        self.session.principal.is_anonymous()
     }
 
     fn refuse(&mut self, Token: Token, error: &CommitError, output: &mut Vec<u8>) {

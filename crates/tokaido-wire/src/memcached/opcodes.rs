@@ -90,7 +90,7 @@ pub static OPERATIONS: &[Operation] = rows! {
 0x1d "GAT" BinaryVerb::GetAndTouch, false false Write "Gives a value, and gives it a new expiry.";
 0x1e "GATQ" BinaryVerb::GetAndTouch, true false Write "As GAT, without a word of a miss.";
 0x20 "SASL list mechs" BinaryVerb::SaslList, false false Open "Tells the ways to authenticate: `PLAIN`.";
-0x21 "SASL Auth" BinaryVerb::SaslAuth, false false Open "Authenticates with the password, whatever the user name.";
+0x21 "SASL Auth" BinaryVerb::SaslAuth, false false Open "Authenticates with a user name and a password.";
 0x22 "SASL Step" BinaryVerb::SaslStep, false false Open "Is refused: `PLAIN` has one step.";
 0x23 "GATK" BinaryVerb::GetAndTouch, false true Write "As GAT, with the key.";
 0x24 "GATKQ" BinaryVerb::GetAndTouch, true true Write "As GATK, without a word of a miss.";

@@ -39,8 +39,8 @@ pub enum Credentials<'a> {
     Given {
         /// Their length in bytes, with the line before them.
         consumed: usize,
-        /// The password; what stands before it is the user's name. `None` if they have no such form.
-        password: Option<&'a [u8]>,
+        /// The user's name and the password. `None` if they have no such form.
+        words: Option<(&'a [u8], &'a [u8])>,
     },
     /// Their line end is missing.
     Unterminated {
@@ -181,8 +181,9 @@ impl TextDecoder {
         let Some(value) = value.strip_suffix(b"\r\n") else {
             return Ok(Credentials::Unterminated { consumed });
         };
-        let password = Words(value).nth(1);
-        Ok(Credentials::Given { consumed, password })
+        let mut words = Words(value);
+        let words = words.next().zip(words.next());
+        Ok(Credentials::Given { consumed, words })
     }
 
     /// Where the first line ends, which may have `keys_max` bytes if it is one of keys.

@@ -71,6 +71,9 @@ pub(crate) struct ServeArgs {
     /// What a client must give before anything else
     #[arg(long, value_name = "PASSWORD", env = "TOKAIDO_PASSWORD", hide_env_values = true)]
     password: Option<String>,
+    /// File of users, in Redis' format
+    #[arg(long, value_name = "FILE")]
+    acl_file: Option<PathBuf>,
     /// When a write is made durable: always (before it is answered), interval:1s, or os
     #[arg(long, value_name = "MODE")]
     sync: Option<SyncMode>,
@@ -178,6 +181,7 @@ impl ServeArgs {
         // As in the file, an empty password is none, and must not count as one.
         let password = self.password.map(|p| (!p.is_empty()).then(|| Password::from(p)));
         put(&mut config.password, password);
+        put(&mut config.acl_file, self.acl_file.map(Some));
         put(&mut config.sync, self.sync);
         put(&mut config.log, self.log);
         put(&mut config.memcached.database, self.memcached_database);

@@ -16,7 +16,7 @@ use tokaido_store::{
 use super::{Memcached, Session, protocol::Token};
 use crate::{
     Context, Limits, MemcachedConfig, Progress, Protocol, Shared, SharedOptions, Target,
-    procedures::LocalProgram,
+    access::Users, procedures::LocalProgram,
 };
 
 mod binary;
@@ -66,7 +66,7 @@ impl Server {
             ..Limits::default()
         };
         let options = SharedOptions {
-            password: password.map(str::to_owned),
+            users: Arc::new(Users::with_password(password)),
             memcached: MemcachedConfig { database, ..MemcachedConfig::default() },
             limits,
             ..SharedOptions::default()

@@ -8,8 +8,8 @@ use tokaido_wire::resp::{Request, Version};
 
 use crate::{
     Shared,
-    access::{self, Principal},
     redis::{
+        admission,
         call::Call,
         command::{Command, Flags, Group, Handler},
         execute,
@@ -17,6 +17,7 @@ use crate::{
         pubsub::Message,
         reply::Reply as _,
         script::ScriptReply,
+        session::Session,
         streams, table,
         tracking::Reader,
     },
@@ -27,7 +28,7 @@ use crate::{
 pub(super) struct EvalHost<'s> {
     shared: &'s Shared,
     /// Whoever sent the script.
-    principal: Principal,
+    session: &'s Session,
     /// The database that the script works on: SELECT changes it until the script ends.
     selected: Selected,
     mode: Mode,
@@ -43,13 +44,13 @@ pub(super) struct EvalHost<'s> {
 impl<'s> EvalHost<'s> {
     pub(super) fn new(
         shared: &'s Shared,
-        principal: Principal,
-        selected: Selected,
+        session: &'s Session,
         mode: Mode,
         reader: Option<Arc<Reader>>,
     ) -> Self {
+        let selected = session.selected().clone();
         let (version, reply, messages) = (Version::Resp2, ScriptReply::default(), Vec::new());
-        Self { shared, principal, selected, mode, version, reply, messages, reader }
+        Self { shared, session, selected, mode, version, reply, messages, reader }
     }
 
     /// The version of the protocol that the script has chosen.
@@ -80,7 +81,7 @@ impl<'s> EvalHost<'s> {
             let message = format!("{name} command is not allowed with BLOCK option from scripts");
             return Err(Failure::other(message));
         }
-        access::allow(self.principal, command.permission(self.selected.id()))?;
+        admission::admit_script(self.session, command, request)?;
         if self.mode == Mode::Read && (writes(command) || command.group == Group::PubSub) {
             return Err(Failure::ReadOnlyScript);
         }
@@ -156,7 +157,8 @@ impl Host for EvalHost<'_> {
     }
 
     fn may_run(&mut self, arguments: &[&[u8]]) -> Option<bool> {
-        let command = table::resolve(Request::from_arguments(arguments)).ok().flatten()?;
-        Some(access::allow(self.principal, command.permission(self.selected.id())).is_ok())
+        let request = Request::from_arguments(arguments);
+        let command = table::resolve(request).ok().flatten()?;
+        Some(admission::check(&self.session.principal, command, request).is_ok())
     }
 }

@@ -55,8 +55,7 @@ pub(in crate::redis) fn run_lua(
     let shared = call.shared;
     let arguments: Vec<&[u8]> = call.request.arguments_from(HEAD_LEN).collect();
     let (keys, arguments) = arguments.split_at(keys.min(arguments.len()));
-    let selected = session.selected().clone();
-    let mut host = EvalHost::new(shared, session.principal, selected, mode, call.reader.clone());
+    let mut host = EvalHost::new(shared, session, mode, call.reader.clone());
     let transaction = match (transaction, mode) {
         (Transaction::Write(tx), Mode::Read) => Transaction::Read(tx),
         (Transaction::Write(tx), Mode::Write) => Transaction::Write(tx),

@@ -14,9 +14,7 @@ use tokaido_store::{
 };
 
 use super::{classes::Classes, names};
-use crate::redis::{
-    Message, call::Call, command::Command, introspection::key_places, pubsub::Channels,
-};
+use crate::redis::{Message, call::Call, command::Command, pubsub::Channels, uses::key_places};
 
 /// The name of a database as Redis numbers it: `main` is 0.
 const MAIN: &str = "0";

@@ -77,7 +77,7 @@ impl CommandStatistics {
     fn counters(&self, command: &'static Command) -> Option<&Counters> {
         let part = self.parts[own_part()]
             .get_or_init(|| table::COMMANDS.iter().map(|_| Counters::default()).collect());
-        part.get(usize::from(table::number_of(command)))
+        part.get(table::number_of(command))
     }
 
     /// Counts a call that has run.
@@ -99,10 +99,10 @@ impl CommandStatistics {
     }
 
     /// What was counted of the command of that number.
-    pub(in crate::redis) fn row(&self, number: u16) -> Row {
+    pub(in crate::redis) fn row(&self, number: usize) -> Row {
         let mut row = Row::default();
         let parts = self.parts.iter().filter_map(OnceLock::get);
-        for counters in parts.filter_map(|part| part.get(usize::from(number))) {
+        for counters in parts.filter_map(|part| part.get(number)) {
             row.took_us += counters.took_us.load(Relaxed);
             row.failed += counters.failed.load(Relaxed);
             row.rejected += counters.rejected.load(Relaxed);

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::{
     Shared, SocketAddress,
+    access::LOG_ENTRIES_MAX,
     redis::{
         call::Call,
         command::{Command, rows},
@@ -45,6 +46,12 @@ type Setting = (&'static str, fn(&Shared) -> String, Option<Set>);
 
 /// What can be true of a Redis setting here. Clients ask for these to find out what they may do.
 const SETTINGS: &[Setting] = &[
+    (
+        "aclfile",
+        |shared| shared.users().file().map(|path| path.display().to_string()).unwrap_or_default(),
+        None,
+    ),
+    ("acllog-max-len", |_| LOG_ENTRIES_MAX.to_string(), None),
     ("appendonly", |_| "yes".to_owned(), None),
     (
         "client-output-buffer-limit",

@@ -83,6 +83,22 @@ impl Channels {
         }
     }
 
+    /// Closes the connections of those whom `is_meant` picks by their name and one of the names that they
+    /// listen to.
+    pub(crate) fn disconnect(&self, is_meant: impl Fn(&str, Names, &[u8]) -> bool) {
+        let listeners = self.lock();
+        for names in [Names::Channels, Names::Patterns, Names::Shards] {
+            for (name, subscribers) in &listeners[names as usize] {
+                let subscribers = subscribers.values();
+                for subscriber in subscribers {
+                    if is_meant(&subscriber.client.names().user, names, name) {
+                        subscriber.mailbox.kill();
+                    }
+                }
+            }
+        }
+    }
+
     /// How many times a message would be sent.
     pub(crate) fn receivers(&self, message: &Message) -> usize {
         if !self.has_any() {

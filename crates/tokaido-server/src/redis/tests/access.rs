@@ -1,12 +1,10 @@
-//! What each command needs, and that an anonymous client gets nothing else.
+//! What each command needs, and that nobody gets anything else.
 
 use tokaido_script::Sources;
+use tokaido_wire::resp::Request;
 
 use super::Server;
-use crate::{
-    access::{Permission, Scope},
-    redis::{COMMANDS, Command},
-};
+use crate::redis::{COMMANDS, Command, Uses};
 
 /// A call with as many arguments as it takes.
 fn line_of(command: &Command) -> String {
@@ -38,80 +36,116 @@ fn an_anonymous_client_gets_no_command_but_those_that_need_nothing() {
     assert_eq!(let_in, ["auth", "hello", "quit", "reset"]);
 }
 
+/// Words behind the name of a command by which it has the keys `k…`, and no others.
+fn with_keys(command: &Command) -> Option<Vec<&'static str>> {
+    let syntax = match command.name {
+        "bitop" => "AND k1 k2 k3",
+        "blmpop" => "1 2 k1 k2 LEFT",
+        "bzmpop" => "1 2 k1 k2 MIN",
+        "xread" => "COUNT 1 STREAMS k1 k2 0 0",
+        "xreadgroup" => "GROUP g c STREAMS k1 k2 > >",
+        "sort" => "k1 LIMIT 0 1 STORE k2",
+        "georadius" => "k1 1 1 1 m STORE k2 STOREDIST k3",
+        "georadiusbymember" => "k1 m 1 m STORE k2",
+        "sintercard" | "lmpop" | "zmpop" | "zunion" | "zinter" | "zdiff" | "zintercard" => {
+            "2 k1 k2 LEFT"
+        }
+        "zunionstore" | "zinterstore" | "zdiffstore" => "k1 2 k2 k3",
+        "eval" | "evalsha" | "fcall" | "eval_ro" | "evalsha_ro" | "fcall_ro" => "x 2 k1 k2 a",
+        "mset" | "msetnx" => "k1 v k2 v",
+        "blpop" | "brpop" | "bzpopmin" | "bzpopmax" => "k1 k2 1",
+        "del" | "unlink" | "exists" | "touch" | "watch" | "mget" | "pfcount" | "pfmerge"
+        | "sdiff" | "sinter" | "sunion" | "sdiffstore" | "sinterstore" | "sunionstore" => {
+            "k1 k2 k3"
+        }
+        "copy" | "rename" | "renamenx" | "smove" | "lmove" | "blmove" | "rpoplpush"
+        | "brpoplpush" | "lcs" | "geosearchstore" | "zrangestore" => "k1 k2 LEFT LEFT 1 x",
+        _ => return None,
+    };
+    Some(syntax.split(' ').collect())
+}
+
+/// Every command that has keys, by its row or by its syntax, has them found by the gate.
 #[test]
-fn commands_need_what_their_rows_say() {
-    let server = Server::new(None, &Sources::default());
-    let database = server.session().database();
-    let selected = Scope::Database(database);
-    for (name, permission) in [
-        ("ping", Permission::Session),
-        ("client", Permission::Session),
-        ("client|setname", Permission::Session),
-        ("exec", Permission::Session),
-        ("select", Permission::Session),
-        ("get", Permission::Read(selected)),
-        ("keys", Permission::Read(selected)),
-        ("watch", Permission::Read(selected)),
-        ("info", Permission::Read(Scope::All)),
-        ("set", Permission::Write(selected)),
-        ("flushdb", Permission::Write(selected)),
-        ("flushall", Permission::Write(Scope::All)),
-        ("move", Permission::Write(Scope::All)),
-        ("fcall", Permission::Call),
-        ("fcall_ro", Permission::Call),
-    ] {
-        let command = COMMANDS.iter().find(|command| command.name == name).unwrap();
-        assert_eq!(command.permission(database), permission, "{name}");
+fn the_gate_finds_the_keys_of_every_command_that_names_some() {
+    for command in COMMANDS.iter().filter(|command| !command.is_container()) {
+        let says_so =
+            command.syntax.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| {
+                matches!(word, "key" | "numkeys" | "destkey" | "destination" | "source" | "newkey")
+            });
+        let is_asked_about = matches!(command.group.name(), "pubsub")
+            || command.name.starts_with("cluster|")
+            || command.name.starts_with("command|");
+        assert!(
+            !says_so || is_asked_about || command.names_keys(),
+            "{}: its syntax has a key, its row has none",
+            command.name
+        );
+        if !command.names_keys() {
+            continue;
+        }
+        let mut words: Vec<&str> = command.name.split('|').collect();
+        match with_keys(command) {
+            Some(more) => words.extend(more),
+            None => {
+                let place = command.keys.first as usize;
+                words.resize(place.max(words.len()), "x");
+                words.push("k1");
+                words.resize(words.len().max(usize::from(command.arity.unsigned_abs())), "x");
+            }
+        }
+        let arguments: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        let uses = Uses::of(command, Request::from_arguments(&arguments));
+        let is_key = |word: &str| word.len() == 2 && word.starts_with('k');
+        let expected: Vec<usize> = (1..words.len()).filter(|&at| is_key(words[at])).collect();
+        let mut found: Vec<usize> = uses.keys.iter().map(|(place, _)| *place).collect();
+        found.sort_unstable();
+        // Of several STOREs the last one counts.
+        let expected = if command.name == "georadius" { vec![1, 9] } else { expected };
+        assert_eq!(found, expected, "{words:?}");
+        assert!(!uses.every_key, "{words:?}");
     }
-    let administers = |c: &&Command| c.permission(database) == Permission::Administer;
-    let names: Vec<_> = COMMANDS.iter().filter(administers).map(|c| c.name).collect();
-    assert_eq!(
-        names,
-        [
-            "acl|dryrun",
-            "acl|getuser",
-            "acl|list",
-            "acl|users",
-            "bgrewriteaof",
-            "bgsave",
-            "client|kill",
-            "client|list",
-            "client|no-evict",
-            "client|pause",
-            "client|unblock",
-            "client|unpause",
-            "config|get",
-            "config|resetstat",
-            "config|rewrite",
-            "config|set",
-            "debug",
-            "debug|error",
-            "debug|help",
-            "debug|loadaof",
-            "debug|object",
-            "debug|populate",
-            "debug|protocol",
-            "debug|reload",
-            "debug|set-active-expire",
-            "debug|sleep",
-            "failover",
-            "lastsave",
-            "latency|doctor",
-            "latency|graph",
-            "latency|histogram",
-            "latency|history",
-            "latency|latest",
-            "latency|reset",
-            "module|list",
-            "monitor",
-            "replicaof",
-            "role",
-            "save",
-            "shutdown",
-            "slaveof",
-            "slowlog|get",
-            "slowlog|len",
-            "slowlog|reset",
-        ]
-    );
+}
+
+fn run(server: &mut Server, session: &mut super::Session, line: &str) -> String {
+    String::from_utf8_lossy(&server.run(session, line).0).into_owned()
+}
+
+/// A user with all commands and some keys is refused each command that names another key.
+#[test]
+fn no_command_reaches_a_key_that_its_user_may_not_use() {
+    let mut server = Server::new(None, &Sources::default());
+    let mut operator = server.session();
+    run(&mut server, &mut operator, "ACL SETUSER u on nopass +@all ~mine:* &*");
+    for command in COMMANDS.iter().filter(|command| command.names_keys()) {
+        let mut words: Vec<&str> = command.name.split('|').collect();
+        words.extend(with_keys(command).unwrap_or_default());
+        words.resize(words.len().max(usize::from(command.arity.unsigned_abs())), "1");
+        if let Ok(len) = usize::try_from(command.arity) {
+            words.truncate(len);
+        }
+        let mut user = server.session();
+        assert_eq!(run(&mut server, &mut user, "AUTH u x"), "+OK\r\n");
+        let answer = run(&mut server, &mut user, &words.join(" "));
+        assert_eq!(answer, "-NOPERM No permissions to access a key\r\n", "{words:?}");
+    }
+}
+
+#[test]
+fn a_user_without_commands_is_refused_every_one_but_those_that_need_nothing() {
+    let mut server = Server::new(None, &Sources::default());
+    let mut operator = server.session();
+    run(&mut server, &mut operator, "ACL SETUSER u on nopass ~* &*");
+    let mut let_in = Vec::new();
+    // A container that does nothing by itself asks for a subcommand.
+    let commands = COMMANDS.iter().filter(|c| !c.is_container() || c.arity == -1);
+    for command in commands {
+        let mut user = server.session();
+        assert_eq!(run(&mut server, &mut user, "AUTH u x"), "+OK\r\n");
+        let answer = run(&mut server, &mut user, &line_of(command));
+        if !answer.starts_with("-NOPERM User u has no permissions to run") {
+            let_in.push(command.name);
+        }
+    }
+    assert_eq!(let_in, ["auth", "hello", "quit", "reset"]);
 }

@@ -18,7 +18,9 @@ use tokaido_store::{
 use tokaido_wire::resp::{self, Decoded, ReplyWriter, Request, RequestDecoder};
 
 use super::{Session, Step, execute};
-use crate::{Context, Shared, SharedOptions, SocketAddress, Target, procedures::LocalProgram};
+use crate::{
+    Context, Shared, SharedOptions, SocketAddress, Target, access::Users, procedures::LocalProgram,
+};
 
 mod access;
 mod brief;
@@ -81,13 +83,13 @@ impl Server {
         sources: &Sources,
     ) -> Self {
         let local = LocalProgram::of(&store, sources.clone());
-        let password = password.map(str::to_owned);
+        let users = Arc::new(Users::with_password(password));
         let program = local.program().clone();
         let addresses = vec![
             SocketAddress::Unix(Path::new("/run/t.sock").into()),
             SocketAddress::Tcp(([127, 0, 0, 1], 7379).into()),
         ];
-        let options = SharedOptions { password, addresses, program, ..SharedOptions::default() };
+        let options = SharedOptions { users, addresses, program, ..SharedOptions::default() };
         let shared = Arc::new(Shared::new(store, options).unwrap());
         let snapshot = shared.store().snapshot().unwrap();
         Self { clock, shared, program: local, snapshot, _directory: directory }

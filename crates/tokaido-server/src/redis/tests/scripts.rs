@@ -6,7 +6,7 @@ use tokaido_script::{CommandError, CommandReply, Host as _, Source, Sources, Tra
 
 use super::{Server, Session, golden::show};
 use crate::{
-    access::Principal,
+    access::{Denied, Principal},
     redis::{COMMANDS, ScriptCommands, command::Handler, debug::is_of_debug},
 };
 
@@ -153,7 +153,8 @@ fn a_script_may_call_what_works_on_data_alone() {
     let (server, _) = server();
     let mut snapshot = server.shared.store().snapshot().unwrap();
     let shared = &server.shared;
-    let mut commands = ScriptCommands::new(shared, Principal::User, shared.main_selected());
+    let (user, main) = (shared.users().newcomer(), shared.main_selected());
+    let mut commands = ScriptCommands::for_call(shared, &user, main, "s.read").unwrap();
     for command in COMMANDS.iter().filter(|command| !command.is_container()) {
         let mut arguments: Vec<&[u8]> = command.name.split('|').map(str::as_bytes).collect();
         arguments.resize(usize::from(command.arity.unsigned_abs()).max(arguments.len()), b"1");
@@ -192,8 +193,24 @@ fn a_script_may_call_what_works_on_data_alone() {
 fn a_script_may_call_no_more_than_its_caller() {
     let (server, _) = server();
     let (shared, mut snapshot) = (&server.shared, server.shared.store().snapshot().unwrap());
-    let mut commands = ScriptCommands::new(shared, Principal::Anonymous, shared.main_selected());
-    let refused = commands.command(Transaction::Read(&mut *snapshot), &[b"GET", b"k"]);
-    let reason = "NOAUTH Authentication required.".to_owned();
-    assert_eq!(refused, Err(CommandError::Refused(reason)));
+    let main = shared.main_selected();
+    let anonymous = ScriptCommands::for_call(shared, &Principal::Anonymous, main, "s.read");
+    assert_eq!(anonymous.err(), Some(Denied::Unauthenticated));
+    let rules: [&[u8]; 5] = [b"on", b"nopass", b"+procedure|s.read", b"+get", b"~a"];
+    let made =
+        shared.users().change("u", |user| rules.iter().try_for_each(|rule| user.apply(rule)));
+    assert!(made.is_ok());
+    let user = shared.users().authenticate(b"u", b"").unwrap();
+    assert!(ScriptCommands::for_call(shared, &user, main, "s.write").is_err());
+    let mut commands = ScriptCommands::for_call(shared, &user, main, "s.read").unwrap();
+    let mut run = |arguments: &[&[u8]]| {
+        commands.command(Transaction::Read(&mut *snapshot), arguments).map(drop)
+    };
+    assert_eq!(run(&[b"GET", b"a"]), Ok(()));
+    let refused = |reason: &str| {
+        Err(CommandError::Refused(format!("NOPERM ACL failure in script: {reason}")))
+    };
+    assert_eq!(run(&[b"GET", b"b"]), refused("No permissions to access a key"));
+    let strlen = "User u has no permissions to run the 'strlen' command";
+    assert_eq!(run(&[b"STRLEN", b"a"]), refused(strlen));
 }

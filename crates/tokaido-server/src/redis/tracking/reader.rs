@@ -12,7 +12,7 @@ use crate::redis::{
     call::Call,
     clients::Client,
     command::{Command, Handler},
-    introspection::key_places,
+    uses::key_places,
 };
 
 /// Notes what a session reads.

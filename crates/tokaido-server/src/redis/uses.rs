@@ -1,0 +1,181 @@
+//! Which keys and channels a request names, and what its command does to them.
+
+use tokaido_wire::resp::Request;
+
+use super::{command::Command, failure::Failure, number::parse_integer};
+use crate::access::Rights;
+
+/// What a request uses.
+#[derive(Default)]
+pub(crate) struct Uses {
+    /// The places of the keys among the arguments.
+    pub(crate) keys: Vec<(usize, Rights)>,
+    /// The request is not well formed, so nobody knows its keys.
+    pub(crate) every_key: bool,
+    /// The places of the channels.
+    pub(crate) channels: Vec<usize>,
+    /// The channels are patterns.
+    pub(crate) are_patterns: bool,
+}
+
+impl Uses {
+    /// Those of a request.
+    pub(crate) fn of(command: &Command, request: Request<'_>) -> Self {
+        let (first_channel, last_channel, are_patterns) = match command.name {
+            "publish" | "spublish" => (1, 1, false),
+            "subscribe" | "ssubscribe" => (1, request.len() - 1, false),
+            "psubscribe" => (1, request.len() - 1, true),
+            _ => (1, 0, false),
+        };
+        let channels = (first_channel..=last_channel).collect();
+        let (keys, every_key) = match keys_with_rights(command, request) {
+            Ok(keys) => (keys, false),
+            Err(_) => (Vec::new(), true),
+        };
+        Self { keys, every_key, channels, are_patterns }
+    }
+}
+
+/// The places of the keys, each with what is done to it. A request of a command without keys has none.
+///
+/// # Errors
+/// As [`key_places`].
+pub(super) fn keys_with_rights(
+    command: &Command,
+    request: Request<'_>,
+) -> Result<Vec<(usize, Rights)>, Failure> {
+    if !command.names_keys() {
+        return Ok(Vec::new());
+    }
+    let places = key_places(command, request)?;
+    let (first, others) = rights(command, request);
+    let rights = |nth| if nth == 0 { first } else { others };
+    Ok(places.into_iter().enumerate().map(|(nth, place)| (place, rights(nth))).collect())
+}
+
+/// They tell whether a key is there, or how large or of what kind its value is, and nothing of the value.
+const LOOKING: &str = "exists hexists hlen hstrlen llen memory|usage object|encoding object|freq \
+    object|idletime object|refcount scard sismember strlen touch type watch xlen zcard";
+
+/// They change a value, and tell nothing of it.
+const WRITING: &str = "append del expire expireat geoadd hdel hmset hset hsetnx linsert lpush lpushx lrem lset \
+    ltrim mset msetnx persist pexpire pexpireat pfadd psetex restore rpush rpushx sadd setex setnx setrange srem \
+    unlink xack xadd xautoclaim xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xgroup|destroy \
+    xgroup|setid xsetid xtrim zadd zrem zremrangebylex zremrangebyrank zremrangebyscore";
+
+/// What a command does to its first key, and to the others, as Redis has it.
+fn rights(command: &Command, request: Request<'_>) -> (Rights, Rights) {
+    const NONE: Rights = Rights::NONE;
+    const READ: Rights = Rights::READ;
+    const WRITE: Rights = Rights::WRITE;
+    const BOTH: Rights = Rights::BOTH;
+    let gives_old_value =
+        || request.arguments_from(3).any(|argument| argument.eq_ignore_ascii_case(b"GET"));
+    match command.name {
+        "set" if !gives_old_value() => (WRITE, WRITE),
+        "bitfield" if reads_only_bits(request) => (READ, READ),
+        "xreadgroup" => (READ, READ),
+        "copy" | "sort" | "georadius" | "georadiusbymember" => (READ, WRITE),
+        "pfmerge" => (BOTH, READ),
+        "blmove" | "brpoplpush" | "lmove" | "rename" | "renamenx" | "rpoplpush" | "smove" => {
+            (BOTH, WRITE)
+        }
+        "bitop" | "geosearchstore" | "sdiffstore" | "sinterstore" | "sunionstore"
+        | "zdiffstore" | "zinterstore" | "zrangestore" | "zunionstore" => (WRITE, READ),
+        name if LOOKING.split_whitespace().any(|known| known == name) => (NONE, NONE),
+        name if WRITING.split_whitespace().any(|known| known == name) => (WRITE, WRITE),
+        _ if command.reads() => (READ, READ),
+        // Whatever else there is does both, and so does what a script may do to its keys.
+        _ => (BOTH, BOTH),
+    }
+}
+
+/// Whether a BITFIELD only asks.
+fn reads_only_bits(request: Request<'_>) -> bool {
+    let is_word = |argument: &[u8], word: &str| argument.eq_ignore_ascii_case(word.as_bytes());
+    request.arguments_from(2).all(|a| !is_word(a, "SET") && !is_word(a, "INCRBY"))
+}
+
+/// The places of the keys among the arguments.
+pub(super) fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<usize>, Failure> {
+    if let Some(place) = command.key_count_place() {
+        let count = request.get(place).and_then(parse_integer);
+        let count = count.and_then(|count| usize::try_from(count).ok());
+        let first = place + 1;
+        return match count {
+            Some(count) if count <= request.len() - first => {
+                let others = command.keys.places(request.len());
+                Ok(others.chain(first..first + count).collect())
+            }
+            _ => Err(Failure::other("Invalid arguments specified for command")),
+        };
+    }
+    if let Some((word, start)) = command.key_word() {
+        return places_behind(word, start, request);
+    }
+    if command.keys.first == 0 {
+        return Err(Failure::other("The command has no key arguments"));
+    }
+    Ok(command.keys.places(request.len()).chain(stored_at(command, request)).collect())
+}
+
+/// The place of the key behind STORE or STOREDIST, of a command that has such an option. The last one counts.
+fn stored_at(command: &Command, request: Request<'_>) -> Option<usize> {
+    let first = match command.name {
+        "sort" => 2,
+        "georadius" => 6,
+        "georadiusbymember" => 5,
+        _ => return None,
+    };
+    let is_word = |at: usize, words: &[&str]| {
+        let argument = request.get(at).unwrap_or_default();
+        words.iter().any(|word| argument.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    let (mut found, mut at) = (None, first);
+    while at + 1 < request.len() {
+        at += if is_word(at, &["STORE", "STOREDIST"]) {
+            found = Some(at + 1);
+            2
+        } else if is_word(at, &["BY", "GET", "COUNT"]) {
+            2
+        } else if is_word(at, &["LIMIT"]) {
+            3
+        } else {
+            1
+        };
+    }
+    found
+}
+
+/// The keys that stand behind a word, before as many other arguments.
+fn places_behind(word: &str, start: usize, request: Request<'_>) -> Result<Vec<usize>, Failure> {
+    let is_word = |argument: &[u8]| argument.eq_ignore_ascii_case(word.as_bytes());
+    let found = request.arguments_from(start).position(is_word).map(|found| start + found + 1);
+    let keys = found.map(|first| first..first + (request.len() - first) / 2);
+    match keys {
+        Some(keys) if !keys.is_empty() && (request.len() - keys.start).is_multiple_of(2) => {
+            Ok(keys.collect())
+        }
+        _ => Err(Failure::other("Invalid arguments specified for command")),
+    }
+}
+
+/// The option of SORT by which keys are read that it does not name, if a request has one.
+pub(super) fn option_with_patterns(
+    command: &Command,
+    request: Request<'_>,
+) -> Option<&'static str> {
+    if !matches!(command.name, "sort" | "sort_ro") {
+        return None;
+    }
+    // What stands for something else may be taken for an option: then more is asked for than is needed.
+    let is = |place: usize, word: &str| {
+        request.get(place).is_some_and(|given| given.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    let has_star = |place: usize| request.get(place).is_some_and(|text| text.contains(&b'*'));
+    (2..request.len()).find_map(|place| match place {
+        _ if is(place, "BY") && has_star(place + 1) => Some("BY"),
+        _ if is(place, "GET") => Some("GET"),
+        _ => None,
+    })
+}
