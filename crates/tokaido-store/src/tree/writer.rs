@@ -251,11 +251,13 @@ impl Writer for TreeWriter {
     }
 
     /// In the one mode every flush syncs; in all of them the next memtable begins with a new segment of
-    /// the log, and when it is full, too, it waits for the checkpoint.
+    /// the log, and when it is full, too, it waits for the checkpoint. The group after a checkpoint gives back
+    /// the memory of a whole memtable.
     fn may_wait(&self) -> bool {
         let Some(transaction) = &self.transaction else { return true };
         let options = &self.shared.options;
         options.sync == SyncMode::Always
+            || self.tables_version != self.shared.visible.tables_version()
             || transaction.memtable.table().bytes() >= options.memtable_bytes
     }
 }
