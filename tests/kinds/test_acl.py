@@ -40,8 +40,22 @@ def test_users_are_made_and_shown_as_there(users):
         "GETUSER u", "SETUSER", "GETUSER", "DELUSER", "LOAD x", "LOG x", "LOG 1 2", "LOG -1", "LOG 0", "SAVE x", "LOG RESET", "WHOAMI x",
         "SETUSER x +GET|key", "LIST", "GETUSER x",
     ]])
-    users.check_all([("ACL", "SETUSER", name) for name in ["a b", "a\tb", "a\0b", "", "ok", "ключ"]])
+    users.check_all([("ACL", "SETUSER", name) for name in ["a b", "a\tb", "a\0b", "ok", "ключ"]])
     users.check_all([("ACL", "USERS"), ("ACL", "SETUSER", "ok", "~a b"), ("ACL", "SETUSER", "ok", "&a b"), ("ACL", "LIST")])
+
+
+def test_what_could_not_be_read_from_a_file_is_refused(wire):
+    assert wire.run("ACL", "SETUSER", "", "on") == ("-", "ERR Usernames can't be empty")
+    for rule in ("(~a))", "(~a) +get)", "(+get ~x) ~b)"):
+        assert wire.run("ACL", "SETUSER", "u", rule)[1].endswith("Syntax error"), rule
+    assert b"u" not in [name for _, name in wire.run("ACL", "USERS")[1]]
+
+
+def test_names_of_procedures_keep_their_case(wire):
+    assert wire.run("ACL", "SETUSER", "u", "+PROCEDURE|Hits.Count", "+procedure|hits.count", "+GET|Key") == ("+", "OK")
+    [line] = [line for _, line in wire.run("ACL", "LIST")[1] if line.startswith(b"user u ")]
+    assert line.endswith(b" -@all +procedure|Hits.Count +procedure|hits.count +get|key")
+    assert wire.run("ACL", "DELUSER", "u") == (":", "1")
 
 
 def test_categories_are_those_of_redis(users):
@@ -73,6 +87,8 @@ def test_generated_users_may_do_the_same(users, seed):
         asked = [("ACL", "DRYRUN", "u", *command) for command in tried]
         answers = zip(tried, users.redis.run_all(asked), users.tokaido.run_all(asked), strict=True)
         wrong = [(command, redis, tokaido) for command, redis, tokaido in answers if refused(redis) != refused(tokaido)]
+        # Redis looks at patterns of SORT only when it runs.
+        wrong = [(command, redis, tokaido) for command, redis, tokaido in wrong if not is_of_patterns(redis, tokaido)]
         assert not wrong, f"{made}: {wrong[:5]} of {len(wrong)}"
 
 
@@ -84,6 +100,10 @@ def refused(answer):
     if kind == "-":
         return text
     return re.sub("^(This user|User u) has no permissions to ", "", text.decode())
+
+
+def is_of_patterns(redis, tokaido):
+    return redis == ("+", "OK") and tokaido[0] == "$" and b" option of SORT denied" in tokaido[1]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -162,6 +182,12 @@ def test_a_script_is_told_what_its_user_may_do(app):
         "'get', 'a:1'", "'get', 'secret'", "'set', 'a:1', 'x'", "'mget', 'a:1', 'b'", "'publish', 'news', 'x'", "'publish', 'x', 'x'",
         "'nosuch'", "'config', 'get', 'x'", "'ping'",
     ]])
+    told = [app.tokaido.run("EVAL", f"return redis.acl_check_cmd({words})", "0") for words in [
+        "'sort', 'a:1', 'by', 'w_*'", "'sort_ro', 'a:1', 'get', 'w_*'", "'sort', 'a:1', 'by', 'nosort'",
+    ]]
+    assert [bool(answer[0] == ":" and answer[1] == "1") for answer in told] == [False, False, True], told
+    words = ("ACL", "DRYRUN", "app", "SORT", "a:1", "BY", "w_*")
+    assert app.tokaido.run(*words) == ("$", b"BY option of SORT denied due to insufficient ACL permissions")
     # In the words of Redis 7.2.
     assert app.tokaido.run("EVAL", "return redis.call('get', 'x')", "0")[1].startswith(
         "NOPERM ACL failure in script: No permissions to access a key"
@@ -294,6 +320,19 @@ def test_a_file_has_the_users(own_server, tmp_path):
         assert "Error in applying operation" in server.log()
     with pytest.raises(AssertionError):
         own_server(directory="other", options=["--acl-file", str(tmp_path / "nosuch")]).start()
+
+
+def test_a_file_takes_channels_from_the_default_user(own_server, tmp_path):
+    path = tmp_path / "users.acl"
+    path.write_text("user default on nopass ~* &* +@all\n")
+    with own_server(options=["--acl-file", str(path), "--sync", "os", "--workers", "1"]) as server:
+        operator, sport, news = (Wire(server.port, 2) for _ in range(3))
+        assert sport.run("SUBSCRIBE", "sport")[0] == "*" == news.run("SUBSCRIBE", "news")[0]
+        path.write_text("user default on nopass ~* resetchannels &news +@all\n")
+        assert operator.run("ACL", "LOAD") == ("+", "OK")
+        assert sport.input.read() == b"" and news.run("PING")[0] == "*" and operator.run("PING") == ("+", "PONG")
+        for wire in (operator, sport, news):
+            wire.close()
 
 
 def test_what_was_denied_is_in_the_log(users, app):

@@ -3,6 +3,7 @@
 import base64
 import socket
 import struct
+import time
 import urllib.parse
 
 import pytest
@@ -162,6 +163,32 @@ def test_http_has_users(ports, admin):
     assert ask("POST", "/v1/call/records.set", reader, body=b'["theirs", "x"]') == 403
 
 
+def test_http_asks_again_behind_the_body(ports, admin):
+    admin.set("mine", "1")
+    for change, expected in ((["+@all"], b"204"), (["-set"], b"403")):
+        with socket.create_connection(("127.0.0.1", ports["all"]), timeout=10) as connection:
+            token = base64.b64encode(b"app:sesame").decode()
+            head = ["PUT /v1/db/main/mine HTTP/1.1", "host: localhost", "content-length: 1", "expect: 100-continue", f"authorization: Basic {token}"]
+            connection.sendall("\r\n".join([*head, "", ""]).encode())
+            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100 ")
+            admin.execute_command("ACL", "SETUSER", "app", *change)
+            connection.sendall(b"x" if expected == b"204" else b"y")
+            assert connection.recv(1 << 16).split()[1] == expected
+    assert admin.get("mine") == b"x"
+
+
+def test_kyoto_tycoon_asks_again_behind_a_wait(ports, admin):
+    port = ports["kyoto"]
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(b"POST /rpc/set?key=mine&value=x&WAIT=go&WAITTIME=20 HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n")
+        # Who comes later is refused at once.
+        time.sleep(0.3)
+        admin.execute_command("ACL", "SETUSER", "default", "-set")
+        http(port, "POST", "/rpc/void?SIGNAL=go")
+        assert connection.recv(1 << 16).split()[1] == b"403"
+    assert admin.get("mine") is None
+
+
 def test_sasl_has_users(ports, admin):
     admin.mset({"mine": "1", "theirs": "2"})
 
@@ -241,6 +268,7 @@ def test_tokyo_tyrant_refuses_what_is_not_about_ones_own_keys(ports, admin):
         misc(b"get", key), misc(b"put", key, b"x"), misc(b"putlist", b"mine", b"x", key, b"x"), misc(b"outlist", b"mine", key),
         misc(b"getlist", b"mine", key), misc(b"out", key), misc(b"getpart", key), misc(b"iterinit"), misc(b"iternext"), misc(b"range", b""),
         misc(b"regex", b"."), misc(b"vanish"), misc(b"putcat", key, b"x"), misc(b"putkeep", b"other", b"x"),
+        misc(b"sync"), misc(b"optimize"), misc(b"defrag"), misc(b"cacheclear"),
     ]:
         assert talk(ports["tyrant"], request)[:1] == b"\1", request
     assert admin.mget("mine", "theirs", "other") == [b"1", b"2", None]

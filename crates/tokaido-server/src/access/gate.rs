@@ -307,6 +307,8 @@ mod tests {
         assert_eq!(allowed(&user("+flushdb ~a*")), "y...........");
         assert_eq!(allowed(&user("+procedure|s.one")), "y........y..");
         assert_eq!(allowed(&user("+procedure|s.two")), "y...........");
+        assert_eq!(allowed(&user("+procedure|S.one")), "y...........");
+        assert_eq!(allowed(&user("+procedure|S.one +PROCEDURE|s.one")), "y........y..");
         assert_eq!(allowed(&user("+@procedure +info")), "y........yy.");
         assert_eq!(allowed(&user("+config|set")), "y..........y");
         // Each selector speaks for itself.

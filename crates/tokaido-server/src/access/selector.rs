@@ -67,9 +67,8 @@ impl Commands {
 
     /// Notes a rule, in the place of those that it makes needless.
     fn note(&mut self, sign: char, name: &str) {
-        let name = name.to_ascii_lowercase();
         self.rules.retain(|rule| {
-            let rest = rule[1..].strip_prefix(&name);
+            let rest = rule[1..].strip_prefix(name);
             rest.is_none_or(|rest| !rest.is_empty() && !rest.starts_with('|'))
         });
         self.rules.push(format!("{sign}{name}"));
@@ -96,12 +95,12 @@ impl Commands {
                 return Err(RuleError::Unknown);
             }
             commands.into_iter().for_each(|command| self.change(command, is_allowed));
-            self.note(sign, name);
+            self.note(sign, &name.to_ascii_lowercase());
             return Ok(());
         }
         if let Some(command) = find_by_name(name) {
             self.change(command, is_allowed);
-            self.note(sign, name);
+            self.note(sign, command.name);
             return Ok(());
         }
         let (command, argument) = name.rsplit_once('|').ok_or(RuleError::Unknown)?;
@@ -122,10 +121,14 @@ impl Commands {
         if arguments.len() >= PATTERNS_MAX {
             return Err(RuleError::TooMany(PATTERNS_MAX));
         }
-        if !arguments.iter().any(|known| known.eq_ignore_ascii_case(argument.as_bytes())) {
+        let argument = match tells_case_apart(command) {
+            true => argument.to_owned(),
+            false => argument.to_ascii_lowercase(),
+        };
+        if !arguments.iter().any(|known| known == argument.as_bytes()) {
             arguments.push(argument.as_bytes().to_vec());
         }
-        self.note(sign, name);
+        self.note(sign, &format!("{}|{argument}", command.name));
         Ok(())
     }
 
@@ -140,7 +143,10 @@ impl Commands {
         let (Some(known), Some(given)) = (self.first_arguments.get(&number), first_argument) else {
             return false;
         };
-        known.iter().any(|known| known.eq_ignore_ascii_case(given))
+        known.iter().any(|known| match tells_case_apart(command) {
+            true => known == given,
+            false => known.eq_ignore_ascii_case(given),
+        })
     }
 
     fn describe(&self) -> String {
@@ -148,6 +154,11 @@ impl Commands {
         let rules = self.rules.iter().map(String::as_str);
         std::iter::once(base).chain(rules).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Whether the first argument of a command is another one in other case: names of procedures are.
+fn tells_case_apart(command: &Command) -> bool {
+    command.name == "procedure"
 }
 
 /// Why a selector does not allow a request; with the place of the argument, for errors to be compared by.
@@ -181,6 +192,10 @@ impl Selector {
     pub(super) fn parse(rules: &[u8]) -> Result<Self, RuleError> {
         let mut selector = Self::default();
         for rule in rules.split(|&byte| byte == b' ').filter(|rule| !rule.is_empty()) {
+            // In a file, the selector would end here.
+            if rule.ends_with(b")") {
+                return Err(RuleError::Syntax);
+            }
             selector.apply(rule)?;
         }
         Ok(selector)

@@ -23,7 +23,7 @@ use super::{
     listing, records, route, site, status, tyrant,
 };
 use crate::{
-    access::{self, Keys, Permission, Principal},
+    access::{self, Denied, Keys, Permission, Principal},
     connection::{Connection, Phase},
     pause::Paused,
     transport::SocketAddress,
@@ -41,22 +41,20 @@ pub(super) async fn answer(
     let has_body = !incoming.is_end_stream();
     let principal = auth::principal(worker.service.shared.users(), &parts);
     exchange.came_from(&principal, &worker.service.config.limits);
-    let result = match find(worker, connection, exchange, &principal, &parts, has_body) {
-        Ok(endpoint) => match read_body(worker, connection, exchange, &principal, incoming).await {
-            Ok(body) => {
-                connection.enter(Phase::Working);
-                if !endpoint.tells_of_the_server() {
-                    worker.service.shared.pause.until_over(Paused::All).await;
-                }
-                let (cursors, tyrant) = (exchange.cursors(), exchange.tyrant());
-                let caller = Caller { worker, connection, principal, cursors, tyrant };
-                endpoint.answer(&caller, &parts, body).await
-            }
-            Err(error) => Err(error),
-        },
-        Err(error) => Err(error),
+    let result = async {
+        let endpoint = find(worker, connection, exchange, &principal, &parts, has_body)?;
+        let body = read_body(worker, connection, exchange, &principal, incoming).await?;
+        connection.enter(Phase::Working);
+        if !endpoint.tells_of_the_server() {
+            worker.service.shared.pause.until_over(Paused::All).await;
+        }
+        // The rules may have changed while the body came, and while requests were paused.
+        endpoint.admit(&principal, &parts.method)?;
+        let (cursors, tyrant) = (exchange.cursors(), exchange.tyrant());
+        let caller = Caller { worker, connection, principal, cursors, tyrant };
+        endpoint.answer(&caller, &parts, body).await
     };
-    result.unwrap_or_else(HttpError::into_response)
+    result.await.unwrap_or_else(HttpError::into_response)
 }
 
 /// The whole body, as far as this client may send one. After a body that was not read to its end the
@@ -150,12 +148,10 @@ fn find<'p>(
         Paths::TokyoTyrant => only(parts, Endpoint::Tyrant, &tyrant::METHODS),
     };
     // An anonymous client must not learn which paths there are, either.
-    let key = found.as_ref().ok().and_then(Endpoint::key);
-    let permission = match &found {
-        Ok(found) => found.permission(&parts.method, key.as_deref()),
-        Err(_) => Permission::Session,
-    };
-    access::allow(principal, permission)?;
+    match &found {
+        Ok(found) => found.admit(principal, &parts.method)?,
+        Err(_) => access::allow(principal, Permission::Session)?,
+    }
     found
 }
 
@@ -274,6 +270,12 @@ impl Endpoint<'_> {
         }
     }
 
+    /// Decides whether a client may go there with this method.
+    fn admit(&self, principal: &Principal, method: &Method) -> Result<(), Denied> {
+        let key = self.key();
+        access::allow(principal, self.permission(method, key.as_deref()))
+    }
+
     /// What a client needs to go there with this method. What other protocols bring, and procedures, are
     /// looked at once it is known what is asked of them.
     fn permission<'k>(&self, method: &Method, key: Option<&'k [u8]>) -> Permission<'k> {
@@ -346,7 +348,7 @@ fn options(allowed: &str) -> Response<Reply> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::{Denied, Users};
+    use crate::access::Users;
 
     /// The endpoint that is tried after another one. Every variant has to stand here.
     fn next(endpoint: Option<&Endpoint<'_>>) -> Option<Endpoint<'static>> {

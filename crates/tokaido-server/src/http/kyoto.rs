@@ -52,7 +52,7 @@ pub(super) async fn call(
 ) -> Response<Reply> {
     let outcome = match (procedure, inputs(caller, parts, body)) {
         (Some(procedure), Ok(inputs)) => match allow_call(&caller.principal, procedure, &inputs) {
-            Ok(()) => caller.answer(procedure.verb, inputs).await,
+            Ok(()) => caller.answer(procedure, inputs).await,
             Err(denied) => (Err(denied.into()), None),
         },
         (None, _) => {
@@ -114,11 +114,20 @@ impl Caller<'_> {
     }
 
     /// Waits for what the call waits for, does it, and tells how many its signal has woken.
-    async fn answer(&self, verb: Verb, inputs: Inputs) -> (Result<Pairs, Refusal>, Option<usize>) {
+    async fn answer(
+        &self,
+        procedure: &'static Procedure,
+        inputs: Inputs,
+    ) -> (Result<Pairs, Refusal>, Option<usize>) {
+        let verb = procedure.verb;
         let state = &self.worker.service.shared.kyoto;
         let inputs = Arc::new(inputs);
         if let Err(refusal) = state.signals.wait(&inputs, || self.connection.is_stopping()).await {
             return (Err(refusal), None);
+        }
+        // The rules may have changed meanwhile.
+        if let Err(denied) = allow_call(&self.principal, procedure, &inputs) {
+            return (Err(denied.into()), None);
         }
         let (work, figure) = work(verb);
         let outcome = self.run(work, &inputs).await;

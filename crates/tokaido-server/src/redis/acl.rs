@@ -3,7 +3,7 @@
 use std::{fs::File, io::Read};
 
 use super::{
-    admission,
+    admission::{self, Refused, denied_option},
     call::Call,
     categories,
     command::{Command, rows},
@@ -17,8 +17,8 @@ use super::{
 use crate::{
     Shared,
     access::{
-        DEFAULT, Denied, LogEntry, Principal, RuleError, Rules, Unloaded, User, has_blank,
-        merge_selectors,
+        DEFAULT, Denied, LogEntry, Permission, Principal, RuleError, Rules, Unloaded, User,
+        has_blank, merge_selectors,
     },
     shared::wall_clock_us,
 };
@@ -181,6 +181,9 @@ fn getuser(call: &mut Call<'_>) -> Result<(), Failure> {
 }
 
 fn setuser(call: &mut Call<'_>) -> Result<(), Failure> {
+    if call.arg(2).is_empty() {
+        return Err(Failure::other("Usernames can't be empty"));
+    }
     let name = std::str::from_utf8(call.arg(2)).ok().filter(|name| !has_blank(name.as_bytes()));
     let name =
         name.ok_or_else(|| Failure::other("Usernames can't contain spaces or null characters"))?;
@@ -195,7 +198,9 @@ fn setuser(call: &mut Call<'_>) -> Result<(), Failure> {
             .try_for_each(|rule| rules.apply(rule).map_err(|error| wrong_rule(rule, error)))
     };
     let (old, new) = call.shared.users().change(name, apply)?;
-    end_subscriptions(call.shared, name, &old, &new);
+    if old != new {
+        end_subscriptions(call.shared, name, &new);
+    }
     call.reply.ok();
     Ok(())
 }
@@ -206,12 +211,9 @@ fn wrong_rule(rule: &[u8], error: RuleError) -> Failure {
 }
 
 /// Closes the connections of a user that listen to what it may not listen to any more.
-fn end_subscriptions(shared: &Shared, user: &str, old: &Rules, new: &Rules) {
-    if old == new {
-        return;
-    }
+fn end_subscriptions(shared: &Shared, user: &str, rules: &Rules) {
     shared.channels.disconnect(|name, names, channel| {
-        name == user && !new.allow_channel(channel, names == Names::Patterns)
+        name == user && !rules.allow_channel(channel, names == Names::Patterns)
     });
 }
 
@@ -265,8 +267,14 @@ fn save(call: &mut Call<'_>) -> Result<(), Failure> {
 
 fn load(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     let mut changed = call.shared.users().load().map_err(unloaded)?;
-    // As in Redis, whoever has not authenticated at all, or as the default user, stays.
-    changed.retain(|name| name != DEFAULT);
+    // As in Redis, whoever has not authenticated at all, or as the default user, stays; but hears only what is
+    // still allowed.
+    if let Some(place) = changed.iter().position(|name| name == DEFAULT)
+        && let Some(user) = call.shared.users().find(DEFAULT)
+    {
+        changed.remove(place);
+        end_subscriptions(call.shared, DEFAULT, &user.rules());
+    }
     call.reply.ok();
     Ok(end_connections(call, session, &changed))
 }
@@ -332,10 +340,13 @@ fn dryrun(call: &mut Call<'_>) -> Result<(), Failure> {
     if !command.accepts(request.len()) {
         return Err(call.wrong_arity(command.name));
     }
-    match admission::check(&Principal::User(user), command, request) {
-        Err(Denied::Forbidden(forbidden)) => call.reply.bulk(forbidden.details().as_bytes()),
-        Err(Denied::Unauthenticated) => return Err(Failure::NotAuthenticated),
+    match admission::check(&Principal::User(user), Permission::Command(command, request)) {
         Ok(()) => call.reply.ok(),
+        Err(Refused::Denied(Denied::Forbidden(forbidden))) => {
+            call.reply.bulk(forbidden.details().as_bytes());
+        }
+        Err(Refused::Denied(Denied::Unauthenticated)) => return Err(Failure::NotAuthenticated),
+        Err(Refused::Option(option)) => call.reply.bulk(denied_option(option).as_bytes()),
     }
     Ok(())
 }

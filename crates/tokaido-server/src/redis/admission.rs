@@ -5,16 +5,45 @@ use tokaido_wire::resp::Request;
 use super::{client, command::Command, failure::Failure, session::Session, uses};
 use crate::{
     Shared,
-    access::{self, Denied, Forbidden, Permission, Principal, Where},
+    access::{self, Denied, Permission, Principal, Where},
 };
 
-/// Decides whether a principal may run a command with these arguments.
-pub(super) fn check(
-    principal: &Principal,
-    command: &'static Command,
-    request: Request<'_>,
-) -> Result<(), Denied> {
-    access::allow(principal, Permission::Command(command, request))
+/// Why a request is not let in.
+pub(super) enum Refused {
+    /// By the rules.
+    Denied(Denied),
+    /// It has this option of SORT, which reads keys that nobody can tell before.
+    Option(&'static str),
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Denied(denied) => denied.into(),
+            Refused::Option(option) => Self::other(denied_option(option)),
+        }
+    }
+}
+
+/// What is told of an option of SORT that is denied.
+pub(super) fn denied_option(option: &str) -> String {
+    format!("{option} option of SORT denied due to insufficient ACL permissions")
+}
+
+/// Decides whether a principal may do what needs this permission.
+pub(super) fn check(principal: &Principal, permission: Permission<'_>) -> Result<(), Refused> {
+    if principal.is_unrestricted() {
+        return Ok(());
+    }
+    access::allow(principal, permission).map_err(Refused::Denied)?;
+    // SORT reads keys that its patterns make of the elements.
+    if let Permission::Command(command, request) = permission
+        && let Some(option) = uses::option_with_patterns(command, request)
+        && !access::reads_every_key(principal, command, request)
+    {
+        return Err(Refused::Option(option));
+    }
+    Ok(())
 }
 
 /// As [`check`], for a session, which is told so, as is the operator.
@@ -23,22 +52,13 @@ pub(super) fn admit(
     permission: Permission<'_>,
     place: Where,
 ) -> Result<(), Failure> {
-    if session.principal.is_unrestricted() {
-        return Ok(());
-    }
-    access::allow(&session.principal, permission).map_err(|denied| {
-        if let Denied::Forbidden(forbidden) = &denied {
+    check(&session.principal, permission).map_err(|refused| {
+        if let Refused::Denied(Denied::Forbidden(forbidden)) = &refused {
             let client = client::describe(session.client());
             session.shared().users().note_denied(forbidden, place, client.trim_end().to_owned());
         }
-        Failure::from(denied)
-    })?;
-    match permission {
-        Permission::Command(command, request) => {
-            check_patterns(&session.principal, command, request)
-        }
-        _ => Ok(()),
-    }
+        Failure::from(refused)
+    })
 }
 
 /// As [`admit`], for a command that a script runs for a session.
@@ -47,18 +67,11 @@ pub(super) fn admit_script(
     command: &'static Command,
     request: Request<'_>,
 ) -> Result<(), Failure> {
-    if session.principal.is_unrestricted() {
-        return Ok(());
-    }
-    match check(&session.principal, command, request) {
-        Err(Denied::Forbidden(forbidden)) => {
-            let client = client::describe(session.client()).trim_end().to_owned();
-            session.shared().users().note_denied(&forbidden, Where::Script, client);
-            return Err(in_script(&forbidden));
-        }
-        answer => answer?,
-    }
-    check_patterns(&session.principal, command, request)
+    let checked = check(&session.principal, Permission::Command(command, request));
+    checked.map_err(|refused| {
+        let client = || client::describe(session.client()).trim_end().to_owned();
+        in_script(session.shared(), refused, client)
+    })
 }
 
 /// As [`admit`], for a command that a procedure runs for whoever has called it.
@@ -68,34 +81,12 @@ pub(super) fn admit_call(
     command: &'static Command,
     request: Request<'_>,
 ) -> Result<(), Failure> {
-    if principal.is_unrestricted() {
-        return Ok(());
-    }
-    match check(principal, command, request) {
-        Err(Denied::Forbidden(forbidden)) => {
-            shared.users().note_denied(&forbidden, Where::Script, String::new());
-            return Err(in_script(&forbidden));
-        }
-        answer => answer?,
-    }
-    check_patterns(principal, command, request)
+    let checked = check(principal, Permission::Command(command, request));
+    checked.map_err(|refused| in_script(shared, refused, String::new))
 }
 
-fn in_script(forbidden: &Forbidden) -> Failure {
+fn in_script(shared: &Shared, refused: Refused, client: impl FnOnce() -> String) -> Failure {
+    let Refused::Denied(Denied::Forbidden(forbidden)) = refused else { return refused.into() };
+    shared.users().note_denied(&forbidden, Where::Script, client());
     Failure::Forbidden(format!("ACL failure in script: {}", forbidden.message()))
-}
-
-/// SORT reads keys that its patterns make of the elements, so nobody can tell them before.
-fn check_patterns(
-    principal: &Principal,
-    command: &'static Command,
-    request: Request<'_>,
-) -> Result<(), Failure> {
-    let Some(option) = uses::option_with_patterns(command, request) else { return Ok(()) };
-    if access::reads_every_key(principal, command, request) {
-        return Ok(());
-    }
-    Err(Failure::other(format!(
-        "{option} option of SORT denied due to insufficient ACL permissions"
-    )))
 }

@@ -2,7 +2,7 @@
 
 use tokaido_wire::resp::Request;
 
-use super::{command::Command, failure::Failure, number::parse_integer};
+use super::{command::Command, failure::Failure, number::parse_integer, streams};
 use crate::access::Rights;
 
 /// What a request uses.
@@ -57,7 +57,8 @@ pub(super) fn keys_with_rights(
 const LOOKING: &str = "exists hexists hlen hstrlen llen memory|usage object|encoding object|freq \
     object|idletime object|refcount scard sismember strlen touch type watch xlen zcard";
 
-/// They change a value, and tell nothing of it.
+/// They change a value, and need no right to read it. XCLAIM and XAUTOCLAIM tell entries all the same, but need no
+/// more in Redis either.
 const WRITING: &str = "append del expire expireat geoadd hdel hmset hset hsetnx linsert lpush lpushx lrem lset \
     ltrim mset msetnx persist pexpire pexpireat pfadd psetex restore rpush rpushx sadd setex setnx setrange srem \
     unlink xack xadd xautoclaim xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xgroup|destroy \
@@ -110,8 +111,11 @@ pub(super) fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<
             _ => Err(Failure::other("Invalid arguments specified for command")),
         };
     }
-    if let Some((word, start)) = command.key_word() {
-        return places_behind(word, start, request);
+    if command.key_word().is_some() {
+        return match streams::keys(request) {
+            Ok(keys) => Ok(keys.collect()),
+            Err(_) => Err(Failure::other("Invalid arguments specified for command")),
+        };
     }
     if command.keys.first == 0 {
         return Err(Failure::other("The command has no key arguments"));
@@ -145,19 +149,6 @@ fn stored_at(command: &Command, request: Request<'_>) -> Option<usize> {
         };
     }
     found
-}
-
-/// The keys that stand behind a word, before as many other arguments.
-fn places_behind(word: &str, start: usize, request: Request<'_>) -> Result<Vec<usize>, Failure> {
-    let is_word = |argument: &[u8]| argument.eq_ignore_ascii_case(word.as_bytes());
-    let found = request.arguments_from(start).position(is_word).map(|found| start + found + 1);
-    let keys = found.map(|first| first..first + (request.len() - first) / 2);
-    match keys {
-        Some(keys) if !keys.is_empty() && (request.len() - keys.start).is_multiple_of(2) => {
-            Ok(keys.collect())
-        }
-        _ => Err(Failure::other("Invalid arguments specified for command")),
-    }
 }
 
 /// The option of SORT by which keys are read that it does not name, if a request has one.

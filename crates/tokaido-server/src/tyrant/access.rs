@@ -56,7 +56,9 @@ pub(crate) fn allow_misc(
         "outlist" | "getlist" => Keys::These(all),
         "vanish" => return allow(principal, Permission::Clear),
         "error" => return allow(principal, Permission::Session),
-        "sync" | "optimize" | "defrag" | "cacheclear" => Keys::None,
+        "sync" | "optimize" | "defrag" | "cacheclear" => {
+            return allow(principal, Permission::Administer);
+        }
         _ => Keys::All,
     };
     let writes = matches!(function.work, Work::Write(_));

@@ -8,6 +8,7 @@ use tokaido_wire::resp::{Request, Version};
 
 use crate::{
     Shared,
+    access::Permission,
     redis::{
         admission,
         call::Call,
@@ -159,6 +160,7 @@ impl Host for EvalHost<'_> {
     fn may_run(&mut self, arguments: &[&[u8]]) -> Option<bool> {
         let request = Request::from_arguments(arguments);
         let command = table::resolve(request).ok().flatten()?;
-        Some(admission::check(&self.session.principal, command, request).is_ok())
+        let permission = Permission::Command(command, request);
+        Some(admission::check(&self.session.principal, permission).is_ok())
     }
 }

@@ -16,4 +16,4 @@ pub(super) use groups::COMMANDS as GROUPS;
 pub(super) use info::COMMANDS as INFO;
 pub(super) use pending::COMMANDS as PENDING;
 pub(crate) use reading::Reading;
-pub(super) use reading::{COMMANDS as READING, asks_to_wait, read, read_group, starts};
+pub(super) use reading::{COMMANDS as READING, asks_to_wait, keys, read, read_group, starts};

@@ -48,6 +48,71 @@ pub(crate) struct Reading {
     pub(in crate::redis) timeout: Option<Duration>,
 }
 
+/// An option of XREAD or XREADGROUP.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Block,
+    Count,
+    Group,
+    NoAck,
+    Streams,
+}
+
+/// The options by their names, with the least number of arguments that each has.
+const WORDS: [(&str, Word, usize); 5] = [
+    ("BLOCK", Word::Block, 1),
+    ("COUNT", Word::Count, 1),
+    ("GROUP", Word::Group, 2),
+    ("NOACK", Word::NoAck, 0),
+    ("STREAMS", Word::Streams, 1),
+];
+
+/// The options of a request in their order, each with its place, up to STREAMS, behind which there are keys and
+/// ids alone. Whoever runs a request and whoever asks for its keys read them here, so that both find the same.
+fn options(request: Request<'_>) -> impl Iterator<Item = Result<(Word, usize), Failure>> {
+    let mut next = 1;
+    std::iter::from_fn(move || {
+        let (at, given) = (next, request.get(next)?);
+        let more = request.len() - at - 1;
+        let is_given = |name: &str| given.eq_ignore_ascii_case(name.as_bytes());
+        let found = WORDS.iter().find(|(name, _, least)| is_given(name) && *least <= more);
+        next = match found {
+            Some((_, word, arguments)) if *word != Word::Streams => at + 1 + arguments,
+            _ => request.len(),
+        };
+        Some(found.map(|&(_, word, _)| (word, at)).ok_or(Failure::Syntax))
+    })
+}
+
+/// The places of the keys, STREAMS being at this one.
+fn keys_behind(streams: usize, request: Request<'_>) -> Result<Range<usize>, Failure> {
+    let more = request.len() - streams - 1;
+    if !more.is_multiple_of(2) {
+        return Err(Failure::other(
+            "Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.",
+        ));
+    }
+    Ok(streams + 1..streams + 1 + more / 2)
+}
+
+/// The places of the keys of a request.
+///
+/// # Errors
+/// If its options cannot be read.
+pub(in crate::redis) fn keys(request: Request<'_>) -> Result<Range<usize>, Failure> {
+    for option in options(request) {
+        if let (Word::Streams, at) = option? {
+            return keys_behind(at, request);
+        }
+    }
+    Err(Failure::Syntax)
+}
+
+/// Whether a request asks to wait.
+pub(in crate::redis) fn asks_to_wait(request: Request<'_>) -> bool {
+    options(request).any(|option| matches!(option, Ok((Word::Block, _))))
+}
+
 fn xread(call: &Call<'_>) -> Result<Reading, Failure> {
     parse(call, false)
 }
@@ -65,38 +130,20 @@ fn parse(call: &Call<'_>, is_of_group: bool) -> Result<Reading, Failure> {
         waits: false,
         timeout: None,
     };
-    let mut at = 1;
-    while at < call.len() {
-        let more = call.len() - at - 1;
-        if more > 0 && call.is_word(at, "BLOCK") {
-            (reading.waits, reading.timeout) = (true, timeout_at(call, at + 1)?);
-            at += 2;
-        } else if more > 0 && call.is_word(at, "COUNT") {
-            let count = u64::try_from(call.integer(at + 1)?).unwrap_or(0);
-            reading.count = if count == 0 { u64::MAX } else { count };
-            at += 2;
-        } else if more > 0 && call.is_word(at, "STREAMS") {
-            if !more.is_multiple_of(2) {
-                return Err(Failure::other(
-                    "Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.",
-                ));
+    for option in options(call.request) {
+        match option? {
+            (Word::Block, at) => {
+                (reading.waits, reading.timeout) = (true, timeout_at(call, at + 1)?);
             }
-            reading.keys = at + 1..at + 1 + more / 2;
-            break;
-        } else if more > 1 && call.is_word(at, "GROUP") {
-            if !is_of_group {
-                return Err(only_of_groups("GROUP"));
+            (Word::Count, at) => {
+                let count = u64::try_from(call.integer(at + 1)?).unwrap_or(0);
+                reading.count = if count == 0 { u64::MAX } else { count };
             }
-            reading.group = Some(at + 1);
-            at += 3;
-        } else if call.is_word(at, "NOACK") {
-            if !is_of_group {
-                return Err(only_of_groups("NOACK"));
-            }
-            reading.acknowledges = true;
-            at += 1;
-        } else {
-            return Err(Failure::Syntax);
+            (Word::Group, _) if !is_of_group => return Err(only_of_groups("GROUP")),
+            (Word::Group, at) => reading.group = Some(at + 1),
+            (Word::NoAck, _) if !is_of_group => return Err(only_of_groups("NOACK")),
+            (Word::NoAck, _) => reading.acknowledges = true,
+            (Word::Streams, at) => reading.keys = keys_behind(at, call.request)?,
         }
     }
     if reading.keys.is_empty() {
@@ -106,25 +153,6 @@ fn parse(call: &Call<'_>, is_of_group: bool) -> Result<Reading, Failure> {
         return Err(Failure::other("Missing GROUP option for XREADGROUP"));
     }
     Ok(reading)
-}
-
-/// Whether a request asks to wait.
-pub(in crate::redis) fn asks_to_wait(request: Request<'_>) -> bool {
-    let is_word = |at, word: &str| {
-        request.get(at).is_some_and(|text| text.eq_ignore_ascii_case(word.as_bytes()))
-    };
-    let mut at = 1;
-    loop {
-        at += if is_word(at, "COUNT") {
-            2
-        } else if is_word(at, "GROUP") {
-            3
-        } else if is_word(at, "NOACK") {
-            1
-        } else {
-            return is_word(at, "BLOCK");
-        };
-    }
 }
 
 fn only_of_groups(option: &str) -> Failure {

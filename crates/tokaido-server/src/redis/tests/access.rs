@@ -111,6 +111,31 @@ fn run(server: &mut Server, session: &mut super::Session, line: &str) -> String 
     String::from_utf8_lossy(&server.run(session, line).0).into_owned()
 }
 
+/// Where names of groups and of consumers are words of the command, too.
+#[test]
+fn the_keys_of_a_reading_of_streams_are_those_that_are_read() {
+    let mut server = Server::new(None, &Sources::default());
+    let mut operator = server.session();
+    run(&mut server, &mut operator, "ACL SETUSER u on nopass +@all ~[^_]*");
+    run(&mut server, &mut operator, "XADD _secret * f v");
+    run(&mut server, &mut operator, "XGROUP CREATE _secret streams 0");
+    for line in [
+        "XREADGROUP COUNT 1 GROUP streams c STREAMS _secret >",
+        "XREADGROUP GROUP g streams GROUP streams c STREAMS _secret >",
+        "XREADGROUP GROUP g c GROUP streams streams STREAMS _secret >",
+        "XREADGROUP NOACK COUNT streams GROUP streams c STREAMS _secret >",
+        "XREAD COUNT 1 STREAMS a _secret 0 0",
+        "XREAD COUNT STREAMS a STREAMS _secret 0",
+    ] {
+        let mut user = server.session();
+        assert_eq!(run(&mut server, &mut user, "AUTH u x"), "+OK\r\n");
+        let answer = run(&mut server, &mut user, line);
+        assert_eq!(answer, "-NOPERM No permissions to access a key\r\n", "{line}");
+    }
+    let line = "XREADGROUP COUNT 1 GROUP streams c STREAMS _secret >";
+    assert!(run(&mut server, &mut operator, line).contains("_secret"));
+}
+
 /// A user with all commands and some keys is refused each command that names another key.
 #[test]
 fn no_command_reaches_a_key_that_its_user_may_not_use() {
