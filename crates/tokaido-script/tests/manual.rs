@@ -41,6 +41,7 @@ fn every_block_runs() {
         [
             "databases.example",
             "integers.example",
+            "jobs.example",
             "leaderboard.example",
             "scans.example",
             "tokens.example"

@@ -16,7 +16,7 @@ use std::{
     thread::{Builder, JoinHandle},
 };
 
-use tokaido_store::tree::{BackupReport, Copier, UpkeepError};
+use tokaido_store::tree::{self, BackupReport, Copier, UpkeepError};
 
 /// A backup was not made.
 #[derive(Debug, thiserror::Error)]
@@ -171,6 +171,12 @@ fn destination(directory: &Path, path: &[u8]) -> Result<PathBuf, BackupError> {
     let above = above.canonicalize().map_err(unusable)?;
     if !above.starts_with(&root) {
         return refuse("a symbolic link in it leads out of the directory of backups");
+    }
+    let is_store =
+        |directory: &&Path| tree::exists(directory) || directory.join("data.mdb").exists();
+    let within = above.ancestors().take_while(|directory| directory.starts_with(&root));
+    if within.into_iter().any(|directory| is_store(&directory)) {
+        return refuse("it lies within a store, or within another backup");
     }
     Ok(above.join(name))
 }

@@ -132,8 +132,8 @@ pub struct Context<'c> {
     pub target: Target<'c>,
     /// Whether requests that may take long run here. If not they are to ask for the pool.
     pub may_take_long: bool,
-    /// A worker has taken the writer's place, and its other connections wait: what is not known to take no longer
-    /// than a read that runs on a worker is to ask for the writer.
+    /// A worker has taken the writer's place, and its other connections wait: only requests that are known to be
+    /// as short as a read on a worker run here. All others are to ask for the writer.
     pub is_brief: bool,
     /// The request has waited until its deadline. It is to be answered now.
     pub timed_out: bool,

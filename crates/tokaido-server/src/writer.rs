@@ -139,7 +139,7 @@ impl WriterHandle {
         if self.room.available_permits() < self.jobs_max {
             return None;
         }
-        // After a panic outside of any job nobody writes any more.
+        // After a panic outside of any job only the writer's thread goes on.
         let mut pen = self.pen.0.try_lock().ok()?;
         let writer = pen.as_mut().filter(|writer| !writer.may_wait() && !pause.holds_writes())?;
         Some(group(writer))
@@ -292,7 +292,7 @@ impl WriterLoop<'_> {
     /// Runs `first` and whatever waits behind it, flushes once, and answers all of them.
     fn group(&mut self, first: Ticket) {
         let mut pen = self.pen.lock();
-        // A worker that had the pen may have paused all others.
+        // Where there are several writers, another one may have begun a pause since.
         while self.pause.holds_writes() {
             drop(pen);
             if self.pause.wait(self.expiry.interval) {

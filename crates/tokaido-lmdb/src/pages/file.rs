@@ -12,7 +12,12 @@
 //!       entries u64, page u64
 //! ```
 
-use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::{FileExt, MetadataExt},
+    path::Path,
+};
 
 use super::page::{HEADER_LEN, META, OVERFLOW, PageDamage, u16_at, u64_at};
 
@@ -146,13 +151,15 @@ impl PageFile {
         self.damage.as_ref()
     }
 
-    /// Whether nobody has committed to the file since it was opened. Then what was read meanwhile was
-    /// not written to: the pages of a commit stay as they are until the next one is complete.
+    /// Whether nobody has committed to the file since it was opened, nor put another into its place.
+    /// Then what was read meanwhile was not written to: the pages of a commit stay as they are until
+    /// the next one is complete.
     ///
     /// # Errors
     /// If the system does not let it be read.
     pub fn is_current(&self) -> io::Result<bool> {
-        Ok(read_meta_pages(&self.file)? == self.meta_pages)
+        // One that another was renamed to has no name left.
+        Ok(self.file.metadata()?.nlink() > 0 && read_meta_pages(&self.file)? == self.meta_pages)
     }
 
     /// The tree of free pages: transaction u64 → how many u64, their numbers.

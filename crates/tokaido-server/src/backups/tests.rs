@@ -48,7 +48,10 @@ fn a_path_that_leads_elsewhere_is_refused() {
     symlink(directory.path(), root.join("out")).unwrap();
     symlink(directory.path().join("nothing"), root.join("dangling")).unwrap();
     let long = [b'x'; 5000];
-    let paths: [&[u8]; 14] = [
+    make(&backups, b"monday").unwrap();
+    let paths: [&[u8]; 16] = [
+        b"monday/x",
+        b"monday/log/7",
         b"",
         b".",
         b"/",
@@ -72,7 +75,7 @@ fn a_path_that_leads_elsewhere_is_refused() {
         fs::read_dir(directory.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["backups", "store"]);
-    assert_eq!(fs::read_dir(&root).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(&root).unwrap().count(), 3);
     let message = make(&backups, b"@touch x").unwrap_err().to_string();
     assert_eq!(message, "\"@touch x\" is no path of a backup: commands are not run for clients");
 }

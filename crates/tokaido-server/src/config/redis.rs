@@ -1,5 +1,7 @@
 //! `[redis]`: what clients of Redis see, and what is noted of them.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
@@ -50,6 +52,16 @@ impl DebugCommand {
             Self::Local => "local",
             Self::Yes => "yes",
         }
+    }
+}
+
+impl FromStr for DebugCommand {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let all = [Self::No, Self::Local, Self::Yes];
+        let found = all.into_iter().find(|command| command.word() == word);
+        found.ok_or_else(|| "it must be no, local or yes".to_owned())
     }
 }
 

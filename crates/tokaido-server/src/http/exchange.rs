@@ -16,7 +16,7 @@ pub(super) struct Exchange {
     open: Cell<usize>,
     /// The last byte that came was the last one of a request.
     between_requests: Cell<bool>,
-    /// Of the answers, not all has been sent.
+    /// Part of an answer is still unsent.
     unsent: Cell<bool>,
     paths: Paths,
     cursors: RefCell<Cursors>,
@@ -114,7 +114,7 @@ impl Exchange {
         self.between_requests.set(between_requests);
     }
 
-    /// Of the answers, something is to be sent, or nothing.
+    /// Sets whether part of an answer is still unsent.
     pub(super) fn has_unsent(&self, unsent: bool) {
         self.unsent.set(unsent);
     }

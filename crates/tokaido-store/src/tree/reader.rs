@@ -7,8 +7,9 @@
 //!
 //! It takes no lock, so another process may open the store meanwhile and write to it. LMDB leaves the
 //! pages of a commit as they are until the next one is complete, and says so in its meta pages. These
-//! are read again behind everything else: if they have not changed, the base did not, and the log was
-//! empty when it was looked at, for frames leave it only after a commit.
+//! are read again behind everything else: if they have not changed, and no compaction has put another
+//! file in the place of this one, the base did not change, and the log was empty when it was looked at,
+//! for frames leave it only after a commit.
 
 use std::{
     io,
@@ -46,7 +47,8 @@ pub enum ReaderError {
 }
 
 /// Reads records of a store that was shut down cleanly, from its files, as they were when the reader was
-/// opened. If somebody opens the store and writes to it, reading fails from the next checkpoint on.
+/// opened. If somebody opens the store and writes to it, or compacts it, reading fails from the next
+/// checkpoint on.
 pub struct Reader {
     finder: Finder<PageFile>,
     /// LMDB's named databases.
@@ -75,45 +77,43 @@ impl Reader {
     /// # Errors
     /// See [`ReaderError`].
     pub fn open(directory: &Path) -> Result<Self, ReaderError> {
-        let reader = Self::of_base(directory);
-        // A base that cannot be read may be one that a process was writing; then the log is not empty.
-        let log_from = reader.as_ref().ok().and_then(|reader| reader.log_from());
-        match DirectoryStorage::existing(directory)
-            .is_empty(log_from)
-            .map_err(OpenError::io(directory))?
-        {
-            true => Ok(reader?),
-            false => Err(ReaderError::LogNotEmpty { directory: directory.to_owned() }),
+        let file = PageFile::open(&directory.join(DATA_FILE)).map_err(|error| match error {
+            PageFileError::Io(error) => OpenError::io(directory)(error),
+            PageFileError::Damaged(what) => OpenError::damaged(directory, &what),
+        })?;
+        let main = file.main();
+        let mut reader = Self { finder: Finder::new(file), main, base: main, catalog: None };
+        let found = reader.find_roots(directory);
+        let log_from = found.is_ok().then(|| reader.log_from()).flatten();
+        let log = DirectoryStorage::existing(directory);
+        let is_log_empty = log.is_empty(log_from).map_err(OpenError::io(directory))?;
+        // What looks damaged may be what a process was writing.
+        if !is_log_empty || found.is_err() && !reader.finder.file().is_current().unwrap_or(true) {
+            return Err(ReaderError::LogNotEmpty { directory: directory.to_owned() });
         }
+        found?;
+        Ok(reader)
     }
 
-    /// Reads the base alone.
-    fn of_base(directory: &Path) -> Result<Self, OpenError> {
-        let io_error = OpenError::io(directory);
+    /// Finds where the trees of the base itself begin.
+    fn find_roots(&mut self, directory: &Path) -> Result<(), OpenError> {
         let damaged = |what: &dyn ToString| OpenError::damaged(directory, what);
-        let file = PageFile::open(&directory.join(DATA_FILE)).map_err(|error| match error {
-            PageFileError::Io(error) => io_error(error),
-            PageFileError::Damaged(what) => damaged(&what),
-        })?;
-        // With one meta page only, nobody knows whether it is the newer one.
-        if let Some(damage) = file.damage() {
-            return Err(damaged(&ReadError::from(damage.clone())));
-        }
         let read_error = |error| match error {
-            ReadError::Engine { message } => io_error(io::Error::other(message)),
+            ReadError::Engine { message } => OpenError::io(directory)(io::Error::other(message)),
             error => damaged(&error),
         };
-        let main = file.main();
-        let finder = Finder::new(file);
-        let mut reader = Self { finder, main, base: main, catalog: None };
-        let base = reader.named(format::BASE).map_err(read_error)?;
-        reader.base = base.ok_or_else(|| damaged(&"data.mdb has no directory"))?;
-        match reader.version().map_err(read_error)? {
+        // With one meta page only, nobody knows whether it is the newer one.
+        if let Some(damage) = self.finder.file().damage() {
+            return Err(damaged(&ReadError::from(damage.clone())));
+        }
+        let base = self.named(format::BASE).map_err(read_error)?;
+        self.base = base.ok_or_else(|| damaged(&"data.mdb has no directory"))?;
+        match self.version().map_err(read_error)? {
             FORMAT_VERSION => {}
             found => return Err(OpenError::version(directory, found)),
         }
-        reader.catalog = reader.tree(CATALOG_TREE).map_err(read_error)?;
-        Ok(reader)
+        self.catalog = self.tree(CATALOG_TREE).map_err(read_error)?;
+        Ok(())
     }
 
     /// The database of that name; `None` if nobody has written to it.

@@ -202,6 +202,18 @@ fn a_reader_keeps_nobody_out_and_reads_what_was_there_or_nothing() {
     assert_eq!(value_of(&reader, "main", b"key:00002").as_deref(), Some("new"));
 }
 
+#[test]
+fn a_reader_that_outlives_a_compaction_says_so() {
+    let directory = shut_down("old");
+    let reader = Reader::open(directory.path()).unwrap();
+    tree::compact(directory.path(), options()).unwrap();
+    let mut main = reader.database("main").unwrap().unwrap();
+    let error = main.get(b"key:00001").map(drop).unwrap_err();
+    assert!(error.to_string().contains("written to meanwhile"), "{error}");
+    let reader = Reader::open(directory.path()).unwrap();
+    assert_eq!(value_of(&reader, "main", b"key:00001").as_deref(), Some("old"));
+}
+
 /// A counter is written and checkpointed again and again. What a reader gives is a number that the
 /// counter had since the reader began to open the store.
 #[test]

@@ -7,7 +7,8 @@ use std::{
 
 use tokaido_script::Dialect;
 use tokaido_server::{
-    Bytes, Config, ConfigError, Listen, Password, ScriptConfig, Server, Signals, announce,
+    Bytes, Config, ConfigError, DebugCommand, Listen, Password, ScriptConfig, Server, Signals,
+    announce,
 };
 use tokaido_store::tree::SyncMode;
 
@@ -110,6 +111,12 @@ pub(crate) struct ServeArgs {
     /// Note for LATENCY what takes as many milliseconds or more; 0: nothing
     #[arg(long, value_name = "MS")]
     redis_latency_threshold_ms: Option<u64>,
+    /// Keys of which the server knows who has read them, for CLIENT TRACKING
+    #[arg(long, value_name = "N")]
+    redis_tracked_keys_max: Option<usize>,
+    /// Who may call DEBUG: no (nobody), local (whoever is on the same machine) or yes (everybody)
+    #[arg(long, value_name = "WHO")]
+    redis_debug_command: Option<DebugCommand>,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -194,6 +201,8 @@ impl ServeArgs {
         put(&mut config.redis.slowlog_slower_than_us, self.redis_slowlog_slower_than_us);
         put(&mut config.redis.slowlog_entries_max, self.redis_slowlog_entries_max);
         put(&mut config.redis.latency_threshold_ms, self.redis_latency_threshold_ms);
+        put(&mut config.redis.tracked_keys_max, self.redis_tracked_keys_max);
+        put(&mut config.redis.debug_command, self.redis_debug_command);
         self.limits.put_over(&mut config.limits)
     }
 }
@@ -274,6 +283,7 @@ mod tests {
             let given = match (option.as_str(), &default) {
                 ("listen", _) => "127.0.0.1:1".to_owned(),
                 ("sync", _) => "os".to_owned(),
+                ("redis_debug_command", _) => "local".to_owned(),
                 ("memcached_bytes", _) => "32 MiB".to_owned(),
                 (_, toml::Value::Boolean(value)) => (!value).to_string(),
                 // Some have the largest value that they can have.

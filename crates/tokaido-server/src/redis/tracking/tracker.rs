@@ -277,8 +277,8 @@ fn drop_aside(table: Table) {
     }
 }
 
-/// Whose transactions of the group under way are whose, until the group was told of or has failed: then their
-/// numbers are others'.
+/// Which session made which transactions of the current group. Forgotten once the group is published or has
+/// failed, since its numbers may then be given to other transactions.
 pub(in crate::redis) struct Authored {
     tracker: Arc<Tracker>,
     numbers: Vec<CommitNumber>,

@@ -110,8 +110,12 @@ impl DirectoryStorage {
             return Ok(true);
         }
         for segment in self.list()? {
-            if !is_bare(segment)? {
-                return Ok(false);
+            match is_bare(segment) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                // A checkpoint of the process that has the store has removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                Err(error) => return Err(error),
             }
         }
         Ok(true)
