@@ -14,31 +14,34 @@ local YES, NO = 1, 0
 -- Records that are asked for at a time.
 local PAGE_RECORDS = 100
 
-local function is_within(state, key)
-  local low, high = state.low, state.high
-  if low and (key < low or key == low and not state.low_included) then return false end
-  if high and (key > high or key == high and not state.high_included) then return false end
+local function is_within(key, low, low_included, high, high_included)
+  if low and (key < low or key == low and not low_included) then return false end
+  if high and (key > high or key == high and not high_included) then return false end
   return true
 end
 
--- Fetches the next page that has something of the range in it; tells whether there is one.
+-- Fetches the next page that has something of the range in it; tells whether there is one. A program
+-- may give the state a metatable, so that to read or write a field may load another page: while there
+-- is something to take from this one, the state is not touched.
 local function load_page(state)
   local keys, values, count, with_values = {}, {}, 0, state.with_values
+  local low, low_included = state.low, state.low_included
+  local high, high_included = state.high, state.high_included
   while count == 0 do
     if state.is_over then return false end
     local code = page_load(context, state.index, state.cursor, PAGE_RECORDS, with_values and YES or NO)
     -- The level is that of the loop: fail, load_page, advance, the iterator, the loop.
     if code ~= YES and code ~= NO then fail(5) end
-    state.is_over = code == NO
-    state.cursor = reply.number
+    local cursor = reply.number
     while page_next(context) == YES do
-      local key = ffi_string(reply.key, reply.key_len)
-      if is_within(state, key) then
+      local key, value = ffi_string(reply.key, reply.key_len), nil
+      if with_values then value = ffi_string(reply.data, reply.data_len) end
+      if is_within(key, low, low_included, high, high_included) then
         count = count + 1
-        keys[count] = key
-        if with_values then values[count] = ffi_string(reply.data, reply.data_len) end
+        keys[count], values[count] = key, value
       end
     end
+    state.is_over, state.cursor = code == NO, cursor
   end
   state.keys, state.values, state.count, state.at = keys, values, count, 0
   return true

@@ -44,15 +44,12 @@ local function read_ahead(state, last)
     local from = state.from
     code = scan_ahead(context, state.first_plan, from, #from, far, #far, records)
   end
-  state.number, state.records, state.at = reply.ahead_number, records, 0
-  if code == YES then
-    state.unread = reply.number
-    return true
-  end
-  state.unread = 0
   -- The level is that of the loop: fail, read_ahead, advance, the iterator, the loop.
-  if code ~= NO then fail(5) end
-  return false
+  if code ~= YES and code ~= NO then fail(5) end
+  local unread = code == YES and reply.number or 0
+  state.number, state.records, state.at = reply.ahead_number, records, 0
+  state.unread = unread
+  return code == YES
 end
 
 -- Moves to the entry after `last`, or to the first one; tells whether there is one.
@@ -68,7 +65,9 @@ local function advance(state, last)
 end
 
 -- The lengths of the key and the value at a place of what was read ahead. The state is a table like
--- any other, so that a program may have changed the place: it must not lead to other memory.
+-- any other, so that a program may have changed the place: it must not lead to other memory. It may
+-- have a metatable, too, so that to read or write a field may run another scan, which frees what was
+-- read ahead: between this check and the copies of key and value the state is not touched.
 local function lens_at(place)
   local len = reply.ahead_len
   -- An int64_t, which wraps around, is no place.
@@ -87,19 +86,17 @@ local function next_entry(state, last)
   local place = state.at
   local key_len, value_len = lens_at(place)
   local at = reply.ahead + place + LENS_SIZE
-  state.at = place + LENS_SIZE + key_len + value_len
-  local key = ffi_string(at, key_len)
-  state.last = key
-  return key, ffi_string(at + key_len, value_len)
+  local key, value = ffi_string(at, key_len), ffi_string(at + key_len, value_len)
+  state.at, state.last = place + LENS_SIZE + key_len + value_len, key
+  return key, value
 end
 
 local function next_key(state, last)
   if not advance(state, last) then return nil end
   local place = state.at
   local key_len = lens_at(place)
-  state.at = place + LENS_SIZE + key_len
   local key = ffi_string(reply.ahead + place + LENS_SIZE, key_len)
-  state.last = key
+  state.at, state.last = place + LENS_SIZE + key_len, key
   return key
 end
 

@@ -125,8 +125,7 @@ function Stream:trim(options)
 end
 
 -- Gathers the fields of an entry. Called by the method.
-local function gather(self, fields)
-  if type(self) ~= "table" then error(NO_COLON, 3) end
+local function gather(fields)
   if type(fields) ~= "table" then
     error("an entry is a table, as {field = value}, this is " .. text.described(fields), 3)
   end
@@ -145,17 +144,20 @@ end
 local add = native.stream_add
 local ADD_OPTIONS = { id = true, max_count = true, min_id = true }
 function Stream:add(fields, options)
-  gather(self, fields)
-  local key = self.key
+  if type(self) ~= "table" then error(NO_COLON, 2) end
+  local key, index = self.key, self.index
   if options == nil then
-    if add(context, self.index, key, #key, "", -1) ~= YES then fail() end
+    gather(fields)
+    if add(context, index, key, #key, "", -1) ~= YES then fail() end
     return ffi_string(reply.data, reply.data_len)
   end
   check_named(options, ADD_OPTIONS, "id, max_count, min_id")
   local id = options.id
   local max_count, min_id = read_trim(options)
   if id ~= nil and type(id) ~= "string" then id = element_text(id, self, "an id") end
-  if add(context, self.index, key, #key, id or "", id and #id or -1) ~= YES then fail() end
+  -- Last of all: to read an option may run a function, which may gather fields, too.
+  gather(fields)
+  if add(context, index, key, #key, id or "", id and #id or -1) ~= YES then fail() end
   id = ffi_string(reply.data, reply.data_len)
   if max_count < huge or min_id ~= "" then trim_to(self, max_count, min_id) end
   return id

@@ -205,7 +205,8 @@ fn procedure(source: &Source, export: &Table) -> mlua::Result<Procedure> {
         mode,
         route,
         path: source.path.clone(),
-        line: export.get("line")?,
+        // A function of a library, which may be a procedure as well, has no line: it gives -1.
+        line: export.get::<i64>("line")?.try_into().unwrap_or(0),
     })
 }
 

@@ -182,7 +182,10 @@ impl Vm {
         let poison = self.state.context().end();
         let failure = match (result, poison) {
             (Ok(result), None) => return Ok(result),
-            (Ok(_), Some(message)) => Failure::Raised { message, traceback: String::new() },
+            // What a refusal keeps would be committed, too.
+            (Ok(_) | Err(Failure::Refused { is_kept: true, .. }), Some(message)) => {
+                Failure::Raised { message, traceback: String::new() }
+            }
             (Err(failure), _) => failure,
         };
         if matches!(failure, Failure::Memory) {

@@ -2,9 +2,10 @@
 
 mod support;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use support::{
+    MemoryStore,
     kyoto::{Bed, run},
     text,
 };
@@ -95,6 +96,28 @@ fn a_code_keeps_what_was_written_and_an_error_does_not() {
     assert_eq!(message, "m.lua:8: no more tea");
     assert!(traceback.contains("m.lua:8"), "{traceback}");
     assert_eq!(bed.stored("fault"), None);
+}
+
+#[test]
+fn a_code_keeps_nothing_where_the_store_has_failed() {
+    let script = "db = __kyototycoon__.db
+         function f() db:set('a', 1) db:set('broken engine', 1) return __kyototycoon__.RVELOGIC end";
+    let mut bed = Bed::over(Arc::new(MemoryStore::new()), script, Limits::default());
+    let error = bed.call("f", &[]).unwrap_err();
+    assert!(matches!(error, CallError::Raised { .. }), "{error:?}");
+    assert!(error.to_string().contains("the disk is on fire"), "{error}");
+    assert_eq!(bed.stored("a"), None);
+}
+
+#[test]
+fn other_names_of_functions_that_are_offered_are_no_procedures() {
+    let bed = Bed::of(
+        "kt = __kyototycoon__
+         floor, find, split, tell = math.floor, string.find, kt.split, print
+         function own() end",
+    );
+    let names: Vec<_> = bed.runtime.procedures().iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["own"]);
 }
 
 #[test]
@@ -270,107 +293,6 @@ fn visitors_are_tables_too_and_see_many_records() {
 }
 
 #[test]
-fn cursors_go_forward() {
-    run("for i = 1, 300 do db[('%03d'):format(i)] = i end
-         local cur = db:cursor()
-         is(cur:get(), nil) is(code(), kt.Error.NOREC) is(cur:step(), false)
-         is(cur:jump(), true) is({ cur:get() }, { '001', '1', NEVER }) is(cur:get_key(), '001')
-         is(cur:get_key(true), '001') is(cur:get_value(true), '2') is({ cur:get(true) }, { '003', '3', NEVER })
-         is(cur:step(), true) is(cur:get_key(), '005')
-         is(cur:jump('0995'), true) is(cur:get_key(), '100') is(cur:jump('300'), true)
-         is(cur:step(), false) is(cur:get(), nil) is(cur:step(), false)
-         is(cur:jump('301'), false) is(cur:get(), nil)
-         local n = 0 cur:jump()
-         while true do
-           local k, v = cur:get(true)
-           if not k then break end
-           n = n + 1 is(tonumber(k), n) is(tonumber(v), n)
-         end
-         is(n, 300) n = 0 cur:jump()
-         for k, v in cur do n = n + 1 end is(n, 300)
-         is(tostring(cur), 'main: (none)') is(cur:db(), db) is(cur:error():code(), code())
-         cur:jump() cur:disable() is(cur:get(), nil)
-         db:cursor_process(function(c) c:jump('200') n = c:get_value() end) is(n, '200')
-         is(kt.Cursor:new(db):jump('1'), true)
-         db:set('xt', 1, 50) cur = db:cursor() cur:jump('xt') local _, _, xt = cur:get() assert(xt < NEVER)");
-}
-
-#[test]
-fn no_pointer_and_no_other_memory_is_within_reach() {
-    run("for i = 1, 9 do db[i] = i end
-         for _, d in ipairs(kt.dbs) do
-           for k, v in pairs(d) do assert(type(v) ~= 'cdata' and type(v) ~= 'table', type(v)) end
-         end
-         for _, at in ipairs { -1, 1e9, 0 / 0, 0x7fffffffffffffffLL, '16' } do
-           local cur = db:cursor() cur:jump('2')
-           for k, v in pairs(cur) do if type(v) == 'table' and v.at then v.at = at end end
-           assert(raises(cur.step, cur):find 'state of a cursor', tostring(at))
-         end
-         assert(raises(rawset, db, 'a', 1):find 'rawset is not for') is(getmetatable(db), 'tokaido')
-         for _, f in pairs(kt) do assert(type(f) ~= 'cdata') end");
-}
-
-#[test]
-fn cursors_go_back() {
-    run("for i = 1, 300 do db[('%03d'):format(i)] = i end
-         local cur = db:cursor()
-         is(cur:jump_back(), true) is(cur:get_key(), '300') is(cur:step_back(), true) is(cur:get_key(), '299')
-         is(cur:step(), true) is(cur:get_key(), '300') is(cur:step_back(), true) is(cur:get_key(), '299')
-         is(cur:jump_back('0995'), true) is(cur:get_key(), '099') is(cur:jump_back('100'), true)
-         is(cur:get_key(), '100') is(cur:jump_back('000'), false) is(cur:get(), nil)
-         cur:jump() is(cur:step_back(), false) is(cur:get(), nil) is(cur:step_back(), false)
-         local n = 0 cur:jump_back()
-         repeat n = n + tonumber(cur:get_value()) until not cur:step_back()
-         is(n, 300 * 301 / 2)
-         cur:jump_back('200') db:remove('200') is(cur:step_back(), true) is(cur:get_key(), '199')");
-}
-
-#[test]
-fn cursors_stand_where_records_come_and_go() {
-    run("for i = 1, 9 do db[i] = i end
-         local cur, other = db:cursor(), db:cursor()
-         cur:jump('3') is(cur:remove(), true) is(cur:get_key(), '4') is(db['3'], nil)
-         is({ cur:seize() }, { '4', '4', NEVER }) is(cur:get_key(), '5')
-         db:remove('5') is(cur:get_key(), '6') db:remove('6') is(cur:step(), true) is(cur:get_key(), '8')
-         is(cur:set_value('x'), true) is(cur:get_value(), 'x') is(cur:set_value('y', 60, true), true)
-         is(cur:get_key(), '9') local _, xt = db:get('8') assert(xt < NEVER) is(db['8'], 'y')
-         assert(raises(cur.set_value, cur, ''):find 'cur_set_value: invalid arguments')
-         is(cur:remove(), true) is(cur:get(), nil) is(cur:remove(), false) is(cur:seize(), nil)
-         cur:jump('1') other:jump('1') other:remove() is(cur:get_key(), '2')
-         is(cur:accept(function(k, v) return v .. '!' end), true) is(db['2'], '2!')
-         is(cur:accept(function() return kt.Visitor.NOP end, false, true), true) is(cur:get_key(), '7')
-         is(cur:accept(function() return kt.Visitor.REMOVE end), true) is(cur:get_key(), '8')
-         is(cur:accept(function() return kt.Visitor.REMOVE end, true, true), true) is(cur:get(), nil)
-         for i = 1, 9 do db[i] = i end cur:jump() local n = 0
-         while cur:get_key() do
-           n = n + 1
-           if n % 2 == 0 then cur:remove() else db:set(cur:get_key(), 'odd') cur:step() end
-         end
-         is(n, 9) is(db:count(), 5)");
-}
-
-#[test]
-fn cursors_over_databases_without_an_order() {
-    run("local hot = kt.dbs.hot
-         for i = 1, 250 do hot[i] = i end
-         local cur, n, seen = hot:cursor(), 0, {}
-         is(cur:jump(), true)
-         while true do
-           local k, v, xt = cur:get(true)
-           if not k then break end
-           is(k, v) is(xt, NEVER) seen[k], n = true, n + 1
-         end
-         is(n, 250) is(cur:jump('17'), true) is(cur:get_value(), '17') is(cur:jump('none'), false)
-         is(cur:jump_back(), false) is(code(hot), kt.Error.NOIMPL) is(cur:step_back(), false)
-         cur:jump('17') is(cur:set_value('x'), true) is(cur:get_value(), 'x') is(hot['17'], 'x')
-         is(cur:remove(), true) is(hot['17'], nil) assert(cur:get_key() ~= '17')
-         n = 0 for k, v in hot:pairs() do n = n + 1 end is(n, 249)
-         cur:jump() while cur:remove() do end is(hot:count(), 0)
-         is(hot:increment('n', 3), 3) is(hot:append('a', 'b'), true) is(hot:check('a'), 1)
-         is(hot:cas('a', 'b', 'c'), true) is(hot:add('a', 1), false) is(hot:seize('a'), 'c')");
-}
-
-#[test]
 fn transactions_of_a_database_are_committed_or_given_up() {
     run("db.a = 1 db:set('b', 2, 60) local _, xt = db:get('b')
          local function change() db.a = 'x' db:remove('b') db.c = 3 db:increment('n', 1) end
@@ -400,6 +322,24 @@ fn a_transaction_that_is_left_open_is_given_up_at_the_end_of_the_call() {
     );
     bed.call("open", &[]).unwrap();
     let expected = [("a", "1"), ("ended", "false")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    assert_eq!(sorted(bed.call("look", &[]).unwrap()), expected);
+}
+
+#[test]
+fn a_transaction_that_was_stopped_is_not_given_up_later() {
+    let limits = Limits { time: Duration::from_millis(100), ..Limits::default() };
+    let mut bed = Bed::with(
+        "db = __kyototycoon__.db
+         function stuck() db:transaction(function() db.a = 'lost' while true do end end) end
+         function set(inmap) db.a = inmap.a end
+         function look(_, outmap) outmap.a = db.a end",
+        limits,
+    );
+    bed.call("set", &["a", "old"].map(text)).unwrap();
+    let error = bed.call("stuck", &[]).unwrap_err();
+    assert!(matches!(error, CallError::TimeLimit { .. }), "{error:?}");
+    bed.call("set", &["a", "new"].map(text)).unwrap();
+    let expected = [("a".to_owned(), "new".to_owned())];
     assert_eq!(sorted(bed.call("look", &[]).unwrap()), expected);
 }
 
@@ -435,7 +375,7 @@ fn collections_are_passed_over_and_are_no_values() {
            assert(not db:get('h') and db:error():code() == 8 and db:check('h') == -1)
            db:begin_transaction()
            assert(not db:set('h', 1) and db:error():code() == 8)
-           db:end_transaction()
+           assert(db:clear() and db:count() == 1 and db:end_transaction(false) and db:count() == 3)
            assert(db:set('h', 1) and db:get('h') == '1')
            outmap.keys = table.concat(keys, ' ')
          end",

@@ -311,3 +311,27 @@ fn a_dot_where_a_colon_belongs_is_said_so_of_a_transaction() {
     // These take nothing that could be missed.
     Bed::one(&write_body("assert(tx.now_ms() == tx:now_ms() and tx.is_writable())")).run().unwrap();
 }
+
+/// To read a field of a state with a metatable may load another page.
+#[test]
+fn a_state_of_pages_with_a_metatable_gives_what_belongs_together() {
+    let mut bed = Bed::one(&write_body(
+        "for i = 1, 50 do tx.hot:put('k' .. i, 'v' .. i) end
+         local step, state = tx.hot:scan()
+         local proxy = setmetatable({}, {
+           __index = function(_, name)
+             local value = state[name]
+             if name == 'low' then for _ in tx.hot:keys{limit = 1} do end end
+             return value
+           end,
+           __newindex = function(_, name, value) state[name] = value end,
+         })
+         local count = 0
+         for key, value in step, proxy do
+           assert(value == 'v' .. key:sub(2), key .. ' ' .. value)
+           count = count + 1
+         end
+         return count",
+    ));
+    assert_eq!(bed.run().unwrap(), Value::Integer(50));
+}

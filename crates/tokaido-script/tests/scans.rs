@@ -204,6 +204,38 @@ fn a_state_that_was_changed_leads_to_no_other_memory() {
     Bed::body(body).run().unwrap();
 }
 
+/// To read or write a field of a state with a metatable may run another scan, which frees what was read ahead.
+#[test]
+fn a_state_with_a_metatable_leads_to_no_other_memory() {
+    let body = "local long = ('y'):rep(2^21)
+        tx.main:put('first', long) tx.main:put('second', 'short')
+        local function disturb() for _ in tx.main:scan{from = 'second'} do end end
+        for _, kind in ipairs {'scan', 'keys'} do
+          for _, when in ipairs {'read', 'write', 'moved'} do
+            local step, state = tx.main[kind](tx.main)
+            local proxy = setmetatable({}, {
+              __index = function(_, name)
+                local value = state[name]
+                if when == 'read' then disturb() end
+                return value
+              end,
+              __newindex = function(_, name, value)
+                state[name] = value
+                local is_moved = name == 'last' or name == 'at' and value > 0
+                if when == 'write' or when == 'moved' and is_moved then disturb() end
+              end,
+            })
+            local ok, key, value = pcall(step, proxy)
+            if ok then
+              assert(key == 'first' and (kind == 'keys' or value == long), kind .. ' ' .. when)
+            else
+              assert(when ~= 'moved' and key:find('the state of a scan'), key)
+            end
+          end
+        end";
+    Bed::body(body).run().unwrap();
+}
+
 #[test]
 fn a_database_of_a_high_number_is_scanned_itself() {
     let mut bed = Bed::one(&write_body(

@@ -9,12 +9,12 @@ local fail, failed, invalid, refuse = kyoto.fail, kyoto.failed, kyoto.invalid, k
 local text_of, item_text = kyoto.text_of, kyoto.item_text
 local type, pairs, ipairs, tonumber, tostring = type, pairs, ipairs, tonumber, tostring
 local setmetatable, rawset, error, xpcall, next = setmetatable, rawset, error, xpcall, next
-local sort, match, sub = table.sort, string.match, string.sub
+local sort, match, sub = core.bounded.table.sort, core.patterns.match, string.sub
 
 local INDEX, ENGINE, NAME, UNDO = core.INDEX, kyoto.ENGINE, kyoto.NAME, kyoto.UNDO
 local engine_of, ffi_string = kyoto.engine_of, native.string
 local CODE, MESSAGE = kyoto.CODE, kyoto.MESSAGE
-local YES, UNWRITTEN = 1, 2
+local YES, NO, UNWRITTEN, NO_EXPRESSION = 1, 0, 2, 2
 local NOIMPL, INVALID, LOGIC = 1, 2, 8
 
 -- Under which a database has whether it is one of the server's, and no other's to close.
@@ -96,12 +96,14 @@ end
 function shared.match_regex(self, pattern, max)
   pattern = text_of(pattern)
   if pattern == nil then invalid("db_match_regex") end
-  if regex_of(context, "", 0, pattern, #pattern, "", -1) == -1 then
+  if regex_of(context, "", 0, pattern, #pattern, "", -1) == NO_EXPRESSION then
     fail(self, LOGIC, "the expression cannot be compiled")
     return nil
   end
   return search(self, nil, max, function(key)
-    return regex_of(context, key, #key, pattern, #pattern, "", -1) == YES
+    local code = regex_of(context, key, #key, pattern, #pattern, "", -1)
+    if code ~= YES and code ~= NO then native.fail(4) end
+    return code == YES
   end)
 end
 
@@ -244,17 +246,17 @@ local function settle(self)
   return code == YES
 end
 
--- To be called at the beginning of each call.
+-- To be called at the beginning of each call. What a call that was stopped has left to put back went with its
+-- transaction. An error on the way leaves the list as it was.
 function kyoto.settle()
-  local count = 0
+  for db in next, known do db[UNDO] = false end
+  if #unsettled == 0 then return end
+  local left = {}
   for i = 1, #unsettled do
     local db = unsettled[i]
-    unsettled[i] = nil
-    if not settle(db) then
-      count = count + 1
-      unsettled[count] = db
-    end
+    if not settle(db) then left[#left + 1] = db end
   end
+  unsettled = left
 end
 
 -- What a call has left open is given up at its end.
@@ -289,12 +291,18 @@ function kyoto.database(name)
   return db
 end
 
+-- Maximum length of a path, in bytes.
+local PATH_LEN_MAX = 4096
+
 local IN_MEMORY = "databases in memory are caches of the server's configuration, which `open` takes by name"
 
 -- `open("casket.kct#bnum=1000")` takes the server's database `casket`.
 function shared.open(self, path)
   if self[NAME] then return fail(self, INVALID, "already opened") end
   path = text_of(path) or ":"
+  if #path > PATH_LEN_MAX then
+    return fail(self, INVALID, "a path has at most " .. PATH_LEN_MAX .. " bytes")
+  end
   if match(path, "^[-+:*%%]#?") and #match(path, "^[^#]*") == 1 then refuse("DB:open of " .. path, IN_MEMORY) end
   local name = match(match(path, "^[^#]*"), "([^/]*)$")
   name = match(name, "^(.+)%.kc[a-z]$") or name

@@ -6,11 +6,12 @@ local kyoto, native = core.kyoto, core.native
 local context, reply, ffi_string = native.context, native.reply, native.string
 local text_of, invalid = kyoto.text_of, kyoto.invalid
 local type, tostring, tonumber, error, pairs = type, tostring, tonumber, error, pairs
-local floor, match, sub, find, lower = math.floor, string.match, string.sub, string.find, string.lower
+local floor, match, sub, lower = math.floor, string.match, string.sub, string.lower
+local find = core.patterns.find
 local upper, byte, char, concat = string.upper, string.byte, string.char, table.concat
 local int64 = core.ffi.typeof "int64_t"
 
-local YES, NO = 1, 0
+local YES, NO, NO_EXPRESSION = 1, 0, 2
 
 local functions = {}
 
@@ -22,11 +23,14 @@ function functions.log(kind, message)
   native.log(context, LEVELS[lower(kind)] or 2, message, #message)
 end
 
--- The number that a text begins with, as text; nil if it begins with none.
+-- The number that a text begins with, as text; nil if it begins with none. None of the patterns goes back over
+-- what it has matched, so that they take no longer than the text is long.
 local function number_text(text)
-  text = match(text, "^[%c ]*(.*)$")
-  return match(text, "^[-+]?%d+%.?%d*[eE][-+]?%d+") or match(text, "^[-+]?%d+%.?%d*")
-    or match(text, "^[-+]?%.%d+[eE][-+]?%d+") or match(text, "^[-+]?%.%d+")
+  local whole, at = match(text, "^[%c ]*([-+]?%d*)()")
+  local fraction, behind = match(text, "^(%.?%d*)()", at)
+  local number = whole .. fraction
+  if not match(number, "%d") then return nil end
+  return number .. (match(text, "^[eE][-+]?%d+", behind) or "")
 end
 
 function functions.atoi(text)
@@ -167,11 +171,11 @@ function functions.regex(text, pattern, alternative)
     by_len = #by
   end
   local code = regex(context, text, #text, pattern, #pattern, by, by_len)
+  if code ~= YES and code ~= NO and code ~= NO_EXPRESSION then native.fail(3) end
+  -- An expression that is none matches nothing.
   if by_len < 0 then return code == YES end
   if code == YES then return ffi_string(reply.data, reply.data_len) end
-  -- An expression that is none matches nothing.
-  if code == NO then return text end
-  native.fail(3)
+  return text
 end
 
 -- The pieces between separators, of which each character of `delims` is one.

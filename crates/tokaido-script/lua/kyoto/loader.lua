@@ -69,12 +69,14 @@ end
 
 function loader.abandon() end
 
--- The procedures of a file, by the names of its functions alone.
+-- The procedures of a file, by the names of its functions alone: of those that are written in it, since a global
+-- may also be another name of one that is offered.
 function loader.exports(name)
   local file, exports = files[name], {}
+  local source = debug.getinfo(file.chunk, "S").source
   for field, value in pairs(file.globals) do
     if type(field) == "string" and type(value) == "function" and value ~= file.before[field]
-      and find(field, "^%a[%w_]*$") then
+      and find(field, "^%a[%w_]*$") and debug.getinfo(value, "S").source == source then
       exports[#exports + 1] = {
         field = field, name = field, mode = "write", run = core.kyoto.procedure(value),
         line = debug.getinfo(value, "S").linedefined,

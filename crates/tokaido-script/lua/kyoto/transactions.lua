@@ -57,13 +57,22 @@ function shared.transaction(self, run, is_hard)
   return is_ended
 end
 
-function shared.clear(self)
-  if self[UNDO] then
-    local step, walk = kyoto.records(self)
-    for key in step, walk do
-      if not engine_of(self).remember(self, key) then return false end
-    end
+-- Deletes the records that can be put back; collections of Redis cannot, and stay.
+local function clear_within(self)
+  local engine = engine_of(self)
+  local step, walk = kyoto.records(self)
+  for key in step, walk do
+    if not engine.remember(self, key) then return false end
   end
+  for key in pairs(self[UNDO]) do
+    local code = engine.delete(context, self[INDEX], key, #key)
+    if code ~= YES and code ~= NO then return failed(self) end
+  end
+  return true
+end
+
+function shared.clear(self)
+  if self[UNDO] then return clear_within(self) end
   if engine_of(self).clear(context, self[INDEX]) ~= YES then return failed(self) end
   return true
 end

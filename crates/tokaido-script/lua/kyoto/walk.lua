@@ -37,25 +37,25 @@ local function read_ahead(walk)
     records = walk.records * 2
     if records > AHEAD_RECORDS_MAX then records = AHEAD_RECORDS_MAX end
   end
-  local plan, last = walk.plan, walk.last
+  local db, plan, last = walk.db, walk.plan, walk.last
   if walk.has_from then plan = plan + FROM_GIVEN end
   if walk.is_included then plan = plan + FROM_INCLUDED end
   local code = scan_ahead(context, plan, last, #last, "", 0, records)
-  walk.number, walk.records, walk.at, walk.unread = reply.ahead_number, records, 0, 0
-  if code == YES then
-    walk.unread = reply.number
-    return true
-  end
-  if code ~= NO then failed(walk.db) end
-  return false
+  if code ~= YES and code ~= NO then failed(db) end
+  local unread = code == YES and reply.number or 0
+  walk.number, walk.records, walk.at, walk.unread = reply.ahead_number, records, 0, unread
+  return code == YES
 end
 
--- The next record: key, value and expiry in ms; nil at the end.
-local function step(walk)
+-- The next record: key, value and expiry in ms; nil at the end. As in lua/scan.lua, to read or write a field of
+-- the walk may run another one: none is touched between the checks and the copies.
+local step
+function step(walk)
   if walk.unread == 0 or walk.number ~= reply.ahead_number then
     if not read_ahead(walk) then return nil end
   end
-  local place, len = walk.at, reply.ahead_len
+  local unread, place = walk.unread, walk.at
+  local len = reply.ahead_len
   -- A program may have changed it: it must not lead to other memory.
   if type(place) ~= "number" or not (place >= 0 and place + HEAD_SIZE <= len) then
     error("the state of a cursor belongs to the cursor and cannot be changed", 3)
@@ -66,12 +66,13 @@ local function step(walk)
   if key_len < 0 or value_len < 0 or place + HEAD_SIZE + key_len + value_len > len then
     error("the state of a cursor belongs to the cursor and cannot be changed", 3)
   end
-  walk.at = place + HEAD_SIZE + key_len + value_len
-  walk.unread = walk.unread - 1
   at = at + HEAD_SIZE
-  local key = ffi_string(at, key_len)
+  local key, value = ffi_string(at, key_len), ffi_string(at + key_len, value_len)
+  walk.at, walk.unread = place + HEAD_SIZE + key_len + value_len, unread - 1
   walk.last, walk.has_from, walk.is_included = key, true, false
-  return key, ffi_string(at + key_len, value_len), at_ms
+  -- A collection, which is no record here.
+  if at_ms ~= at_ms then return step(walk) end
+  return key, value, at_ms
 end
 
 -- Over databases without an order: keys come page by page, and each record is looked up.

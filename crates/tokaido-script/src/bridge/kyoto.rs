@@ -9,14 +9,27 @@ use regex::bytes::Regex;
 use tokaido_wire::kyoto::Fixed;
 
 use super::context::{Context, Fault, NO, YES};
+
+/// There is no such expression; `lua/kyoto` has the same.
+const NO_EXPRESSION: i32 = 2;
 use crate::kyoto::{self, CodecError};
 
 /// Maximum number of expressions that stay compiled; one more, and all are forgotten.
 const EXPRESSIONS_MAX: usize = 64;
 
+/// Maximum length of an expression, in bytes; a longer one cannot be compiled.
+const EXPRESSION_LEN_MAX: usize = 4096;
+
+/// Maximum product of the lengths of a text and the expression that is looked for in it: some tenths of a
+/// second, in which no time limit is looked at.
+const REGEX_WORK_MAX: usize = 1 << 26;
+
 /// Maximum product of the lengths of two texts whose distance is told: some tenths of a second, in which
 /// no time limit is looked at.
 const DISTANCE_WORK_MAX: usize = 1 << 26;
+
+/// Maximum length of each of the two, in bytes, since a row of numbers is as long as one of them.
+const DISTANCE_LEN_MAX: usize = 1 << 20;
 
 /// Maximum length of a text in which matches are replaced, and of what comes of it, in bytes.
 const REPLACED_LEN_MAX: usize = 64 << 20;
@@ -27,6 +40,9 @@ pub(crate) struct Expressions(HashMap<Box<[u8]>, Option<Regex>>);
 
 impl Expressions {
     fn get(&mut self, pattern: &[u8]) -> Option<&Regex> {
+        if pattern.len() > EXPRESSION_LEN_MAX {
+            return None;
+        }
         if !self.0.contains_key(pattern) {
             if self.0.len() == EXPRESSIONS_MAX {
                 self.0.clear();
@@ -58,7 +74,8 @@ pub(super) fn kyoto_distance(
     b: &[u8],
     is_utf8: i32,
 ) -> Result<i32, Fault> {
-    if a.len().saturating_mul(b.len()) > DISTANCE_WORK_MAX {
+    let is_long = a.len().max(b.len()) > DISTANCE_LEN_MAX;
+    if is_long || a.len().saturating_mul(b.len()) > DISTANCE_WORK_MAX {
         let message = "the texts are too long for their distance to be told";
         return Err(Fault::refused(message));
     }
@@ -81,19 +98,21 @@ pub(super) fn kyoto_codec(context: &mut Context, mode: &[u8], text: &[u8]) -> Re
 }
 
 /// Whether an expression matches; with a replacement, the text with all matches replaced, as the reply's
-/// data. `NO` is no match, or with a replacement an expression that is none; without one that is refused.
+/// data. `NO` is no match.
 pub(super) fn kyoto_regex(
     context: &mut Context,
     text: &[u8],
     pattern: &[u8],
     by: Option<&[u8]>,
 ) -> Result<i32, Fault> {
-    let regex = context.expressions.get(pattern);
+    let Some(regex) = context.expressions.get(pattern) else { return Ok(NO_EXPRESSION) };
+    if text.len().saturating_mul(pattern.len()) > REGEX_WORK_MAX {
+        let message = "the text is too long for such an expression; look for a shorter one, or in parts of the text";
+        return Err(Fault::refused(message));
+    }
     let Some(by) = by else {
-        let regex = regex.ok_or_else(|| Fault::refused("the expression cannot be compiled"))?;
         return Ok(if regex.is_match(text) { YES } else { NO });
     };
-    let Some(regex) = regex else { return Ok(NO) };
     let made = kyoto::replace(regex, text, by, REPLACED_LEN_MAX)
         .ok_or_else(|| Fault::Refused(format!("regex makes at most {REPLACED_LEN_MAX} bytes")))?;
     context.scratch = made;

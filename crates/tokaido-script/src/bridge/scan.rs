@@ -26,7 +26,7 @@ const FROM_INCLUDED: i32 = 1 << 17;
 const FAR_GIVEN: i32 = 1 << 18;
 const FAR_INCLUDED: i32 = 1 << 19;
 const KEYS_ONLY: i32 = 1 << 20;
-/// With the expiry of each record, and without those that are no bytes; see `lua/kyoto/walk.lua`.
+/// With the expiry of each record, which is NaN for a collection; see `lua/kyoto/walk.lua`.
 const WITH_EXPIRY: i32 = 1 << 21;
 
 /// Every index has room below those bits.
@@ -71,7 +71,10 @@ pub(super) fn scan_ahead(
                 push(ahead, entry.key, value, &expires_at_ms.to_ne_bytes());
             }
             Ok(value) => push(ahead, entry.key, value, &[]),
-            Err(_) if plan & WITH_EXPIRY != 0 => return ControlFlow::Continue(()),
+            // It counts, so that a call ends soon however many there are one after another.
+            Err(_) if plan & WITH_EXPIRY != 0 => {
+                push(ahead, entry.key, &[], &f64::NAN.to_ne_bytes());
+            }
             Err(fault) => {
                 wrong = Some(fault);
                 return ControlFlow::Break(());

@@ -13,7 +13,7 @@ use tokaido_wire::{
 };
 
 /// Maximum length of what is encoded or decoded, and of what comes of it, in bytes.
-const LEN_MAX: usize = 64 << 20;
+const LEN_MAX: usize = 4 << 20;
 
 /// A text was not encoded or decoded.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub(crate) fn codec(mode: &[u8], text: &[u8]) -> Result<Vec<u8>, CodecError> {
         b"~base" => decoded(base64::decode(&without_spaces(text)))?,
         b"quote" => quoted::encode(text),
         b"~quote" => decoded(quoted::decode(&without_soft_breaks(text)))?,
-        b"hex" => text.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect(),
+        b"hex" => text.iter().flat_map(|&byte| [byte >> 4, byte & 15].map(hex_digit)).collect(),
         b"~hex" => unhex(text),
         b"zlib" => {
             compressed(DeflateEncoder::new(Vec::new(), level), text, DeflateEncoder::finish)?
@@ -79,6 +79,10 @@ fn without_soft_breaks(text: &[u8]) -> Vec<u8> {
         };
     }
     whole
+}
+
+fn hex_digit(digit: u8) -> u8 {
+    b"0123456789abcdef"[usize::from(digit)]
 }
 
 /// What is no digit is passed over, as is a last digit without another one.

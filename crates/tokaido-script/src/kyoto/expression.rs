@@ -19,44 +19,62 @@ pub fn compile(pattern: &[u8], ignores_case: bool) -> Option<Regex> {
 /// The text with every match replaced; `None` if that gets longer than `len_max`. In the replacement `$0`
 /// and `$&` stand for the match, `$1` to `$9` for its groups, and a backslash takes away what a character means.
 pub(crate) fn replace(regex: &Regex, text: &[u8], by: &[u8], len_max: usize) -> Option<Vec<u8>> {
-    let (mut made, mut end) = (Vec::with_capacity(text.len()), 0);
+    if text.len() > len_max {
+        return None;
+    }
+    let mut made = Made { bytes: Vec::with_capacity(text.len()), len_max };
+    let mut end = 0;
     for found in regex.captures_iter(text) {
         let whole = found.get_match();
         // Nothing is found once more behind a match, as POSIX has it.
         if whole.is_empty() && whole.start() == end && end > 0 {
             continue;
         }
-        made.extend_from_slice(&text[end..whole.start()]);
-        expand(by, &found, &mut made);
+        made.add(&text[end..whole.start()])?;
+        expand(by, &found, &mut made)?;
         end = whole.end();
-        if made.len() > len_max {
-            return None;
-        }
     }
-    made.extend_from_slice(&text[end..]);
-    (made.len() <= len_max).then_some(made)
+    made.add(&text[end..])?;
+    Some(made.bytes)
 }
 
-fn expand(by: &[u8], found: &Captures<'_>, made: &mut Vec<u8>) {
+/// What a replacement makes, up to its limit.
+struct Made {
+    bytes: Vec<u8>,
+    len_max: usize,
+}
+
+impl Made {
+    fn add(&mut self, piece: &[u8]) -> Option<()> {
+        if piece.len() > self.len_max - self.bytes.len() {
+            return None;
+        }
+        self.bytes.extend_from_slice(piece);
+        Some(())
+    }
+}
+
+fn expand(by: &[u8], found: &Captures<'_>, made: &mut Made) -> Option<()> {
     let mut rest = by;
     while let Some((&byte, behind)) = rest.split_first() {
         rest = match (byte, behind) {
             (b'$', [digit @ (b'0'..=b'9' | b'&'), after @ ..]) => {
                 let group = digit.checked_sub(b'0').unwrap_or(0);
                 let group = found.get(usize::from(group));
-                made.extend_from_slice(group.map(|group| group.as_bytes()).unwrap_or_default());
+                made.add(group.map(|group| group.as_bytes()).unwrap_or_default())?;
                 after
             }
             (b'\\', [escaped, after @ ..]) => {
-                made.push(*escaped);
+                made.add(&[*escaped])?;
                 after
             }
             _ => {
-                made.push(byte);
+                made.add(&[byte])?;
                 behind
             }
         };
     }
+    Some(())
 }
 
 #[cfg(test)]
@@ -90,5 +108,15 @@ mod tests {
         assert_eq!(replaced("aaa", "a*", "x").unwrap(), "x");
         assert_eq!(replaced("a.b", "[.]", "\\$1").unwrap(), "a$1b");
         assert_eq!(replaced(&"a".repeat(99), "a", "bb"), None);
+        assert_eq!(replaced(&"a".repeat(101), "a+", ""), None);
+    }
+
+    #[test]
+    fn a_replacement_ends_at_the_limit() {
+        let regex = compile(b".+", false).unwrap();
+        let found = regex.captures(b"aaaaaaaaaa").unwrap();
+        let mut made = Made { bytes: Vec::new(), len_max: 95 };
+        assert!(expand(&b"$0".repeat(1 << 20), &found, &mut made).is_none());
+        assert_eq!(made.bytes.len(), 90);
     }
 }

@@ -33,20 +33,26 @@ pub struct Bed {
     pub store: Arc<dyn Store>,
     pub runtime: Box<dyn Runtime>,
     pub errors: Vec<LoadError>,
-    _directory: tempfile::TempDir,
+    _directory: Option<tempfile::TempDir>,
 }
 
 impl Bed {
     pub fn with(script: &str, limits: Limits) -> Self {
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        let store = store(directory.path());
+        let mut bed = Self::over(store(directory.path()), script, limits);
+        bed._directory = Some(directory);
+        bed
+    }
+
+    /// Over a store of the test's own.
+    pub fn over(store: Arc<dyn Store>, script: &str, limits: Limits) -> Self {
         let kyoto_databases = ["main", "other", "hot", "ports"].map(str::to_owned).to_vec();
         let settings = Arc::new(Settings { kyoto_databases });
         let language = Arc::new(Lua { settings, ..Lua::default() });
         let script = format!("-- dialect: kyototycoon\n{script}");
         let sources = sources(&[("m", &script)]);
         let (runtime, errors) = start(&[language], &store, &sources, limits).unwrap();
-        Self { store, runtime, errors, _directory: directory }
+        Self { store, runtime, errors, _directory: None }
     }
 
     pub fn of(script: &str) -> Self {

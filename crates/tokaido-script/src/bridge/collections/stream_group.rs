@@ -9,9 +9,12 @@ use super::{
     shared::{check_elements, half_done, to_read, to_write},
     stream::{id_of, ids_of, load_entry, push_entry, reply_id},
 };
-use crate::bridge::{
-    context::{BUFFER_KEPT_MAX, Context, Fault, NO, YES},
-    write::answer,
+use crate::{
+    Limits,
+    bridge::{
+        context::{BUFFER_KEPT_MAX, Context, Fault, NO, YES},
+        write::answer,
+    },
 };
 
 /// So many pending entries are looked up at a time.
@@ -39,6 +42,11 @@ impl<'k> Found<'k> {
         }
         Err(no_group(name))
     }
+}
+
+fn too_large(limits: &Limits, advice: &str) -> Fault {
+    let max = limits.many_bytes_max;
+    Fault::Refused(format!("at most {max} bytes are brought at once; {advice}"))
 }
 
 fn no_group(name: &[u8]) -> Fault {
@@ -127,10 +135,7 @@ pub(crate) fn group_read(
         )?;
     }
     if is_too_large {
-        let max = limits.many_bytes_max;
-        return Err(Fault::Refused(format!(
-            "at most {max} bytes are brought at once; read fewer entries"
-        )));
+        return Err(too_large(&limits, "read fewer entries"));
     }
     if !ids.is_empty() {
         let (consumer, _) = group.open_consumer(tx, consumer).map_err(half_done)?;
@@ -236,6 +241,9 @@ pub(crate) fn group_pending(
                 let name = &group.consumer(tx, pending.consumer)?.name;
                 page.push(id.to_string().as_bytes(), name, waited_ms);
                 page.push(&[], &[], pending.deliveries as f64);
+                if page.len() > limits.many_bytes_max {
+                    return Err(too_large(&limits, "ask for a smaller range"));
+                }
             }
         }
         let is_full = batch.len() == BATCH_PENDING;
@@ -261,8 +269,14 @@ pub(crate) fn group_summary(
     check_elements(&limits, group.group.consumers)?;
     group.visit_consumers(tx, &mut |_, consumer| {
         page.push(&consumer.name, &[], consumer.pending as f64);
-        ControlFlow::Continue(())
+        match page.len() > limits.many_bytes_max {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     })?;
+    if page.len() > limits.many_bytes_max {
+        return Err(too_large(&limits, "the group has too many consumers for a summary"));
+    }
     context.reply.number = group.group.pending as f64;
     reply_id(context, group.group.last_id)
 }
