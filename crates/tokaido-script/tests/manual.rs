@@ -2,9 +2,11 @@
 
 mod support;
 
-use support::{Bed, request};
-use tokaido_script::{HttpRequest, Runtime as _};
-use tokaido_store::Store as _;
+use std::sync::Arc;
+
+use support::{Bed, request, sources};
+use tokaido_script::{HttpRequest, Limits, Runtime as _, Transaction, Vm};
+use tokaido_store::{Store, tree};
 
 const MANUAL: &str = include_str!("../../../docs/lua.md");
 
@@ -27,10 +29,13 @@ fn every_block_runs() {
     let blocks = blocks();
     let (scripts, files): (Vec<_>, Vec<_>) =
         blocks.into_iter().partition(|(title, _)| *title == "script");
-    let mut bed = Bed::of(&files);
-    assert!(bed.errors.is_empty(), "{:?}", bed.errors);
-    let examples: Vec<_> = bed
-        .vm
+    let directory = tempfile::tempdir().unwrap();
+    // Streams need an engine that gives collections their numbers.
+    let store = tree::open(directory.path(), tree::Options::default()).unwrap();
+    let store: Arc<dyn Store> = Arc::new(store);
+    let (mut vm, errors) = Vm::new(&store, &sources(&files), Limits::default()).unwrap();
+    assert!(errors.is_empty(), "{errors:?}");
+    let examples: Vec<_> = vm
         .procedures()
         .iter()
         .map(|procedure| procedure.name.clone())
@@ -47,12 +52,15 @@ fn every_block_runs() {
             "tokens.example"
         ]
     );
+    let mut writer = store.writer().unwrap();
     for name in examples {
-        bed.call(&name, &[]).unwrap();
+        let id = vm.find(name.as_bytes()).unwrap();
+        let transaction = Transaction::Write(writer.begin().unwrap());
+        vm.call(id, transaction.into(), &[]).unwrap();
+        writer.commit().unwrap();
     }
     assert_eq!(scripts.len(), 1);
-    let mut writer = bed.store.writer().unwrap();
-    bed.vm.run_script("script.lua", scripts[0].1.as_bytes(), &[], Some(&mut *writer)).unwrap();
+    vm.run_script("script.lua", scripts[0].1.as_bytes(), &[], Some(&mut *writer)).unwrap();
 }
 
 #[test]
