@@ -177,6 +177,7 @@ impl Bed {
             path: "bench.lua".into(),
             text: PROCEDURES.as_bytes().into(),
             dialect: None,
+            settings: Vec::new(),
         });
         let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
         let (vm, errors) = Vm::new(&store, &sources, limits).unwrap();

@@ -122,6 +122,7 @@ fn observe_file(
         path,
         text: text.as_bytes().into(),
         dialect: None,
+        settings: Vec::new(),
     });
     let settings =
         Settings { kyoto_databases: ["main", "hot", "ports"].map(str::to_owned).to_vec() };

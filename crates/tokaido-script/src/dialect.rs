@@ -15,6 +15,8 @@ pub struct Dialect {
     pub prelude: &'static [&'static str],
     /// The variables that a file did not declare.
     pub globals: Globals,
+    /// What the configuration may say of a file, and a file of itself.
+    pub settings: &'static [Setting],
     /// Whether integers beyond 2^53 and nulls in tables have forms of their own.
     pub has_exact_values: bool,
 }
@@ -32,6 +34,15 @@ fn names() -> String {
     names.join(", ")
 }
 
+/// What may be said of a file.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its name: in the configuration, and before a colon at the beginning of the file.
+    pub name: &'static str,
+    /// Whether it names another file: by a path in the configuration, and as `require` does in a file.
+    pub is_file: bool,
+}
+
 /// What becomes of an assignment to a variable that was not declared. Each file has its own globals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Globals {
@@ -43,7 +54,8 @@ pub enum Globals {
 
 impl Dialect {
     /// Those that procedure files may be written in.
-    pub const ALL: &'static [&'static Self] = &[&Self::NATIVE, &Self::KYOTO_TYCOON];
+    pub const ALL: &'static [&'static Self] =
+        &[&Self::NATIVE, &Self::KYOTO_TYCOON, &Self::OPENRESTY];
 
     /// The dialect of that name.
     ///
@@ -65,6 +77,7 @@ impl Dialect {
             include_str!("../lua/script.lua"),
         ],
         globals: Globals::Refused,
+        settings: &[],
         has_exact_values: true,
     };
 
@@ -86,6 +99,31 @@ impl Dialect {
             include_str!("../lua/kyoto/module.lua"),
         ],
         globals: Globals::Allowed,
+        settings: &[],
+        has_exact_values: false,
+    };
+
+    /// OpenResty's: a file answers the requests of a route, with what it finds in `ngx`. Its files have
+    /// their globals in common.
+    pub const OPENRESTY: Self = Self {
+        name: "ngx",
+        loader: include_str!("../lua/ngx/loader.lua"),
+        prelude: &[
+            include_str!("../lua/ngx/api.lua"),
+            include_str!("../lua/ngx/request.lua"),
+            include_str!("../lua/ngx/output.lua"),
+        ],
+        globals: Globals::Allowed,
+        settings: &[
+            Setting { name: "route", is_file: false },
+            Setting { name: "phase", is_file: false },
+            Setting { name: "writes", is_file: false },
+            Setting { name: "rewrite", is_file: true },
+            Setting { name: "access", is_file: true },
+            Setting { name: "header_filter", is_file: true },
+            Setting { name: "body_filter", is_file: true },
+            Setting { name: "log", is_file: true },
+        ],
         has_exact_values: false,
     };
 
@@ -99,6 +137,7 @@ impl Dialect {
             include_str!("../lua/redis/errors.lua"),
         ],
         globals: Globals::Refused,
+        settings: &[],
         has_exact_values: false,
     };
 

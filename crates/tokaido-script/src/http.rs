@@ -1,7 +1,7 @@
 //! What an HTTP handler sees and gives.
 
 /// A request, borrowed from the connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct HttpRequest<'r> {
     /// `GET`, `POST`, …
     pub method: &'r str,

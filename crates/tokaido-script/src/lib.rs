@@ -39,7 +39,7 @@ mod watchdog;
 
 pub use bridge::HostFunction;
 pub use call_error::CallError;
-pub use dialect::{Dialect, Globals, UnknownDialect};
+pub use dialect::{Dialect, Globals, Setting, UnknownDialect};
 pub use host::{CommandError, CommandReply, Host, Scope, Transaction};
 pub use http::{HttpRequest, HttpResponse};
 pub use interrupt::Interrupt;

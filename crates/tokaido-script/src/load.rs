@@ -72,7 +72,11 @@ fn define(state: &LuaState, source: &Source) -> mlua::Result<Result<(), LoadErro
     match compiled {
         Ok(chunk) => {
             let define: Function = loader(state)?.get("define")?;
-            define.call::<()>((source.module.as_str(), path, chunk))?;
+            let settings = state.lua().create_table()?;
+            for (name, value) in source.all_settings() {
+                settings.set(name, value)?;
+            }
+            define.call::<()>((source.module.as_str(), path, chunk, settings))?;
             Ok(Ok(()))
         }
         Err(message) => {

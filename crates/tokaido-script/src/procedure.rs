@@ -48,10 +48,15 @@ impl Procedure {
 /// An HTTP route, as in `tokaido.http("GET /hits/:page", …)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// `GET`, `POST`, …
+    /// `GET`, `POST`, … or [`ANY_METHOD`](Self::ANY_METHOD).
     pub method: String,
     /// The path; `:name` takes one segment, `*name` at the end takes the rest.
     pub pattern: String,
+}
+
+impl Route {
+    /// Stands for every method that has no route of its own on the same path.
+    pub const ANY_METHOD: &'static str = "*";
 }
 
 impl ProcedureId {

@@ -23,6 +23,8 @@ pub struct Source {
     pub text: Arc<[u8]>,
     /// The dialect that the configuration says it is written in, which goes over what it says itself.
     pub dialect: Option<String>,
+    /// What the configuration says of it besides, as names and values, for its dialect to judge.
+    pub settings: Vec<(String, String)>,
 }
 
 /// How a file says its dialect, on its first line or below one for a shell.
@@ -32,13 +34,26 @@ impl Source {
     /// The name of the dialect that it is written in, be there such a dialect or not.
     #[must_use]
     pub fn dialect_name(&self) -> &str {
-        let own = || {
-            let text = self.text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.text);
-            let is_for_shell = |line: &&[u8]| line.starts_with(b"#!");
-            let line = text.split(|&b| b == b'\n').find(|line| !is_for_shell(line))?;
-            Some(str::from_utf8(line).ok()?.strip_prefix(DIALECT_COMMENT)?.trim())
-        };
+        let own = || Some(self.head().next()?.strip_prefix(DIALECT_COMMENT)?.trim());
         self.dialect.as_deref().or_else(own).unwrap_or(Dialect::NATIVE.name)
+    }
+
+    /// What it says of itself in the lines `-- name: value` that it begins with, and then what the
+    /// configuration says of it: what stands further behind goes over what stands before.
+    pub(crate) fn all_settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = self.head().map_while(|line| {
+            let (name, value) = line.strip_prefix("-- ")?.split_once(": ")?;
+            let plain = |b: u8| b.is_ascii_lowercase() || b == b'_';
+            name.bytes().all(plain).then_some((name, value.trim()))
+        });
+        own.chain(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
+    /// Its first lines, up to one that is not UTF-8, without one for a shell.
+    fn head(&self) -> impl Iterator<Item = &str> {
+        let text = self.text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.text);
+        let lines = text.split(|&b| b == b'\n').filter(|line| !line.starts_with(b"#!"));
+        lines.map_while(|line| str::from_utf8(line).ok())
     }
 }
 
@@ -49,6 +64,8 @@ pub struct ScriptFile {
     pub path: PathBuf,
     /// The dialect that it is written in, if it does not say so itself.
     pub dialect: Option<String>,
+    /// What else is said of it, for its dialect.
+    pub settings: Vec<(String, String)>,
 }
 
 /// Where the procedure files lie.
@@ -89,7 +106,8 @@ impl Sources {
             Some(directory) => Self::read(directory, extensions, limits)?,
             None => Self::default(),
         };
-        for ScriptFile { path, dialect } in &places.scripts {
+        for script in &places.scripts {
+            let path = &script.path;
             if !has_extension(path, extensions) {
                 return Err(refused(
                     path,
@@ -97,7 +115,7 @@ impl Sources {
                 ));
             }
             let metadata = fs::metadata(path).map_err(|error| at(path, &error))?;
-            sources.read_file(path, "", dialect.as_deref(), &metadata, limits)?;
+            sources.read_file(path, "", Some(script), &metadata, limits)?;
         }
         Ok(sources)
     }
@@ -144,8 +162,12 @@ impl Sources {
     /// Whether they are the same files with the same text.
     #[must_use]
     pub fn same_as(&self, other: &Self) -> bool {
-        let parts = |file: &'_ Source| (file.path.clone(), file.text.clone(), file.dialect.clone());
-        self.files.iter().map(parts).eq(other.files.iter().map(parts))
+        let same = |a: &Source, b: &Source| {
+            (&a.path, &a.text, &a.dialect, &a.settings)
+                == (&b.path, &b.text, &b.dialect, &b.settings)
+        };
+        self.files.len() == other.files.len()
+            && self.files.iter().zip(&other.files).all(|(a, b)| same(a, b))
     }
 
     /// Adds one file, in place of another of the same module.
@@ -220,7 +242,7 @@ impl Sources {
         &mut self,
         path: &Path,
         prefix: &str,
-        dialect: Option<&str>,
+        script: Option<&ScriptFile>,
         metadata: &fs::Metadata,
         limits: SourceLimits,
     ) -> io::Result<()> {
@@ -243,8 +265,11 @@ impl Sources {
             ));
         }
         let text = fs::read(path).map_err(|error| at(path, &error))?;
-        let dialect = dialect.map(str::to_owned);
-        self.add(Source { module, path: path.to_owned(), text: text.into(), dialect });
+        let (dialect, settings) = match script {
+            Some(script) => (script.dialect.clone(), script.settings.clone()),
+            None => (None, Vec::new()),
+        };
+        self.add(Source { module, path: path.to_owned(), text: text.into(), dialect, settings });
         Ok(())
     }
 }
@@ -405,7 +430,7 @@ mod tests {
         let path = |name: &str| directory.path().join(name);
         let script = directory.path().join("script.txt");
         fs::write(&script, "").unwrap();
-        let scripts = vec![ScriptFile { path: script, dialect: None }];
+        let scripts = vec![ScriptFile { path: script, dialect: None, settings: Vec::new() }];
         let places = SourcePlaces { directory: Some(directory.path().to_owned()), scripts };
         let seen = || Sources::fingerprint(&places, &["lua"]).unwrap();
         let mut before = seen();
@@ -453,7 +478,8 @@ mod tests {
         let name = |text: &str, dialect: Option<&str>| {
             let (module, path) = ("m".to_owned(), "m.lua".into());
             let dialect = dialect.map(str::to_owned);
-            Source { module, path, text: text.as_bytes().into(), dialect }.dialect_name().to_owned()
+            let (text, settings) = (text.as_bytes().into(), Vec::new());
+            Source { module, path, text, dialect, settings }.dialect_name().to_owned()
         };
         assert_eq!(name("", None), "tokaido");
         assert_eq!(name("-- dialect: kyototycoon\nx = 1", None), "kyototycoon");
@@ -472,7 +498,11 @@ mod tests {
             fs::write(path(file), file).unwrap();
         }
         let read = |name: &str| {
-            let script = ScriptFile { path: path(name), dialect: Some("ngx".to_owned()) };
+            let script = ScriptFile {
+                path: path(name),
+                dialect: Some("ngx".to_owned()),
+                settings: Vec::new(),
+            };
             let places = SourcePlaces { directory: Some(path("p")), scripts: vec![script] };
             Sources::read_places(&places, &["lua"], SourceLimits::default())
                 .map_err(|error| error.to_string())
@@ -496,6 +526,7 @@ mod tests {
                 path: "m.lua".into(),
                 text,
                 dialect: None,
+                settings: Vec::new(),
             });
         }
         assert_eq!(sources.files().len(), 1);

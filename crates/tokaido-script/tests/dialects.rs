@@ -40,6 +40,7 @@ static PLAIN: Dialect = Dialect {
     "#,
     prelude: &["local core = ... core.sandbox.functions.shout = function(t) return t:upper() end"],
     globals: Globals::Allowed,
+    settings: &[],
     has_exact_values: true,
 };
 

@@ -286,7 +286,7 @@ impl Config {
     pub fn source_places(&self) -> tokaido_script::SourcePlaces {
         tokaido_script::SourcePlaces {
             directory: self.procedures.clone(),
-            scripts: self.scripts.iter().map(ScriptConfig::file).collect(),
+            scripts: scripts::files(&self.scripts),
         }
     }
 
@@ -474,6 +474,7 @@ mod tests {
         let expected = ScriptConfig {
             path: PathBuf::from("scripts/hits.lua"),
             dialect: Some("kyototycoon".to_owned()),
+            settings: std::collections::BTreeMap::new(),
         };
         assert_eq!(config.scripts, [expected]);
     }

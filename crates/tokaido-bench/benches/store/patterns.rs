@@ -76,7 +76,8 @@ fn run(
     let mut sources = Sources::default();
     for (module, file) in FILES {
         let (path, text) = (format!("{module}.lua").into(), file.into());
-        sources.add(Source { module: module.to_owned(), path, text, dialect: None });
+        let (module, settings) = (module.to_owned(), Vec::new());
+        sources.add(Source { module, path, text, dialect: None, settings });
     }
     let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
     let settings = Settings { kyoto_databases: ["main", "warm"].map(str::to_owned).to_vec() };

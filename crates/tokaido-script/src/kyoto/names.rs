@@ -28,7 +28,8 @@ fn vm(text: &str) -> (Vm, Arc<dyn Store>) {
     let mut sources = Sources::default();
     let dialect = Some(Dialect::KYOTO_TYCOON.name.to_owned());
     let text = text.as_bytes().into();
-    sources.add(Source { module: "m".to_owned(), path: "m.lua".into(), text, dialect });
+    let (module, settings) = ("m".to_owned(), Vec::new());
+    sources.add(Source { module, path: "m.lua".into(), text, dialect, settings });
     let (vm, errors) = Vm::start(
         &Dialect::KYOTO_TYCOON,
         Ok(Arc::clone(&store)),

@@ -24,6 +24,7 @@ pub fn sources(files: &[(&str, &str)]) -> Sources {
             path: format!("{}.lua", module.replace('.', "/")).into(),
             text: text.as_bytes().into(),
             dialect: None,
+            settings: Vec::new(),
         });
     }
     sources

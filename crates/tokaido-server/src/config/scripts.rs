@@ -1,6 +1,6 @@
 //! `[[scripts]]`: procedure files that are named one by one.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tokaido_script::{Dialect, ScriptFile};
@@ -9,31 +9,72 @@ use super::ConfigError;
 
 /// A procedure file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct ScriptConfig {
     /// Where it lies.
     pub path: PathBuf,
     /// The dialect that it is written in; `None`: the one that it names itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<String>,
+    /// What else is said of it, for its dialect: its `route`, and the like.
+    #[serde(flatten)]
+    pub settings: BTreeMap<String, String>,
 }
 
 impl ScriptConfig {
-    /// Refuses a dialect that there is not.
+    /// Refuses a dialect that there is not, and what the dialect does not know.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let Some(dialect) = &self.dialect else { return Ok(()) };
-        match Dialect::find(dialect) {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                let message = format!("{}: {error}", self.path.display());
-                Err(ConfigError::Value { option: "scripts", message })
+        let refused = |why: String| {
+            let message = format!("{}: {why}", self.path.display());
+            Err(ConfigError::Value { option: "scripts", message })
+        };
+        let known = match self.dialect.as_deref().map(Dialect::find) {
+            None => &[],
+            Some(Ok(dialect)) => dialect.settings,
+            Some(Err(error)) => return refused(error.to_string()),
+        };
+        let unknown = |name: &&String| !known.iter().any(|setting| setting.name == **name);
+        let Some(unknown) = self.settings.keys().find(unknown) else { return Ok(()) };
+        refused(match (&self.dialect, known) {
+            (None, _) => format!("{unknown:?} needs the name of a dialect beside it"),
+            (Some(dialect), []) => format!("the dialect {dialect} has no {unknown:?}"),
+            (Some(dialect), known) => {
+                let known: Vec<_> = known.iter().map(|setting| setting.name).collect();
+                format!("the dialect {dialect} has no {unknown:?}, but {}", known.join(", "))
             }
-        }
+        })
     }
 
-    pub(super) fn file(&self) -> ScriptFile {
-        ScriptFile { path: self.path.clone(), dialect: self.dialect.clone() }
+    /// The file, and those that its settings name.
+    fn files(&self) -> Vec<ScriptFile> {
+        let dialect = self.dialect.as_deref().and_then(|name| Dialect::find(name).ok());
+        let is_file = |name: &str| {
+            dialect.is_some_and(|d| d.settings.iter().any(|s| s.name == name && s.is_file))
+        };
+        let mut settings = self.settings.clone().into_iter().collect::<Vec<_>>();
+        let mut named = Vec::new();
+        for (_, value) in settings.iter_mut().filter(|(name, _)| is_file(name)) {
+            let path = PathBuf::from(&*value);
+            // As files of the directory name each other.
+            if let Some(module) = path.file_stem().and_then(|stem| stem.to_str()) {
+                *value = module.to_owned();
+            }
+            named.push(ScriptFile { path, dialect: self.dialect.clone(), settings: Vec::new() });
+        }
+        let (path, dialect) = (self.path.clone(), self.dialect.clone());
+        [ScriptFile { path, dialect, settings }].into_iter().chain(named).collect()
     }
+}
+
+/// All files of these entries; one that several of them name is there once.
+pub(super) fn files(scripts: &[ScriptConfig]) -> Vec<ScriptFile> {
+    let mut files = Vec::<ScriptFile>::new();
+    for file in scripts.iter().flat_map(ScriptConfig::files) {
+        let is_named = |other: &ScriptFile| other.path == file.path && file.settings.is_empty();
+        if !files.iter().any(is_named) {
+            files.push(file);
+        }
+    }
+    files
 }
 
 #[cfg(test)]
@@ -51,5 +92,26 @@ mod tests {
         let error = check("path = \"a.lua\"\ndialect = \"basic\"").unwrap_err();
         let start = "option scripts: a.lua: there is no dialect \"basic\"; there are tokaido";
         assert!(error.starts_with(start), "{error}");
+        assert_eq!(check("path = \"a.lua\"\ndialect = \"ngx\"\nroute = \"/a\""), Ok(()));
+        for (text, expected) in [
+            ("route = \"/a\"", "\"route\" needs the name of a dialect beside it"),
+            ("dialect = \"kyototycoon\"\nroute = \"/a\"", "has no \"route\""),
+            ("dialect = \"ngx\"\nrout = \"/a\"", "the dialect ngx has no \"rout\", but route,"),
+        ] {
+            let error = check(&format!("path = \"a.lua\"\n{text}")).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_several_entries_name_is_loaded_once() {
+        let script = |path: &str, access: &str| {
+            let text = format!("path = \"{path}\"\ndialect = \"ngx\"\naccess = \"{access}\"");
+            toml::from_str::<ScriptConfig>(&text).expect("it parses")
+        };
+        let files = files(&[script("a.lua", "lib/auth.lua"), script("b.lua", "lib/auth.lua")]);
+        let paths: Vec<_> = files.iter().map(|file| file.path.display().to_string()).collect();
+        assert_eq!(paths, ["a.lua", "lib/auth.lua", "b.lua"]);
+        assert_eq!(files[2].settings, [("access".to_owned(), "auth".to_owned())]);
     }
 }

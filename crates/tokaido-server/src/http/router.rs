@@ -186,7 +186,9 @@ impl Node {
 
 fn choose<'r>(endpoints: &'r [Endpoint], search: &mut Search<'r, '_, '_>) -> Option<&'r Endpoint> {
     let by = |method: &str| endpoints.iter().find(|e| e.method == method);
-    let found = by(search.method).or_else(|| by("GET").filter(|_| search.method == "HEAD"));
+    let found = by(search.method)
+        .or_else(|| by("GET").filter(|_| search.method == "HEAD"))
+        .or_else(|| by(Route::ANY_METHOD));
     if found.is_none() {
         search.others.extend(endpoints.iter().map(|e| e.method.as_str()));
     }

@@ -1,6 +1,7 @@
 //! `tokaido serve`: the server, from a configuration file with flags over it.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -57,6 +58,10 @@ pub(crate) struct ServeArgs {
     /// Script of Kyoto Tycoon's, whose functions play_script calls; may be given several times
     #[arg(long, value_name = "FILE")]
     kyototycoon: Vec<PathBuf>,
+    /// Handler of OpenResty's, with the path that it answers unless it says that itself, as in
+    /// /hello=hello.lua; may be given several times
+    #[arg(long, value_name = "[ROUTE=]FILE")]
+    ngx: Vec<String>,
     /// Refuse to start if any of the procedures cannot be loaded
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     strict: Option<bool>,
@@ -171,13 +176,24 @@ impl ServeArgs {
         put(&mut config.directory, self.directory);
         put(&mut config.backups, self.backups.map(Some));
         put(&mut config.procedures, self.procedures.map(Some));
-        let own = self.script.into_iter().map(|path| ScriptConfig { path, dialect: None });
-        let kyoto = Dialect::KYOTO_TYCOON.name;
-        let kyoto = self
-            .kyototycoon
-            .into_iter()
-            .map(|path| ScriptConfig { path, dialect: Some(kyoto.to_owned()) });
-        let scripts: Vec<_> = own.chain(kyoto).collect();
+        let script = |path, dialect: Option<&Dialect>| ScriptConfig {
+            path,
+            dialect: dialect.map(|dialect| dialect.name.to_owned()),
+            settings: BTreeMap::new(),
+        };
+        let own = self.script.into_iter().map(|path| script(path, None));
+        let kyoto = self.kyototycoon.into_iter();
+        let kyoto = kyoto.map(|path| script(path, Some(&Dialect::KYOTO_TYCOON)));
+        let ngx = self.ngx.into_iter().map(|given| {
+            let (route, path) = match given.split_once('=') {
+                Some((route, path)) => (Some(route), path),
+                None => (None, &*given),
+            };
+            let settings = route.map(|route| ("route".to_owned(), route.to_owned()));
+            let settings = settings.into_iter().collect();
+            ScriptConfig { settings, ..script(path.into(), Some(&Dialect::OPENRESTY)) }
+        });
+        let scripts: Vec<_> = own.chain(kyoto).chain(ngx).collect();
         if !scripts.is_empty() {
             config.scripts = scripts;
         }

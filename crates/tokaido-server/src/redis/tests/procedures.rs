@@ -50,6 +50,7 @@ fn sources() -> Sources {
         path,
         text: Arc::from(HITS.as_bytes()),
         dialect: None,
+        settings: Vec::new(),
     });
     sources
 }

@@ -50,6 +50,7 @@ fn server() -> (Server, Session) {
         path: PathBuf::from("s.lua"),
         text,
         dialect: None,
+        settings: Vec::new(),
     });
     let server = Server::new(None, &sources);
     let session = server.session();
