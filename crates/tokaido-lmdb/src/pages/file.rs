@@ -15,7 +15,7 @@
 use std::{
     fs::File,
     io,
-    os::unix::fs::{FileExt, MetadataExt},
+    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
     path::Path,
 };
 
@@ -115,11 +115,19 @@ struct Meta {
     transaction: u64,
 }
 
+impl Meta {
+    /// The meta page that the next commit will write to: they take turns.
+    fn next_page(&self) -> usize {
+        usize::from(self.transaction % 2 == 0)
+    }
+}
+
 /// An LMDB file as of its last commit.
 pub struct PageFile {
     file: File,
     meta: Meta,
-    meta_pages: MetaPages,
+    /// What the meta page that the next commit will write to says of its transaction.
+    replaced_next: u64,
     /// What is wrong with a meta page, if the other one is sound.
     damage: Option<PageDamage>,
 }
@@ -127,7 +135,7 @@ pub struct PageFile {
 impl PageFile {
     /// Opens a file, and reads its meta pages.
     pub fn open(path: &Path) -> Result<Self, PageFileError> {
-        let file = File::open(path)?;
+        let file = open_for_reading(path)?;
         let meta_pages = read_meta_pages(&file)?;
         let [first, second] = meta_pages.each_ref().map(decode_meta);
         let damage = match (&first, &second) {
@@ -143,7 +151,9 @@ impl PageFile {
             };
             return Err(PageFileError::Damaged(what.to_owned()));
         };
-        Ok(Self { file, meta, meta_pages, damage })
+        let next = &meta_pages[meta.next_page()][TRANSACTION_AT..];
+        let replaced_next = u64_at(next, 0).unwrap_or(0);
+        Ok(Self { file, meta, replaced_next, damage })
     }
 
     /// What is wrong with a meta page, if the other one is sound.
@@ -158,8 +168,12 @@ impl PageFile {
     /// # Errors
     /// If the system does not let it be read.
     pub fn is_current(&self) -> io::Result<bool> {
-        // One that another was renamed to has no name left.
-        Ok(self.file.metadata()?.nlink() > 0 && read_meta_pages(&self.file)? == self.meta_pages)
+        let at = self.meta.next_page() * self.meta.page_len + TRANSACTION_AT;
+        let mut transaction = [0; 8];
+        read_from(&self.file, &mut transaction, at as u64)?;
+        // A file whose place another has taken has no name left.
+        Ok(u64::from_le_bytes(transaction) == self.replaced_next
+            && self.file.metadata()?.nlink() > 0)
     }
 
     /// The tree of free pages: transaction u64 → how many u64, their numbers.
@@ -237,8 +251,20 @@ impl PageFile {
     }
 }
 
+/// Opens a file so that reading it does not write to it: the system notes when a file was read, unless its
+/// owner asks it not to.
+fn open_for_reading(path: &Path) -> io::Result<File> {
+    match File::options().read(true).custom_flags(libc::O_NOATIME).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(path),
+        opened => opened,
+    }
+}
+
 /// The length of most pages.
 const USUAL_PAGE_LEN: usize = 4096;
+
+/// Where a meta page has the number of its transaction.
+const TRANSACTION_AT: usize = HEADER_LEN + 128;
 
 /// Bytes of a meta page that say something.
 const META_PAGE_LEN: usize = HEADER_LEN + META_LEN;
