@@ -116,10 +116,16 @@ const SCENARIOS: [Scenario; 25] = [
         fill: |_| Ok(()),
         sample: |_, port| load::http(port, "GET", "/bench/fib"),
     },
-    memcached("memcached get", |_, port| by_memcached(port, Work::Get, 1)),
+    Scenario {
+        rounds: FINE_ROUNDS,
+        ..memcached("memcached get", |_, port| by_memcached(port, Work::Get, 1))
+    },
     memcached("memcached get, pipeline 16", |_, port| by_memcached(port, Work::Get, 16)),
     memcached("memcached get, pipeline 100", |_, port| by_memcached(port, Work::Get, 100)),
-    memcached("memcached set 64 bytes", |_, port| by_memcached(port, Work::Set, 1)),
+    Scenario {
+        rounds: FINE_ROUNDS,
+        ..memcached("memcached set 64 bytes", |_, port| by_memcached(port, Work::Set, 1))
+    },
     memcached("memcached set 64 bytes, pipeline 16", |_, port| by_memcached(port, Work::Set, 16)),
     memcached("memcached set 64 bytes, pipeline 100", |_, port| by_memcached(port, Work::Set, 100)),
     Scenario {
