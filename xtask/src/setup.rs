@@ -99,6 +99,39 @@ pub(crate) fn node_modules(directory: &str) -> Outcome<Ready> {
     Ok(Ready::Yes)
 }
 
+/// Where Java finds the clients and the tests, in the directory of the tests.
+pub(crate) const JAVA_CLASS_PATH: &str = "target/lib/*:target/classes";
+
+/// Brings in the clients that the `pom.xml` in `directory` names, unless that has been done, and compiles
+/// the tests beside it.
+pub(crate) fn java_classes(directory: &str) -> Outcome<Ready> {
+    for (name, package) in [("javac", "default-jdk-headless"), ("mvn", "maven")] {
+        if let missing @ Ready::No(_) = program(name, package)? {
+            return Ok(missing);
+        }
+    }
+    let directory = files::root().join(directory);
+    let wanted = fs::read(directory.join("pom.xml")).map_err(Failure::of("cannot read pom.xml"))?;
+    let installed = directory.join("target/lib/.installed-pom.xml");
+    if fs::read(&installed).ok().as_ref() != Some(&wanted) {
+        // What does not have the checksum that it was published with is refused.
+        let fetch = ["-q", "-B", "-C", "dependency:copy-dependencies"];
+        Command::new("mvn", fetch)
+            .argument("-DoutputDirectory=target/lib")
+            .directory(&directory)
+            .run()?;
+        fs::write(&installed, wanted).map_err(Failure::of("cannot write into target/lib"))?;
+    }
+    let entries = fs::read_dir(&directory).map_err(Failure::of("cannot list the tests of Java"))?;
+    let sources = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let sources: Vec<String> = sources.filter(|name| name.ends_with(".java")).collect();
+    Command::new("javac", ["-Xlint:-options", "-cp", JAVA_CLASS_PATH, "-d", "target/classes"])
+        .arguments(&sources.iter().map(String::as_str).collect::<Vec<_>>())
+        .directory(&directory)
+        .run()?;
+    Ok(Ready::Yes)
+}
+
 fn is_root() -> bool {
     Command::new("id", ["-u"]).output().is_ok_and(|id| id.trim() == "0")
 }

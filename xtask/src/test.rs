@@ -17,11 +17,12 @@ const PROCEDURES: &str = "tests/procedures";
 
 const NODE: &str = "tests/clients/node";
 const GO: &str = "tests/clients/go";
+const JAVA: &str = "tests/clients/java";
 
 /// A suite sets up what it needs and runs, unless that is not to be had.
 type Suite = fn() -> Outcome<Ready>;
 
-const SUITES: [(&str, Suite); 9] = [
+const SUITES: [(&str, Suite); 10] = [
     ("tidy", || tidy::check().map(|()| Ready::Yes)),
     ("dependencies", || dependencies::check().map(|()| Ready::Yes)),
     ("rust", rust),
@@ -31,6 +32,7 @@ const SUITES: [(&str, Suite); 9] = [
     ("python", python),
     ("node", node),
     ("go", go),
+    ("java", java),
 ];
 
 struct Verdict {
@@ -156,6 +158,19 @@ fn go() -> Outcome<Ready> {
     against_a_server(
         &Command::new("go", ["test", "-count=1", "-v", "./..."]).directory(files::root().join(GO)),
     )
+}
+
+/// Jedis and Lettuce.
+fn java() -> Outcome<Ready> {
+    if let missing @ Ready::No(_) = setup::java_classes(JAVA)? {
+        return Ok(missing);
+    }
+    let directory = files::root().join(JAVA);
+    for tests in ["JedisTest", "LettuceTest"] {
+        let class_path = ["-cp", setup::JAVA_CLASS_PATH, tests];
+        against_a_server(&Command::new("java", class_path).directory(&directory))?;
+    }
+    Ok(Ready::Yes)
 }
 
 fn against_a_server(tests: &Command) -> Outcome<Ready> {
