@@ -118,7 +118,7 @@ struct Meta {
 impl Meta {
     /// The meta page that the next commit will write to: they take turns.
     fn next_page(&self) -> usize {
-        usize::from(self.transaction % 2 == 0)
+        usize::from(self.transaction.is_multiple_of(2))
     }
 }
 
