@@ -227,7 +227,7 @@ fn calls(c: &mut Criterion) {
         query: "",
         parameters: &[("name", "index")],
         headers: &[("host", b"localhost"), ("accept", b"*/*")],
-        body: b"",
+        ..HttpRequest::default()
     };
     for name in ["bench.hello", "bench.page"] {
         let id = bed.id(name);

@@ -112,6 +112,11 @@ impl Dialect {
             include_str!("../lua/ngx/api.lua"),
             include_str!("../lua/ngx/request.lua"),
             include_str!("../lua/ngx/output.lua"),
+            include_str!("../lua/ngx/arguments.lua"),
+            include_str!("../lua/ngx/req.lua"),
+            include_str!("../lua/ngx/variables.lua"),
+            include_str!("../lua/ngx/routes.lua"),
+            include_str!("../lua/ngx/process.lua"),
         ],
         globals: Globals::Allowed,
         settings: &[

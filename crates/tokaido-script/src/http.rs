@@ -1,5 +1,7 @@
 //! What an HTTP handler sees and gives.
 
+use std::net::SocketAddr;
+
 /// A request, borrowed from the connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HttpRequest<'r> {
@@ -15,6 +17,14 @@ pub struct HttpRequest<'r> {
     pub headers: &'r [(&'r str, &'r [u8])],
     /// The whole body.
     pub body: &'r [u8],
+    /// HTTP/1.1, and not 1.0.
+    pub is_1_1: bool,
+    /// The client's end of the connection, unless that is a UNIX socket.
+    pub client: Option<SocketAddr>,
+    /// The server's.
+    pub server: Option<SocketAddr>,
+    /// When the request came, in milliseconds since 1970.
+    pub began_ms: f64,
 }
 
 /// What the handler answered. Reused between requests.
@@ -26,6 +36,11 @@ pub struct HttpResponse {
     pub headers: Vec<(String, Vec<u8>)>,
     /// The whole body.
     pub body: Vec<u8>,
+    /// The handler counts on it that what it has written so far is on its way: should it fail, its client gets that
+    /// and no other answer.
+    pub is_sent: bool,
+    /// Responses to requests that the handler has made within its own, outermost first.
+    pub(crate) nested: Vec<HttpResponse>,
 }
 
 impl HttpResponse {
@@ -34,5 +49,7 @@ impl HttpResponse {
         self.status = 0;
         self.headers.clear();
         self.body.clear();
+        self.is_sent = false;
+        self.nested.clear();
     }
 }

@@ -211,6 +211,7 @@ fn procedure(source: &Source, export: &Table) -> mlua::Result<Procedure> {
         path: source.path.clone(),
         // A function of a library, which may be a procedure as well, has no line: it gives -1.
         line: export.get::<i64>("line")?.try_into().unwrap_or(0),
+        is_of_worker: export.get::<Option<bool>>("is_of_worker")?.unwrap_or(false),
     })
 }
 

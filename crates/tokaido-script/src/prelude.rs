@@ -69,6 +69,12 @@ pub(crate) fn run(
     Ok(core)
 }
 
+/// What the machine is called; empty if it does not say.
+fn hostname() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
 /// What the prelude gets of Rust: addresses, C functions and limits.
 fn rust_side(lua: &Lua, context: *mut Context, limits: Limits) -> mlua::Result<Table> {
     let rust = lua.create_table()?;
@@ -90,6 +96,8 @@ fn rust_side(lua: &Lua, context: *mut Context, limits: Limits) -> mlua::Result<T
         codecs.set(codec.name, place)?;
     }
     rust.set("codecs", codecs)?;
+    rust.set("pid", std::process::id())?;
+    rust.set("hostname", hostname())?;
     rust.set("pattern_steps_max", limits.pattern_steps_max)?;
     // SAFETY: all keep to the rules of C functions, and the prelude passes what they take.
     unsafe {

@@ -29,6 +29,9 @@ pub struct Procedure {
     pub path: PathBuf,
     /// The line where its function begins.
     pub line: u32,
+    /// It runs on the worker that has the request from its first call on, since its dialect has each worker keep
+    /// something between requests.
+    pub is_of_worker: bool,
 }
 
 impl Procedure {

@@ -353,7 +353,7 @@ impl Runtime for Vm {
         let result = self.state.dispatch(run_index(procedure));
         self.state.context().exchange.end();
         let result = self.end(procedure, result);
-        if result.is_err() {
+        if result.is_err() && !response.is_sent {
             response.clear();
         }
         result

@@ -83,6 +83,7 @@ fn a_handler_reads_the_request() {
         parameters: &[("item", "tea pot"), ("rest", "a/b")],
         headers: &[("host", b"localhost"), ("accept", b"a"), ("accept", b"b")],
         body: b"{\"n\":9007199254740993}",
+        ..HttpRequest::default()
     };
     let response = bed.http("m.f", &request).unwrap();
     assert_eq!(

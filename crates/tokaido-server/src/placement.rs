@@ -54,7 +54,8 @@ impl Place {
         match program.get(id).mode {
             Mode::Write => Self::Writer,
             Mode::Read => {
-                Self::of_read(shared.capabilities(shared.main()), !program.runs_inline(id))
+                let is_long = !program.get(id).is_of_worker && !program.runs_inline(id);
+                Self::of_read(shared.capabilities(shared.main()), is_long)
             }
         }
     }

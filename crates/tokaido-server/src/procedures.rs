@@ -93,19 +93,25 @@ impl<'p> Procedures<'p> {
         result.map_err(|error| self.failed(id, error))
     }
 
-    /// Calls the handler of a route.
+    /// Calls the handler of a route. One that fails may have sent something already.
     pub(crate) fn call_http(
         &mut self,
         id: ProcedureId,
         scope: Scope<'_>,
         request: &HttpRequest<'_>,
-    ) -> Result<HttpResponse, CallFailure> {
+    ) -> Result<HttpResponse, (CallFailure, Option<Box<HttpResponse>>)> {
         let scope = self.narrowed(id, scope);
         let mut response = HttpResponse::default();
         let _running = self.heartbeat.map(Heartbeat::begin_procedure);
         let result =
             self.program.timed(id, || self.runtime.call_http(id, scope, request, &mut response));
-        result.map(|()| response).map_err(|error| self.failed(id, error))
+        match result {
+            Ok(()) => Ok(response),
+            Err(error) => {
+                let sent = response.is_sent.then(|| Box::new(response));
+                Err((self.failed(id, error), sent))
+            }
+        }
     }
 
     /// Counts a call that failed, and gives what callers are told of it. A refusal is the procedure's

@@ -54,7 +54,8 @@ impl Language for Lines {
                 };
                 let name = format!("{}.{}", source.module, words[1]);
                 let path = source.path.clone();
-                runtime.procedures.push(Procedure { name, mode, route, path, line });
+                let is_of_worker = false;
+                runtime.procedures.push(Procedure { name, mode, route, path, line, is_of_worker });
                 runtime.texts.push(words[2].to_owned());
             }
         }

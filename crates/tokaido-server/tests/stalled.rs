@@ -82,6 +82,7 @@ impl Language for Hanging {
             route: None,
             path: "hang.hang".into(),
             line: 1,
+            is_of_worker: false,
         };
         let procedures =
             vec![procedure("hang.read", Mode::Read), procedure("hang.write", Mode::Write)];

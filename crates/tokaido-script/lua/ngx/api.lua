@@ -93,7 +93,7 @@ end
 
 function ngx.log(level, ...)
   if type(level) ~= "number" or not SERVER_LEVELS[level] then
-    error("bad log level: " .. tostring(level), 2)
+    error("bad argument #1 to 'log' (bad log level: " .. tostring(level) .. ")", 2)
   end
   log_line(level, 1, ...)
 end

@@ -61,8 +61,9 @@ local function make_globals(environment)
   globals.ngx = core.ngx
   globals.print = core.print
   globals.require = core.require
+  globals.coroutine = core.coroutine
   globals.load = sandbox.make_load(globals)
-  globals.loadstring = function(chunk, name) return globals.load(chunk, name) end
+  globals.loadstring = function(chunk, name) return globals.load(chunk, name or chunk) end
   core.globals = globals
   core.libraries.debug.setmetatable(globals, globals_meta)
   return globals
@@ -183,7 +184,8 @@ end
 
 -- The handler of a file: its chunk, and those of the phases around it.
 local function handler_of(file)
-  local handler = { content = file.chunk, route = file.settings.route, name = file.name }
+  local method, pattern = route_of(file)
+  local handler = { content = file.chunk, method = method, pattern = pattern }
   for _, phase in ipairs(PHASES) do
     local name = file.settings[phase]
     handler[phase] = name and files[name].chunk
@@ -198,7 +200,7 @@ function loader.exports(name)
   local method, pattern = route_of(file)
   return { {
     field = name, name = name, mode = file.settings.writes == "true" and "write" or "read",
-    method = method, pattern = pattern, run = core.handler(handler_of(file)), line = 1,
+    method = method, pattern = pattern, run = core.handler(handler_of(file)), line = 1, is_of_worker = true,
   } }
 end
 

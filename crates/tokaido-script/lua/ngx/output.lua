@@ -1,38 +1,308 @@
--- What a handler sends: `ngx.say` and its like.
+-- What a handler sends: `ngx.say` and its like, `ngx.status`, `ngx.header` and `ngx.resp`, and what ends a phase.
 
 local core = ...
 
 local ngx, native = core.ngx, core.native
-local context, fail = native.context, native.fail
+local context, reply, fail, ffi_string = native.context, native.reply, native.fail, native.string
 local response_write, response_header = native.response_write, native.response_header
-local type, error, select, concat = type, error, select, table.concat
-local shown = core.shown
+local response_header_at, response_header_remove = native.response_header_at, native.response_header_remove
+local request_pairs, request_pair = native.request_pairs, native.request_pair
+local type, error, select, concat, tostring, pairs = type, error, select, table.concat, tostring, pairs
+local setmetatable, rawget, tonumber, gsub, lower = setmetatable, rawget, tonumber, string.gsub, string.lower
+local shown, fields = core.shown, core.fields
 
-local function send(text)
-  if response_write(context, text, #text) ~= 1 then fail(3) end
-  return 1
+-- The phases in which something can be sent.
+local SENDING = { rewrite = true, access = true, content = true }
+
+-- What nginx says of a phase where a function is not for.
+function core.disabled(level)
+  local request = core.request
+  if not request then error("no request found", level + 1) end
+  error("API disabled in the context of " .. request.phase .. "_by_lua*", level + 1)
 end
 
-local function joined(...)
+local function request_to_send()
+  local request = core.request
+  if not request or not SENDING[request.phase] then core.disabled(3) end
+  return request
+end
+
+local function write(text)
+  if response_write(context, text, #text) ~= 1 then fail(4) end
+end
+
+-- The text of a value or of a table of them, nested ones as well.
+local DEPTH_MAX = 100
+local function append(parts, value, depth, place, name)
+  local text = shown(value)
+  if text then
+    parts[#parts + 1] = text
+    return
+  end
+  if type(value) ~= "table" or depth > DEPTH_MAX then
+    error("bad argument #" .. place .. " to '" .. name
+      .. "' (string, number, boolean, nil, ngx.null, or array table expected, but got " .. type(value) .. ")", 5)
+  end
+  for key in pairs(value) do
+    if type(key) ~= "number" then
+      error("bad argument #" .. place .. " to '" .. name .. "' (non-array table found)", 5)
+    end
+  end
+  for i = 1, #value do append(parts, value[i], depth + 1, place, name) end
+end
+
+local function joined(name, ...)
   local parts = {}
-  for i = 1, select("#", ...) do parts[i] = shown((select(i, ...))) end
+  for i = 1, select("#", ...) do append(parts, (select(i, ...)), 1, i, name) end
   return concat(parts)
 end
 
+-- A filter of the body gets each piece in ngx.arg.
+local function filtered(request, text, is_last)
+  local phase = request.phase
+  request.phase, request.piece, request.is_last = "body_filter", text, is_last
+  core.run_chunk(request.handler.body_filter)
+  request.phase = phase
+  write(joined("ngx.arg", request.piece))
+end
+
+function core.send(request, text)
+  if request.is_headless then return end
+  if request.handler.body_filter then filtered(request, text, false) else write(text) end
+end
+
+function core.end_body(request)
+  if request.handler.body_filter and not request.is_ended then
+    request.is_ended = true
+    filtered(request, "", true)
+  end
+end
+
+local function send(text)
+  local request = request_to_send()
+  if request.is_ended then return nil, "seen eof" end
+  if not request.is_sent then core.send_headers(request) end
+  if request.handler.body_filter then core.send(request, text) else write(text) end
+  return 1
+end
+
 function ngx.print(...)
-  if select("#", ...) == 1 and type((...)) == "string" then return send((...)) end
-  return send(joined(...))
+  local first = ...
+  if select("#", ...) ~= 1 or type(first) ~= "string" then first = joined("print", ...) end
+  return send(first)
 end
 
 function ngx.say(...)
-  if select("#", ...) == 1 and type((...)) == "string" then
-    send((...))
-    return send("\n")
-  end
-  return send(joined(...) .. "\n")
+  local first = ...
+  if select("#", ...) ~= 1 or type(first) ~= "string" then first = joined("say", ...) end
+  return send(first .. "\n")
 end
 
-function core.finish(request)
-  if response_header(context, "content-type", 12, "text/plain", 10, 0) ~= 1 then fail(3) end
-  core.respond(request.status == 0 and 200 or request.status, "")
+function ngx.flush()
+  local request = request_to_send()
+  if request.is_ended then return nil, "seen eof" end
+  if not request.is_sent then return nil, "nothing to flush" end
+  return 1
 end
+
+function ngx.eof()
+  local request = request_to_send()
+  if request.is_ended then return nil, "seen eof" end
+  if not request.is_sent then core.send_headers(request) end
+  core.end_body(request)
+  request.is_ended = true
+  return 1
+end
+
+function ngx.send_headers()
+  local request = request_to_send()
+  if not request.is_sent then core.send_headers(request) end
+  return 1
+end
+
+local log_error = function(text) ngx.log(ngx.ERR, text) end
+
+function ngx.exit(status)
+  local request = core.request
+  if not request then core.disabled(2) end
+  if type(status) ~= "number" then error("bad argument #1 to 'exit' (number expected, got " .. type(status) .. ")", 2) end
+  if request.phase == "log" or request.phase == "body_filter" then core.disabled(2) end
+  if request.is_sent and status >= 200 and status ~= request.status then
+    log_error("attempt to set status " .. status .. " via ngx.exit after sending out the response status "
+      .. request.status)
+  end
+  core.leave(status)
+end
+
+local REDIRECTS = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
+
+function ngx.redirect(uri, status)
+  local request = request_to_send()
+  if type(uri) ~= "string" then error("bad argument #1 to 'redirect' (string expected, got " .. type(uri) .. ")", 2) end
+  status = status or 302
+  if not REDIRECTS[status] then
+    error("only ngx.HTTP_MOVED_TEMPORARILY, ngx.HTTP_MOVED_PERMANENTLY, ngx.HTTP_PERMANENT_REDIRECT, "
+      .. "ngx.HTTP_SEE_OTHER, and ngx.HTTP_TEMPORARY_REDIRECT are allowed", 2)
+  end
+  if request.is_sent then error("attempt to call ngx.redirect after sending out the headers", 2) end
+  if response_header(context, "location", 8, uri, #uri, 0) ~= 1 then fail() end
+  core.leave(status)
+end
+
+fields.status = {
+  get = function()
+    local request = core.request
+    if not request then core.disabled(3) end
+    return request.status
+  end,
+  set = function(status)
+    local request = core.request
+    if not request then core.disabled(3) end
+    status = tonumber(status)
+    if not status then error("ngx.status is a number", 3) end
+    if request.is_sent and request.phase ~= "header_filter" then
+      log_error("attempt to set ngx.status after sending out response headers")
+      return
+    end
+    request.status = status
+  end,
+}
+
+fields.headers_sent = {
+  get = function()
+    local request = core.request
+    if not request then core.disabled(3) end
+    return request.is_sent
+  end,
+}
+
+local function header_name(name)
+  if type(name) ~= "string" then name = tostring(name) end
+  return (gsub(name, "_", "-"))
+end
+
+local function header_value(name)
+  local first = response_header_at(context, name, #name, 0)
+  if first ~= 1 then return nil end
+  local value = ffi_string(reply.data, reply.data_len)
+  local values, count = nil, 1
+  while response_header_at(context, name, #name, count) == 1 do
+    values = values or { value }
+    count = count + 1
+    values[count] = ffi_string(reply.data, reply.data_len)
+  end
+  return values or value
+end
+
+-- Those that a response has once.
+local SINGLE = {
+  ["content-type"] = true, ["content-length"] = true, ["location"] = true, ["last-modified"] = true,
+  ["etag"] = true, ["server"] = true, ["date"] = true, ["expires"] = true, ["content-encoding"] = true,
+}
+
+local function add_header(name, value, add)
+  value = tostring(value)
+  if response_header(context, name, #name, value, #value, add) ~= 1 then fail(4) end
+end
+
+local function set_header(name, value, replace)
+  local request = core.request
+  if not request then core.disabled(3) end
+  if request.is_sent and request.phase ~= "header_filter" then
+    log_error("attempt to set ngx.header." .. name .. " after sending out response headers")
+    return
+  end
+  name = lower(name)
+  if name == "content-type" then request.is_typed = true end
+  if type(value) ~= "table" then
+    if value == nil then
+      response_header_remove(context, name, #name)
+    else
+      add_header(name, value, replace and 0 or 1)
+    end
+    return
+  end
+  if replace then response_header_remove(context, name, #name) end
+  local from = SINGLE[name] and #value or 1
+  for i = from, #value do add_header(name, value[i], 1) end
+end
+
+ngx.header = setmetatable({}, {
+  __index = function(_, name)
+    local request = core.request
+    if not request then core.disabled(2) end
+    name = header_name(name)
+    local value = header_value(name)
+    if value == nil and lower(name) == "content-type" and request.is_sent then return "text/plain" end
+    return value
+  end,
+  __newindex = function(_, name, value) set_header(header_name(name), value, true) end,
+})
+
+-- Names in lower case find those in any; `_` stands for `-`.
+core.headers_meta = {
+  __index = function(self, name)
+    if type(name) ~= "string" then return nil end
+    return rawget(self, (gsub(lower(name), "_", "-")))
+  end,
+}
+
+-- Names with their values, of a native list; a name that comes twice has a table of them.
+function core.collect_pairs(max)
+  local found, count = {}, reply.number
+  local truncated
+  if max > 0 and count > max then count, truncated = max, "truncated" end
+  for i = 0, count - 1 do
+    request_pair(context, i)
+    local name = ffi_string(reply.key, reply.key_len)
+    core.add_value(found, name, ffi_string(reply.data, reply.data_len))
+  end
+  return found, truncated
+end
+
+function core.add_value(found, name, value)
+  local before = found[name]
+  if before == nil then
+    found[name] = value
+  elseif type(before) == "table" then
+    before[#before + 1] = value
+  else
+    found[name] = { before, value }
+  end
+end
+
+function core.response_headers(max, is_raw)
+  if request_pairs(context, 3) ~= 1 then fail(4) end
+  local found, truncated = core.collect_pairs(max or 100)
+  if is_raw then return found, truncated end
+  return setmetatable(found, core.headers_meta), truncated
+end
+
+ngx.resp = {}
+function ngx.resp.get_headers(max, is_raw)
+  if not core.request then core.disabled(2) end
+  return core.response_headers(max, is_raw)
+end
+
+function ngx.resp.add_header(name, value) set_header(header_name(name), value, false) end
+
+ngx.arg = setmetatable({}, {
+  __index = function(_, place)
+    local request = core.request
+    if not request or request.phase ~= "body_filter" then core.disabled(2) end
+    if place == 1 then return request.piece end
+    if place == 2 then return request.is_last end
+    return nil
+  end,
+  __newindex = function(_, place, value)
+    local request = core.request
+    if not request or request.phase ~= "body_filter" then core.disabled(2) end
+    if place == 1 then
+      request.piece = value == nil and "" or value
+    elseif place == 2 then
+      request.is_last = value
+    else
+      error("bad argument #-2 to 'newindex' (index out of bounds)", 2)
+    end
+  end,
+})

@@ -3,14 +3,19 @@
 
 local core = ...
 
-local error, xpcall, setmetatable = error, xpcall, setmetatable
+local error, xpcall, type, pairs, setmetatable = error, xpcall, type, pairs, setmetatable
 local create, resume, yield = coroutine.create, coroutine.resume, coroutine.yield
 local native = core.native
-local context, respond = native.context, native.respond
+local context, fail = native.context, native.fail
+local response_sent, response_header = native.response_sent, native.response_header
+local response_nest, response_unnest = native.response_nest, native.response_unnest
+local response_forget = native.response_forget
 
 -- What a coroutine yields first: the end of its phase, an error that nobody caught, or `ngx.exit`.
 local FINISHED, FAILED, EXIT = {}, {}, {}
-core.EXIT = EXIT
+
+-- The coroutines of phases.
+local own = setmetatable({}, { __mode = "k" })
 
 -- Runs one phase after another, so that the next request need not make a coroutine.
 local function loop(chunk)
@@ -22,13 +27,14 @@ end
 
 local idle, idle_count = {}, 0
 
--- Runs a chunk; gives the status of `ngx.exit` if that ended it. Errors pass through.
+-- Runs a chunk; gives what ended it early: a status, or what `ngx.exec` goes on with. Errors pass through.
 local function run(chunk)
   local thread
   if idle_count > 0 then
     thread, idle[idle_count], idle_count = idle[idle_count], nil, idle_count - 1
   else
     thread = create(loop)
+    own[thread] = true
   end
   local ok, signal, value = resume(thread, chunk)
   if signal == FINISHED then
@@ -36,26 +42,202 @@ local function run(chunk)
     idle[idle_count] = thread
     return nil
   end
-  if signal == EXIT then return value end
+  if ok and signal == EXIT then return value end
+  if ok and signal ~= FAILED then
+    error("a handler yields only within a coroutine of its own", 0)
+  end
   error(not ok and signal or value, 0)
 end
-core.run_phase = run
+
+core.run_chunk = run
+
+-- Ends the phase that runs.
+function core.leave(value)
+  yield(EXIT, value)
+end
+
+-- The coroutines of scripts. What ends a phase passes through them, up to the phase's own.
+local bounded_resume = core.bounded.coroutine.resume
+
+local function passed(thread, ok, signal, ...)
+  if ok and signal == EXIT then
+    yield(EXIT, ...)
+    return passed(thread, bounded_resume(thread))
+  end
+  return ok, signal, ...
+end
+
+local threads = {}
+for name, entry in pairs(core.sandbox.libraries.coroutine) do threads[name] = entry end
+
+function threads.resume(thread, ...)
+  if own[thread] then return false, "the coroutine of a phase is not for a handler to resume" end
+  return passed(thread, bounded_resume(thread, ...))
+end
+local resume_passing = threads.resume
+
+local function resumed(ok, ...)
+  if not ok then error(..., 0) end
+  return ...
+end
+
+function threads.wrap(body)
+  local thread = create(body)
+  return function(...) return resumed(resume_passing(thread, ...)) end
+end
+
+core.coroutine = threads
+
+-- Begins to send, which is when the headers can no longer be another.
+local function send_headers(request)
+  request.is_sent = true
+  if request.status == 0 then request.status = 200 end
+  if not request.is_typed and response_header(context, "content-type", 12, "text/plain", 10, 0) ~= 1 then
+    fail(3)
+  end
+  local filter = request.handler.header_filter
+  if filter then
+    local phase = request.phase
+    request.phase = "header_filter"
+    local left = run(filter)
+    request.phase = phase
+    if type(left) == "number" and left >= 300 then request.status = left end
+  end
+  if response_sent(context, request.status) ~= 1 then fail(3) end
+end
+core.send_headers = send_headers
+
+-- What ends a request that no handler has answered: its page.
+local REASONS = {
+  [301] = "Moved Permanently", [302] = "Found", [303] = "See Other", [304] = "Not Modified",
+  [307] = "Temporary Redirect", [308] = "Permanent Redirect", [400] = "Bad Request",
+  [401] = "Unauthorized", [402] = "Payment Required", [403] = "Forbidden", [404] = "Not Found",
+  [405] = "Method Not Allowed", [406] = "Not Acceptable", [408] = "Request Timeout",
+  [409] = "Conflict", [410] = "Gone", [413] = "Content Too Large", [429] = "Too Many Requests",
+  [500] = "Internal Server Error", [501] = "Not Implemented", [502] = "Bad Gateway",
+  [503] = "Service Unavailable", [504] = "Gateway Timeout",
+}
+
+local function send_page(request, status)
+  request.status = status
+  local body = ""
+  if status >= 300 and status ~= 304 then
+    body = '{"error":{"message":"' .. (REASONS[status] or "status " .. status) .. '"}}\n'
+    if response_header(context, "content-type", 12, "application/json", 16, 0) ~= 1 then fail(3) end
+  end
+  request.is_typed = request.is_typed or status ~= 201
+  send_headers(request)
+  if body ~= "" then core.send(request, body) end
+end
+
+-- What becomes of a phase that `ngx.exit` has ended; tells whether the request is over.
+local function settle(request, status)
+  if status >= 300 or status == 201 or status == 204 then
+    if not request.is_sent then send_page(request, status) end
+    return true
+  end
+  if status >= 200 then
+    request.status = request.status == 0 and status or request.status
+    return true
+  end
+  if status == -1 and not request.is_sent then
+    send_page(request, 500)
+    return true
+  end
+  return request.phase == "content"
+end
+
+local function run_phase(request, phase, chunk)
+  request.phase = phase
+  local left = run(chunk)
+  if type(left) == "number" then return settle(request, left) end
+  if left ~= nil then
+    core.change_handler(request, left)
+    return nil
+  end
+  return false
+end
+
+-- Runs the phases up to the content; goes on with another handler where `ngx.exec` says so.
+local EXECS_MAX = 10
+local function answer(request, is_nested)
+  for _ = 0, EXECS_MAX do
+    local handler = request.handler
+    local over = false
+    if handler.rewrite then over = run_phase(request, "rewrite", handler.rewrite) end
+    if over == false and handler.access and not is_nested then
+      over = run_phase(request, "access", handler.access)
+    end
+    if over == false then over = run_phase(request, "content", handler.content) end
+    if over ~= nil then return end
+  end
+  error("ngx.exec has gone from one route to another more than " .. EXECS_MAX .. " times", 0)
+end
+
+local function finish(request)
+  if not request.is_sent then send_headers(request) end
+  core.end_body(request)
+end
+
+local function log_phase(request)
+  local chunk = request.handler.log
+  if not chunk then return end
+  request.phase = "log"
+  run(chunk)
+end
+
+local function fail_request(failure)
+  local request = core.request
+  if not request.is_sent then request.status = 500 end
+  log_phase(request)
+  error(failure, 0)
+end
+
+local function begin(handler)
+  return { handler = handler, phase = "content", status = 0, is_sent = false, is_typed = false }
+end
 
 -- What a handler is made of becomes the function of a procedure.
 function core.handler(handler)
+  core.add_route(handler)
   return function()
-    local request = { handler = handler, phase = "content", status = 0, is_sent = false }
+    local request = begin(handler)
     core.request = request
-    run(handler.content)
-    core.finish(request)
+    answer(request, false)
+    finish(request)
+    log_phase(request)
   end
 end
 
 local runs = core.runs
+local keep_error = core.keep_error
 function core.dispatch(index)
-  runs[index]()
+  local ok, failure = xpcall(runs[index], keep_error)
+  if not ok then
+    if core.request.phase == "log" then error(failure, 0) end
+    fail_request(failure)
+  end
 end
 
-core.respond = function(status, body)
-  if respond(context, status, 1, body, #body) ~= 1 then native.fail(3) end
+-- Answers a request within the request that runs: its status, body and headers.
+function core.nest(handler, overrides)
+  local outer = core.request
+  local request = begin(handler)
+  for name, value in pairs(overrides) do request[name] = value end
+  request.outer = outer
+  if response_nest(context) ~= 1 then fail(3) end
+  core.request = request
+  local ok, failure = xpcall(answer, keep_error, request, true)
+  if ok then
+    finish(request)
+  else
+    response_forget(context)
+    core.log_failure(failure)
+    request.status = 500
+  end
+  local headers = core.response_headers()
+  response_unnest(context)
+  local body = native.string(native.reply.data, native.reply.data_len)
+  core.request = outer
+  return { status = request.status, header = headers, body = ok and body or "", truncated = false }
 end

@@ -34,14 +34,24 @@ impl Exchange {
         self.response = None;
     }
 
-    fn request<'r>(&self) -> Result<&'r HttpRequest<'r>, Fault> {
+    pub(super) fn request<'r>(&self) -> Result<&'r HttpRequest<'r>, Fault> {
         let request = self.request.ok_or_else(over)?;
         // SAFETY: `begin` was promised that it lives until `end`, and each native function lets go
         // of it when it returns.
         Ok(unsafe { &*request.cast() })
     }
 
-    fn response<'r>(&self) -> Result<&'r mut HttpResponse, Fault> {
+    /// The response that is written: the innermost one.
+    pub(super) fn response<'r>(&self) -> Result<&'r mut HttpResponse, Fault> {
+        let response = self.outer_response()?;
+        if response.nested.is_empty() {
+            return Ok(response);
+        }
+        response.nested.last_mut().ok_or_else(over)
+    }
+
+    /// The response to the request itself.
+    pub(super) fn outer_response<'r>(&self) -> Result<&'r mut HttpResponse, Fault> {
         let response = self.response.ok_or_else(over)?;
         // SAFETY: as in `request`; nothing else uses it until `end`.
         Ok(unsafe { &mut *response })
@@ -64,10 +74,11 @@ pub(super) fn request_field(context: &mut Context, field: i32) -> Result<i32, Fa
     Ok(YES)
 }
 
-/// Readies the parameters, the query or the headers, and answers how many there are.
+/// Readies the parameters, the query, the headers or those of the response, and answers how many there are.
 pub(super) fn request_pairs(context: &mut Context, kind: i32) -> Result<i32, Fault> {
     let query_pairs_max = context.limits.query_pairs_max;
     let request = context.exchange.request()?;
+    let response = context.exchange.response()?;
     let pairs = &mut context.exchange.pairs;
     pairs.clear();
     match kind {
@@ -76,9 +87,13 @@ pub(super) fn request_pairs(context: &mut Context, kind: i32) -> Result<i32, Fau
             pairs.extend(parameters.map(|(name, value)| (owned(name), owned(value))));
         }
         1 => pairs.extend(percent::query_pairs(request.query).take(query_pairs_max)),
-        _ => {
+        2 => {
             let headers = request.headers.iter();
             pairs.extend(headers.map(|(name, value)| (owned(name), value.to_vec())));
+        }
+        _ => {
+            let headers = response.headers.iter();
+            pairs.extend(headers.map(|(name, value)| (owned(name), value.clone())));
         }
     }
     context.reply.number = pairs.len() as f64;
@@ -131,7 +146,7 @@ pub(super) fn response_header(
     Ok(YES)
 }
 
-fn header_name(name: &[u8]) -> Result<String, Fault> {
+pub(super) fn header_name(name: &[u8]) -> Result<String, Fault> {
     let token = |&b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if name.is_empty() || !name.iter().all(token) {
         return Err(Fault::Refused(format!(

@@ -14,6 +14,7 @@ pub(crate) mod context;
 mod databases;
 mod exchange;
 pub(crate) mod functions;
+mod handler;
 mod kyoto;
 mod many;
 mod native;

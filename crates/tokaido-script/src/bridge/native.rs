@@ -13,7 +13,7 @@ use super::{
     collections::{hash, list, set, sorted_set, stream, stream_group},
     command,
     context::Fault,
-    databases, exchange, kyoto, many, pages, random, read, scan, script, write,
+    databases, exchange, handler, kyoto, many, pages, random, read, scan, script, write,
 };
 
 /// What `ffi.cast` needs to make an address callable.
@@ -128,6 +128,16 @@ fn of_databases() -> Vec<Function> {
         exchange::response_header_get(bytes);
         exchange::response_write(bytes);
         exchange::respond(int, int, bytes);
+        handler::request_end(int);
+        handler::request_line();
+        handler::request_header(bytes);
+        handler::response_header_remove(bytes);
+        handler::response_header_at(bytes, int);
+        handler::response_sent(int);
+        handler::response_len();
+        handler::response_forget();
+        handler::response_nest();
+        handler::response_unnest();
         script::begin_write();
         script::begin_read();
         script::commit();

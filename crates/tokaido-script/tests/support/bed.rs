@@ -132,5 +132,5 @@ pub fn text(text: &str) -> Value {
 }
 
 pub fn request<'r>(method: &'r str, path: &'r str) -> HttpRequest<'r> {
-    HttpRequest { method, path, query: "", parameters: &[], headers: &[], body: b"" }
+    HttpRequest { method, path, ..HttpRequest::default() }
 }

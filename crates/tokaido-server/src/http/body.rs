@@ -1,15 +1,84 @@
 //! Bodies: what comes is read whole, up to a limit; what goes is whole.
 
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::{
     StatusCode,
-    body::{Body, Bytes, Incoming},
+    body::{Body, Bytes, Frame, Incoming, SizeHint},
 };
 
 use super::{error::HttpError, exchange::Exchange};
 
-/// The body of a response.
-pub(super) type Reply = Full<Bytes>;
+/// The body of a response: there as a whole, or as far as it had come when its handler failed.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    data: Bytes,
+    end: End,
+}
+
+/// What comes behind the bytes of a reply.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum End {
+    #[default]
+    Proper,
+    /// The connection breaks off, so that no client takes for whole what is not.
+    BrokenOff,
+    /// The same, once the bytes have had their turn.
+    BreaksOff,
+}
+
+impl Reply {
+    /// The same bytes, and no end.
+    pub(super) fn broken_off(self) -> Self {
+        Self { end: End::BrokenOff, ..self }
+    }
+}
+
+impl<T: Into<Bytes>> From<T> for Reply {
+    fn from(data: T) -> Self {
+        Self { data: data.into(), end: End::Proper }
+    }
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if !self.data.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.data)))));
+        }
+        match self.end {
+            End::Proper => Poll::Ready(None),
+            End::BrokenOff => {
+                // hyper sends what it has when nothing more is ready.
+                self.end = End::BreaksOff;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            End::BreaksOff => Poll::Ready(Some(Err(io::Error::other("the handler failed")))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.data.is_empty() && self.end == End::Proper
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.end {
+            End::Proper => SizeHint::with_exact(self.data.len() as u64),
+            _ => SizeHint::default(),
+        }
+    }
+}
 
 /// The whole body of a request.
 ///

@@ -316,7 +316,7 @@ impl Endpoint<'_> {
             Self::Rpc { procedure } => Ok(kyoto::call(caller, procedure, parts, &body).await),
             Self::KyotoRecord => kyoto::record(caller, parts, body).await,
             Self::Tyrant => tyrant::answer(caller, parts, body).await,
-            Self::Route => route::answer(worker, principal, parts, body).await,
+            Self::Route => route::answer(caller, parts, body).await,
             Self::Record { database, key } => {
                 records::answer(worker, parts, database, key, body).await
             }

@@ -37,6 +37,8 @@ pub(super) struct HttpError {
     request_id: Option<String>,
     /// Rare, and large: boxed, so that results which may hold an error stay small.
     header: Option<Box<(HeaderName, HeaderValue)>>,
+    /// What had been sent before, after which nothing can be said but that it is not all.
+    sent: Option<Box<Response<Reply>>>,
 }
 
 impl HttpError {
@@ -50,7 +52,13 @@ impl HttpError {
             is_fault: false,
             request_id: None,
             header: None,
+            sent: None,
         }
+    }
+
+    /// After so much of a response.
+    pub(super) fn after(self, sent: Response<Reply>) -> Self {
+        Self { sent: Some(Box::new(sent)), ..self }
     }
 
     pub(super) fn bad_request(message: impl Into<String>) -> Self {
@@ -103,6 +111,9 @@ impl HttpError {
     }
 
     pub(super) fn into_response(self) -> Response<Reply> {
+        if let Some(sent) = self.sent {
+            return *sent;
+        }
         let mut error = json!({ "message": self.message });
         if let Some(traceback) = self.traceback {
             error["traceback"] = traceback.into();
@@ -228,7 +239,8 @@ mod tests {
     #[test]
     fn what_fails_behind_a_procedure_is_counted_as_its_failure() {
         let (name, path) = ("t.put".to_owned(), PathBuf::new());
-        let procedure = Procedure { name, mode: Mode::Write, route: None, path, line: 1 };
+        let (mode, line) = (Mode::Write, 1);
+        let procedure = Procedure { name, mode, route: None, path, line, is_of_worker: false };
         let (program, id) = (Program::of(vec![procedure]), ProcedureId::from_index(0));
         let errors = || program.statistics().map(|(_, s)| s.errors.load(Relaxed)).sum::<u64>();
         let of_call = |error: HttpError| error.of_call(&program, id).request_id.is_some();

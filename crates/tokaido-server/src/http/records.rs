@@ -83,7 +83,7 @@ fn get(
     if unchanged {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
-        *response.body_mut() = Reply::new(Bytes::copy_from_slice(record.value));
+        *response.body_mut() = Reply::from(Bytes::copy_from_slice(record.value));
     }
     put_record_headers(response.headers_mut(), &record);
     Ok(response)

@@ -1,9 +1,9 @@
 //! The routes that procedures declare.
 
-use std::{borrow::Cow, rc::Rc, sync::Arc};
+use std::{borrow::Cow, net::SocketAddr, sync::Arc, time::SystemTime};
 
 use hyper::{
-    Response, StatusCode,
+    Response, StatusCode, Version,
     body::Bytes,
     header::{self, HeaderName, HeaderValue},
     http::request::Parts,
@@ -13,20 +13,39 @@ use tokaido_script::{CallError, HttpRequest, HttpResponse, ProcedureId, Transact
 use super::{
     body::Reply,
     error::{HttpError, allowed},
+    kyoto::Caller,
     router::Found,
 };
 use crate::{
     Shared,
-    access::Principal,
+    connection::Connection,
     placement::{Place, Placement},
     procedures::Procedures,
     program::Program,
     redis::{Message, ScriptCommands},
-    worker::Worker,
 };
 
 /// What the `:name` and `*name` of a route matched.
 type Parameters<'p> = Vec<(&'p str, Cow<'p, str>)>;
+
+/// Where a request comes from, and when it came.
+#[derive(Clone, Copy)]
+struct Arrival {
+    client: Option<SocketAddr>,
+    server: Option<SocketAddr>,
+    began_ms: f64,
+}
+
+impl Arrival {
+    fn of(connection: &Connection) -> Self {
+        let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Self {
+            client: connection.peer.tcp(),
+            server: connection.transport().local_addr(),
+            began_ms: began.map_or(0.0, |began| began.as_secs_f64() * 1000.0),
+        }
+    }
+}
 
 /// Finds the procedure that answers a request.
 pub(super) fn find<'p>(
@@ -62,11 +81,12 @@ pub(super) fn methods(program: &Program, parts: &Parts) -> Option<String> {
 
 /// Calls the procedure where its mode and its past say, and answers with what it gives.
 pub(super) async fn answer(
-    worker: &Rc<Worker>,
-    principal: Principal,
+    caller: &Caller<'_>,
     parts: &Parts,
     body: Bytes,
 ) -> Result<Response<Reply>, HttpError> {
+    let (worker, principal) = (caller.worker, caller.principal.clone());
+    let arrival = Arrival::of(caller.connection);
     let program = worker.program();
     let (id, parameters) = find(&worker.service.shared, &program, parts)?;
     let placement = Placement::http(worker);
@@ -81,7 +101,7 @@ pub(super) async fn answer(
             let commands =
                 ScriptCommands::for_call(shared, &principal, shared.main_selected(), name)?;
             let (response, messages) =
-                call(commands, procedures, (id, parameters), transaction, parts, &body)?;
+                call(commands, procedures, (id, parameters), transaction, parts, (&body, arrival))?;
             shared.channels.publish_all(&messages);
             Ok(response)
         })?
@@ -95,7 +115,8 @@ pub(super) async fn answer(
             let name = &procedures.get(found.0).name;
             let commands =
                 ScriptCommands::for_call(&shared, &principal, shared.main_selected(), name)?;
-            call(commands, procedures, found, transaction, &parts, &body).map(Some)
+            let sent = (&*body, arrival);
+            call(commands, procedures, found, transaction, &parts, sent).map(Some)
         };
         placement.procedure(place, find_and_call).await
     };
@@ -110,7 +131,7 @@ fn call(
     (id, parameters): (ProcedureId, Parameters<'_>),
     transaction: Transaction<'_>,
     parts: &Parts,
-    body: &[u8],
+    (body, arrival): (&[u8], Arrival),
 ) -> Result<(Response<Reply>, Vec<Message>), HttpError> {
     let parameters: Vec<_> =
         parameters.iter().map(|(name, value)| (*name, value.as_ref())).collect();
@@ -123,8 +144,19 @@ fn call(
         parameters: &parameters,
         headers: &headers,
         body,
+        is_1_1: parts.version == Version::HTTP_11,
+        client: arrival.client,
+        server: arrival.server,
+        began_ms: arrival.began_ms,
     };
-    let given = procedures.call_http(id, commands.in_transaction(transaction), &request)?;
+    let called = procedures.call_http(id, commands.in_transaction(transaction), &request);
+    let given = called.map_err(|(failure, unfinished)| {
+        let error = HttpError::from(failure);
+        match unfinished.map(|given| to_response(*given)) {
+            Some(Ok(response)) => error.after(response.map(Reply::broken_off)),
+            _ => error,
+        }
+    })?;
     let response = to_response(given);
     let failed = |message| procedures.failed(id, CallError::Value { message });
     Ok((response.map_err(failed)?, commands.into_messages()))

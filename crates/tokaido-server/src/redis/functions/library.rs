@@ -313,6 +313,7 @@ mod tests {
             route: None,
             path: "p.lua".into(),
             line: 1,
+            is_of_worker: false,
         };
         let program = Program::of(vec![procedure("g"), procedure("p.h")]);
         assert_eq!(two().hidden_by(&program).collect::<Vec<_>>(), ["g"]);

@@ -1,0 +1,76 @@
+-- What a handler asks of where it runs: phases, workers, configuration, `ngx.ctx`. And `tokaido`, the data of the server.
+
+local core = ...
+
+local ngx, native = core.ngx, core.native
+local context = native.context
+local error, type = error, type
+local fields = core.fields
+
+function ngx.get_phase()
+  local request = core.request
+  if request then return request.phase end
+  return core.phase or "timer"
+end
+
+fields.ctx = {
+  get = function()
+    local request = core.request
+    if not request then error("no request ctx found", 3) end
+    local ctx = request.ctx
+    if not ctx then
+      ctx = {}
+      request.ctx = ctx
+    end
+    return ctx
+  end,
+  set = function(ctx)
+    local request = core.request
+    if not request then error("no request ctx found", 3) end
+    if type(ctx) ~= "table" then error("ngx.ctx is a table", 3) end
+    request.ctx = ctx
+  end,
+}
+
+fields.is_subrequest = {
+  get = function()
+    local request = core.request
+    return request ~= nil and request.outer ~= nil
+  end,
+}
+
+ngx.worker = {
+  pid = function() return core.rust.pid end,
+  exiting = function() return false end,
+}
+
+ngx.config = {
+  subsystem = "http", debug = false, nginx_version = 1022001, ngx_lua_version = 10023,
+  prefix = function() return "/" end,
+  nginx_configure = function() return "" end,
+}
+
+-- A failure that is no answer to anybody: a line in the log.
+function core.log_failure(failure)
+  local line = type(failure) == "table" and failure.message or tostring(failure)
+  native.log(context, 0, line, #line)
+end
+
+local transaction = core.transaction
+
+-- Calls a function with the transaction of the handler.
+local function read(run, ...)
+  return run(transaction, ...)
+end
+
+local writable = native.writable
+local function write(run, ...)
+  if writable(context) ~= 1 then
+    error("a handler that writes is one that says so, by the line -- writes: true below its route; see " .. core.PAGE, 2)
+  end
+  return run(transaction, ...)
+end
+
+core.modules.tokaido = function()
+  return { read = read, write = write, json = core.json }
+end

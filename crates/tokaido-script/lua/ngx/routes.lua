@@ -1,0 +1,145 @@
+-- From a path to the handler of a route, for `ngx.exec` and `ngx.location.capture`: requests that a handler makes within
+-- its own. They find the routes of this dialect's files.
+
+local core = ...
+
+local ngx = core.ngx
+local type, error, tostring, pairs = type, error, tostring, pairs
+local match, gmatch, sub = string.match, string.gmatch, string.sub
+local ipairs, unpack = ipairs, unpack
+
+-- In the order in which they were made known: {method =, parts =, handler =}.
+local routes = {}
+
+local function split(path)
+  local parts = {}
+  for part in gmatch(sub(path, 2) .. "/", "([^/]*)/") do parts[#parts + 1] = part end
+  return parts
+end
+
+function core.add_route(handler)
+  routes[#routes + 1] = { method = handler.method, parts = split(handler.pattern), handler = handler }
+end
+
+-- What the parts of a path are to a route: the parameters, and for each part how exactly it fits, as text that sorts.
+local function fit(route, parts)
+  local parameters, rank = {}, ""
+  for i, wanted in ipairs(route.parts) do
+    local kind, name = match(wanted, "^([:*])(.+)$")
+    if kind == "*" then
+      parameters[name] = table.concat(parts, "/", i)
+      return i <= #parts and parameters or nil, rank .. "1"
+    end
+    local part = parts[i]
+    if not part then return nil end
+    if kind == ":" then
+      if part == "" then return nil end
+      parameters[name], rank = part, rank .. "2"
+    elseif part == wanted then
+      rank = rank .. "3"
+    else
+      return nil
+    end
+  end
+  return #parts == #route.parts and parameters or nil, rank
+end
+
+function core.find_route(method, path)
+  local parts, best, found, best_rank = split(path), nil, nil, ""
+  for i = 1, #routes do
+    local route = routes[i]
+    local is_method = route.method == method or route.method == "*" or (route.method == "GET" and method == "HEAD")
+    if is_method then
+      local parameters, rank = fit(route, parts)
+      if parameters and rank > best_rank then best, found, best_rank = route.handler, parameters, rank end
+    end
+  end
+  return best, found
+end
+
+local function split_target(uri, args)
+  local path, query = match(uri, "^([^?]*)%??(.*)$")
+  if type(args) == "table" then args = core.join_args(args) end
+  if args and args ~= "" then query = query ~= "" and query .. "&" .. args or args end
+  return core.unescape_path(path), query
+end
+
+-- Answers the request with the handler of another path.
+function ngx.exec(uri, args)
+  local request = core.request
+  if not request then core.disabled(2) end
+  if request.phase ~= "content" and request.phase ~= "access" and request.phase ~= "rewrite" then core.disabled(2) end
+  if type(uri) ~= "string" or uri == "" then error("The uri argument is empty", 2) end
+  if request.is_sent then error("attempt to call ngx.exec after sending out response headers", 2) end
+  if args ~= nil and type(args) ~= "string" and type(args) ~= "table" then
+    error("bad argument #2 to 'exec' (string, table, or nil expected, but got " .. type(args) .. ")", 2)
+  end
+  local path, query = split_target(uri, args)
+  core.leave({ path = path, query = query })
+end
+
+function core.jump(uri)
+  core.leave({ path = uri })
+end
+
+function core.change_handler(request, target)
+  local handler, parameters = core.find_route(core.method(request), target.path)
+  request.path, request.is_internal = target.path, true
+  if target.query then request.query = target.query end
+  request.ctx, request.parameters = nil, parameters
+  request.handler = handler or core.NOT_FOUND
+end
+
+-- Answers what no route does.
+core.NOT_FOUND = { content = function() ngx.exit(404) end, method = "*", pattern = "/" }
+
+local METHODS = {
+  [2] = "GET", [4] = "HEAD", [8] = "POST", [16] = "PUT", [32] = "DELETE", [64] = "MKCOL", [128] = "COPY",
+  [256] = "MOVE", [512] = "OPTIONS", [1024] = "PROPFIND", [2048] = "PROPPATCH", [4096] = "LOCK",
+  [8192] = "UNLOCK", [16384] = "PATCH", [32768] = "TRACE",
+}
+
+local function capture(uri, options)
+  local outer = core.request
+  if not outer then core.disabled(3) end
+  if outer.phase ~= "content" and outer.phase ~= "access" and outer.phase ~= "rewrite" then core.disabled(3) end
+  if type(uri) ~= "string" or uri == "" then error("the uri of a request within a request is a path", 3) end
+  options = options or {}
+  if type(options) ~= "table" then error("expecting table as the 2nd argument for subrequest options, but got " .. type(options), 3) end
+  local method = METHODS[options.method or ngx.HTTP_GET]
+  if not method then error("unsupported HTTP method: " .. tostring(options.method), 3) end
+  local path, query = split_target(uri, options.args)
+  local handler, parameters = core.find_route(method, path)
+  local variables
+  if options.vars or options.copy_all_vars or options.share_all_vars then
+    variables = options.share_all_vars and (outer.variables or {}) or {}
+    if options.share_all_vars then outer.variables = variables end
+    if options.copy_all_vars then
+      for name, value in pairs(outer.variables or {}) do variables[name] = value end
+    end
+    for name, value in pairs(options.vars or {}) do variables[name] = tostring(value) end
+  end
+  local body = options.body
+  if body ~= nil and type(body) ~= "string" then error("bad request body", 3) end
+  if body == nil and (method == "PUT" or method == "POST" or options.always_forward_body) then body = core.body(outer) end
+  return core.nest(handler or core.NOT_FOUND, {
+    method = method, path = path, query = query, parameters = parameters or {}, variables = variables,
+    body = body or "", ctx = options.ctx, headers = core.own_headers(outer), is_headless = method == "HEAD",
+  })
+end
+
+ngx.location = {
+  capture = function(uri, options)
+    local captured = capture(uri, options)
+    return captured
+  end,
+}
+
+-- Each of them in turn: within a request nothing waits, so nothing would be gained by doing them at once.
+function ngx.location.capture_multi(requests)
+  if type(requests) ~= "table" then error("bad argument #1 to 'capture_multi' (table expected)", 2) end
+  local results = {}
+  for i = 1, #requests do results[i] = capture(requests[i][1], requests[i][2]) end
+  if #results == 0 then error("at least one subrequest should be specified", 2) end
+  return unpack(results)
+end
