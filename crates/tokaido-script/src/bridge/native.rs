@@ -69,6 +69,7 @@ macro_rules! native {
 pub(crate) fn functions() -> Vec<Function> {
     let mut functions = of_databases();
     functions.extend(of_collections());
+    functions.extend(of_exchanges());
     functions
 }
 
@@ -121,6 +122,21 @@ fn of_databases() -> Vec<Function> {
         cache::cache_append(int, bytes, bytes);
         cache::cache_expire(int, bytes, double);
         cache::cache_clear(int);
+        script::begin_write();
+        script::begin_read();
+        script::commit();
+        script::rollback();
+        kyoto::kyoto_time();
+        kyoto::kyoto_hash(int, bytes);
+        kyoto::kyoto_distance(bytes, bytes, int);
+        kyoto::kyoto_codec(bytes, bytes);
+        kyoto::kyoto_regex(bytes, bytes, optional);
+        kyoto::kyoto_sum(bytes, double, double);
+    }
+}
+
+fn of_exchanges() -> Vec<Function> {
+    native! {
         exchange::request_field(int);
         exchange::request_pairs(int);
         exchange::request_pair(int);
@@ -138,16 +154,6 @@ fn of_databases() -> Vec<Function> {
         handler::response_forget();
         handler::response_nest();
         handler::response_unnest();
-        script::begin_write();
-        script::begin_read();
-        script::commit();
-        script::rollback();
-        kyoto::kyoto_time();
-        kyoto::kyoto_hash(int, bytes);
-        kyoto::kyoto_distance(bytes, bytes, int);
-        kyoto::kyoto_codec(bytes, bytes);
-        kyoto::kyoto_regex(bytes, bytes, optional);
-        kyoto::kyoto_sum(bytes, double, double);
     }
 }
 
