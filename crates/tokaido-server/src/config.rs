@@ -20,6 +20,7 @@ mod limits;
 mod listen;
 mod memcached;
 mod redis;
+mod rewrite;
 mod scripts;
 mod tyrant;
 
@@ -30,6 +31,7 @@ pub use listen::{Address, AddressError, Listen, Mode};
 pub use memcached::MemcachedConfig;
 pub use redis::{DebugCommand, RedisConfig};
 pub(crate) use redis::{SLOW_ENTRIES_MAX, TRACKED_KEYS_MAX};
+pub(crate) use rewrite::rewrite;
 pub use scripts::ScriptConfig;
 pub use tyrant::TyrantConfig;
 
@@ -93,6 +95,9 @@ pub struct Config {
     pub redis: RedisConfig,
     /// Sizes and times.
     pub limits: Limits,
+    /// The file that it was read from, into which `CONFIG REWRITE` writes; `None`: there is none.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -120,6 +125,7 @@ impl Default for Config {
             tyrant: TyrantConfig::default(),
             redis: RedisConfig::default(),
             limits: Limits::default(),
+            file: None,
         }
     }
 }
@@ -163,7 +169,9 @@ impl Config {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        Self::parse(&text, path)
+        let mut config = Self::parse(&text, path)?;
+        config.file = std::path::absolute(path).ok();
+        Ok(config)
     }
 
     /// Reads the text of a file; `path` is only named in errors.

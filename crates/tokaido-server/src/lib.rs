@@ -15,6 +15,7 @@ mod connection;
 mod conversation;
 mod detect;
 mod faults;
+mod file_replacement;
 mod http;
 pub mod kyoto;
 mod listeners;

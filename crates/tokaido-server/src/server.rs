@@ -169,6 +169,7 @@ impl Server {
             tyrant: config.tyrant.clone(),
             redis: config.redis.clone(),
             keep_failed_scripts: config.keep_failed_scripts,
+            config_file: config.file.clone(),
             workers: config.worker_count(),
             backups: config.backups.clone(),
             copier: Some(copier),

@@ -4,7 +4,7 @@
 use std::{
     borrow::Cow,
     hash::{BuildHasher, RandomState},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
@@ -69,6 +69,8 @@ pub struct SharedOptions {
     pub redis: RedisConfig,
     /// Whether what a script of `EVAL` wrote before it failed is kept.
     pub keep_failed_scripts: bool,
+    /// The configuration file, if the server was started with one.
+    pub config_file: Option<PathBuf>,
     /// The number of threads that serve connections.
     pub workers: usize,
     /// Where the backups go that clients ask for; `None`: they are refused.
@@ -224,6 +226,11 @@ impl Shared {
     /// Whether what a script of `EVAL` wrote before it failed is kept.
     pub(crate) fn keeps_failed_scripts(&self) -> bool {
         self.options.keep_failed_scripts
+    }
+
+    /// The configuration file, if the server was started with one.
+    pub(crate) fn config_file(&self) -> Option<&Path> {
+        self.options.config_file.as_deref()
     }
 
     /// Who may call DEBUG.

@@ -1,13 +1,9 @@
 //! The file of users, in Redis' format: a line for each, which begins with `user` and its name.
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, File},
-    io::{self, Write as _},
-    path::Path,
-};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use super::{error::AclFileError, user::Rules};
+use crate::file_replacement;
 
 /// The users of a file, by their names.
 pub(super) type Read = BTreeMap<String, Rules>;
@@ -93,39 +89,11 @@ pub(crate) fn merge<'w>(words: &[&'w [u8]]) -> Result<Vec<Vec<u8>>, &'w [u8]> {
 
 /// Writes a file of users. It takes the place of the old one at once, and is on disk then.
 pub(super) fn write(path: &Path, lines: &[Vec<u8>]) -> Result<(), AclFileError> {
-    replace(path, lines).map_err(|source| AclFileError::Write { path: path.to_owned(), source })
-}
-
-fn replace(path: &Path, lines: &[Vec<u8>]) -> io::Result<()> {
-    // A link stays one: what it points to is replaced.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let new = path.with_file_name(name);
-    let written = write_new(&new, path, lines).and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        // What went wrong is told; a rest of the file changes nothing about it.
-        let _ = fs::remove_file(&new);
-    }
-    written?;
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-fn write_new(new: &Path, old: &Path, lines: &[Vec<u8>]) -> io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-
-    // It holds hashes of passwords, so nobody else reads it unless somebody has allowed that.
-    let mut options = fs::OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(new)?;
-    if let Ok(metadata) = fs::metadata(old) {
-        file.set_permissions(metadata.permissions())?;
-    }
-    for line in lines {
-        file.write_all(line)?;
-        file.write_all(b"\n")?;
-    }
-    file.sync_all()
+    let mut contents = lines.join(&b'\n');
+    contents.push(b'\n');
+    // It holds hashes of passwords, and nobody else may read it unless somebody has allowed that.
+    file_replacement::replace(path, &contents)
+        .map_err(|source| AclFileError::Write { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

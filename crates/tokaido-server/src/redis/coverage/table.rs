@@ -30,7 +30,10 @@ pub(super) const DIFFERENT: &[(&[&str], &str)] = &[
         &["debug"],
         "it knows few subcommands, those that test suites need; DEBUG SLEEP holds up its own connection alone",
     ),
-    (&["config|rewrite"], "it is refused: the configuration is its operator's, see redis.md"),
+    (
+        &["config|rewrite"],
+        "it writes the settings that CONFIG SET can change, into the section [redis] of the configuration file",
+    ),
     (&["copy", "move", "select", "swapdb"], "they take the names of databases, too"),
     (
         &["eval", "eval_ro", "evalsha", "evalsha_ro", "exec"],

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::{
     Shared, SocketAddress,
     access::LOG_ENTRIES_MAX,
+    config,
     redis::{
         call::Call,
         command::{Command, rows},
@@ -30,10 +31,10 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Sets what INFO counts of commands and connections back to 0.";
 "config|rewrite" 2 Server(rewrite), NO_KEY [ADMIN DANGEROUS] Server "2.8.0"
     ""
-    "Is refused: the configuration file is its operator's alone.";
+    "Writes what CONFIG SET has changed into the section [redis] of the configuration file.";
 "config|set" -4 Server(set), NO_KEY [ADMIN DANGEROUS] Server "2.0.0"
     "parameter value [parameter value ...]"
-    "Changes settings until the server stops: those of the section [redis] of the configuration.";
+    "Changes settings until the server stops, or for good with CONFIG REWRITE.";
 };
 
 /// A value that a setting cannot have, and why.
@@ -41,8 +42,12 @@ struct Wrong(String);
 
 type Set = fn(&Shared, &str) -> Result<(), Wrong>;
 
-/// A setting: its name, its value, and what changes it if that is possible.
-type Setting = (&'static str, fn(&Shared) -> String, Option<Set>);
+/// How a setting is changed, if that is possible, and what it is called in the section `[redis]` of the
+/// configuration.
+type Change = Option<(Set, &'static str)>;
+
+/// A setting: its name, its value, and how it is changed.
+type Setting = (&'static str, fn(&Shared) -> String, Change);
 
 /// What can be true of a Redis setting here. Clients ask for these to find out what they may do.
 const SETTINGS: &[Setting] = &[
@@ -65,11 +70,14 @@ const SETTINGS: &[Setting] = &[
     (
         "latency-monitor-threshold",
         |shared| shared.instruments.latency_threshold_ms.load(Relaxed).to_string(),
-        Some(|shared, value| {
-            let threshold_ms = whole(value, 0, i64::MAX)?;
-            shared.instruments.latency_threshold_ms.store(threshold_ms as u64, Relaxed);
-            Ok(())
-        }),
+        Some((
+            |shared, value| {
+                let threshold_ms = whole(value, 0, i64::MAX)?;
+                shared.instruments.latency_threshold_ms.store(threshold_ms as u64, Relaxed);
+                Ok(())
+            },
+            "latency_threshold_ms",
+        )),
     ),
     ("maxclients", |shared| shared.limits().connections_max.to_string(), None),
     ("maxmemory", |_| "0".to_owned(), None),
@@ -77,11 +85,14 @@ const SETTINGS: &[Setting] = &[
     (
         "notify-keyspace-events",
         |shared| shared.notifier.wanted().to_string(),
-        Some(|shared, value| {
-            let wrong = || Wrong(format!("Invalid event class character. Use '{LETTERS}'."));
-            shared.notifier.want(Classes::parse(value).ok_or_else(wrong)?);
-            Ok(())
-        }),
+        Some((
+            |shared, value| {
+                let wrong = || Wrong(format!("Invalid event class character. Use '{LETTERS}'."));
+                shared.notifier.want(Classes::parse(value).ok_or_else(wrong)?);
+                Ok(())
+            },
+            "notify_keyspace_events",
+        )),
     ),
     ("port", |shared| info::tcp_port(shared).to_string(), None),
     ("proto-max-bulk-len", |shared| shared.limits().value_bytes_max.to_string(), None),
@@ -89,30 +100,39 @@ const SETTINGS: &[Setting] = &[
     (
         "slowlog-log-slower-than",
         |shared| shared.instruments.slower_than_us.load(Relaxed).to_string(),
-        Some(|shared, value| {
-            let slower_than_us = whole(value, -1, i64::MAX)?;
-            shared.instruments.slower_than_us.store(slower_than_us, Relaxed);
-            Ok(())
-        }),
+        Some((
+            |shared, value| {
+                let slower_than_us = whole(value, -1, i64::MAX)?;
+                shared.instruments.slower_than_us.store(slower_than_us, Relaxed);
+                Ok(())
+            },
+            "slowlog_slower_than_us",
+        )),
     ),
     (
         "slowlog-max-len",
         |shared| shared.instruments.slow_entries_max.load(Relaxed).to_string(),
-        Some(|shared, value| {
-            let entries_max = whole(value, 0, SLOW_ENTRIES_MAX)? as usize;
-            shared.instruments.slow_entries_max.store(entries_max, Relaxed);
-            shared.instruments.slow_log.limit(entries_max);
-            Ok(())
-        }),
+        Some((
+            |shared, value| {
+                let entries_max = whole(value, 0, SLOW_ENTRIES_MAX)? as usize;
+                shared.instruments.slow_entries_max.store(entries_max, Relaxed);
+                shared.instruments.slow_log.limit(entries_max);
+                Ok(())
+            },
+            "slowlog_entries_max",
+        )),
     ),
     ("timeout", |shared| shared.limits().idle_ms.div_ceil(1000).to_string(), None),
     (
         "tracking-table-max-keys",
         |shared| shared.tracker.keys_max().to_string(),
-        Some(|shared, value| {
-            shared.tracker.limit(whole(value, 1, TRACKED_KEYS_MAX)? as usize);
-            Ok(())
-        }),
+        Some((
+            |shared, value| {
+                shared.tracker.limit(whole(value, 1, TRACKED_KEYS_MAX)? as usize);
+                Ok(())
+            },
+            "tracked_keys_max",
+        )),
     ),
     (
         "unixsocket",
@@ -171,7 +191,7 @@ fn set(call: &mut Call<'_>) -> Result<(), Failure> {
                 "CONFIG SET failed (possibly related to argument '{given}') - {why}"
             ))
         };
-        let set = set.ok_or_else(|| refused("can't set immutable config"))?;
+        let (set, _) = set.ok_or_else(|| refused("can't set immutable config"))?;
         if wanted.iter().any(|(other, ..)| other == name) {
             return Err(refused("duplicate parameter"));
         }
@@ -199,8 +219,21 @@ fn reset_statistics(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn rewrite(_: &mut Call<'_>) -> Result<(), Failure> {
-    Err(Failure::other(
-        "Rewriting config file: this server does not write its configuration; put into its section [redis] what is to last",
-    ))
+/// Writes what can be changed into the configuration file.
+fn rewrite(call: &mut Call<'_>) -> Result<(), Failure> {
+    let Some(file) = call.shared.config_file() else {
+        return Err(Failure::other("The server is running without a config file"));
+    };
+    let changeable = SETTINGS.iter().filter_map(|(_, value, change)| {
+        let value = value(call.shared);
+        // No text that a setting can have is a number.
+        let item = value.parse::<i64>().map_or_else(|_| value.into(), Into::into);
+        change.map(|(_, option)| (option, item))
+    });
+    config::rewrite(file, &changeable.collect::<Vec<_>>()).map_err(|error| {
+        tracing::error!(%error, "CONFIG REWRITE has failed");
+        Failure::other(format!("Rewriting config file: {error}"))
+    })?;
+    call.reply.ok();
+    Ok(())
 }
