@@ -124,8 +124,10 @@ fn observe_file(
         dialect: None,
         settings: Vec::new(),
     });
-    let settings =
-        Settings { kyoto_databases: ["main", "hot", "ports"].map(str::to_owned).to_vec() };
+    let settings = Settings {
+        kyoto_databases: ["main", "hot", "ports"].map(str::to_owned).to_vec(),
+        ..Settings::default()
+    };
     let (mut vm, errors) =
         Vm::start(dialect, Ok(Arc::clone(&store)), &sources, Limits::default(), settings.into())
             .unwrap();

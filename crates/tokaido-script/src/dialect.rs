@@ -55,7 +55,7 @@ pub enum Globals {
 impl Dialect {
     /// Those that procedure files may be written in.
     pub const ALL: &'static [&'static Self] =
-        &[&Self::NATIVE, &Self::KYOTO_TYCOON, &Self::OPENRESTY];
+        &[&Self::NATIVE, &Self::KYOTO_TYCOON, &Self::TOKYO_TYRANT, &Self::OPENRESTY];
 
     /// The dialect of that name.
     ///
@@ -84,18 +84,19 @@ impl Dialect {
     /// Kyoto Tycoon's: the global functions of a file are procedures, which get a map and fill another one.
     pub const KYOTO_TYCOON: Self = Self {
         name: "kyototycoon",
-        loader: include_str!("../lua/kyoto/loader.lua"),
+        loader: include_str!("../lua/cabinet/loader.lua"),
         prelude: &[
+            include_str!("../lua/cabinet/texts.lua"),
+            include_str!("../lua/cabinet/pack.lua"),
             include_str!("../lua/kyoto/errors.lua"),
             include_str!("../lua/kyoto/database.lua"),
             include_str!("../lua/kyoto/database.lua"),
-            include_str!("../lua/kyoto/walk.lua"),
+            include_str!("../lua/cabinet/walk.lua"),
             include_str!("../lua/kyoto/visitors.lua"),
             include_str!("../lua/kyoto/cursor.lua"),
             include_str!("../lua/kyoto/transactions.lua"),
             include_str!("../lua/kyoto/databases.lua"),
             include_str!("../lua/kyoto/functions.lua"),
-            include_str!("../lua/kyoto/pack.lua"),
             include_str!("../lua/kyoto/module.lua"),
         ],
         globals: Globals::Allowed,
@@ -129,6 +130,27 @@ impl Dialect {
             Setting { name: "body_filter", is_file: true },
             Setting { name: "log", is_file: true },
         ],
+        has_exact_values: false,
+    };
+
+    /// Tokyo Tyrant's: the global functions of a file are procedures, which get a key and a value.
+    pub const TOKYO_TYRANT: Self = Self {
+        name: "tokyotyrant",
+        loader: include_str!("../lua/cabinet/loader.lua"),
+        prelude: &[
+            include_str!("../lua/cabinet/texts.lua"),
+            include_str!("../lua/cabinet/pack.lua"),
+            include_str!("../lua/tyrant/errors.lua"),
+            include_str!("../lua/cabinet/walk.lua"),
+            include_str!("../lua/tyrant/records.lua"),
+            include_str!("../lua/tyrant/records.lua"),
+            include_str!("../lua/tyrant/walks.lua"),
+            include_str!("../lua/tyrant/stash.lua"),
+            include_str!("../lua/tyrant/functions.lua"),
+            include_str!("../lua/tyrant/calls.lua"),
+        ],
+        globals: Globals::Allowed,
+        settings: &[],
         has_exact_values: false,
     };
 

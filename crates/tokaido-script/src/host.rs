@@ -2,7 +2,7 @@
 
 use tokaido_store::{ReadTransaction, WriteTransaction};
 
-use crate::Value;
+use crate::{KeyIterator, Value};
 
 /// The transaction that a call runs in.
 pub enum Transaction<'t> {
@@ -28,6 +28,18 @@ pub trait Host {
         arguments: &[&[u8]],
     ) -> Result<CommandReply<'_>, CommandError>;
 
+    /// Calls a function of Tokyo Tyrant's `misc`, and gives what that gives; `None` if it has refused.
+    ///
+    /// # Errors
+    /// See [`CommandError`].
+    fn misc(
+        &mut self,
+        _transaction: Transaction<'_>,
+        _call: MiscCall<'_>,
+    ) -> Result<Option<Vec<Vec<u8>>>, CommandError> {
+        Err(CommandError::Refused("misc has no functions here".to_owned()))
+    }
+
     /// From here on replies have the form that scripts of Redis get in version 2 or 3 of its protocol.
     fn speak(&mut self, _version: i32) {}
 
@@ -35,6 +47,16 @@ pub trait Host {
     fn may_run(&mut self, _arguments: &[&[u8]]) -> Option<bool> {
         None
     }
+}
+
+/// A call of a function of Tokyo Tyrant's `misc`.
+pub struct MiscCall<'c> {
+    /// The function.
+    pub name: &'c [u8],
+    /// What it is given.
+    pub arguments: &'c [&'c [u8]],
+    /// The iterator that it moves, if it does.
+    pub iterator: &'c mut KeyIterator,
 }
 
 /// What a command replied. The replies of most commands are lent by the host, so that no memory is taken for them.

@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod annotations;
 mod bridge;
+pub mod cabinet;
 mod call_error;
 #[cfg(test)]
 mod compiled;
@@ -20,7 +21,8 @@ mod http;
 mod interrupt;
 pub mod json;
 mod json_decode;
-pub mod kyoto;
+#[cfg(test)]
+mod kyoto_names;
 mod limits;
 mod load;
 mod memory;
@@ -33,6 +35,9 @@ mod redis;
 mod runtime;
 mod source;
 mod state;
+mod tyrant;
+#[cfg(test)]
+mod tyrant_names;
 mod value;
 mod vm;
 mod watchdog;
@@ -40,16 +45,17 @@ mod watchdog;
 pub use bridge::HostFunction;
 pub use call_error::CallError;
 pub use dialect::{Dialect, Globals, Setting, UnknownDialect};
-pub use host::{CommandError, CommandReply, Host, Scope, Transaction};
+pub use host::{CommandError, CommandReply, Host, MiscCall, Scope, Transaction};
 pub use http::{HttpRequest, HttpResponse};
 pub use interrupt::Interrupt;
 pub use limits::{Limits, SOURCE_DEPTH_MAX, SourceLimits};
-pub use procedure::{Mode, Procedure, ProcedureId, Route};
+pub use procedure::{Hook, Mode, Procedure, ProcedureId, Route};
 pub use redis::{
     FunctionCall, FunctionFlags, FunctionVm, LibraryError, RedisCall, RedisScript, RedisVm,
     RegisteredFunction, sha1_hex,
 };
 pub use runtime::{Language, Runtime, RuntimeError, start};
 pub use source::{LoadError, ScriptFile, Source, SourcePlaces, Sources};
+pub use tyrant::{KeyIterator, TyrantCommons, TyrantSettings};
 pub use value::Value;
 pub use vm::{Lua, Settings, Vm};

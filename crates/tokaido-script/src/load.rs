@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use mlua::{Function, Table, chunk::ChunkMode};
 
 use crate::{
-    Dialect, Globals, LoadError, Mode, Procedure, Route, RuntimeError, Source, Sources,
+    Dialect, Globals, Hook, LoadError, Mode, Procedure, Route, RuntimeError, Source, Sources,
     state::LuaState, vm::cannot_start,
 };
 
@@ -208,6 +208,11 @@ fn procedure(source: &Source, export: &Table) -> mlua::Result<Procedure> {
         },
         mode,
         route,
+        hook: match export.get::<Option<String>>("hook")?.as_deref() {
+            Some("begin") => Some(Hook::Begin),
+            Some("end") => Some(Hook::End),
+            _ => None,
+        },
         path: source.path.clone(),
         // A function of a library, which may be a procedure as well, has no line: it gives -1.
         line: export.get::<i64>("line")?.try_into().unwrap_or(0),

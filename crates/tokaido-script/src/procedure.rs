@@ -11,6 +11,15 @@ pub enum Mode {
     Write,
 }
 
+/// When a server calls a procedure by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// When it has started, and after a reload.
+    Begin,
+    /// Before it stops, and before a reload puts another program into its place.
+    End,
+}
+
 /// The place of a procedure in [`crate::Runtime::procedures`]: the same in every runtime of the same
 /// sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +34,8 @@ pub struct Procedure {
     pub mode: Mode,
     /// The HTTP route it answers; `None` for one that is called by name.
     pub route: Option<Route>,
+    /// When the server itself calls it; then nobody else can.
+    pub hook: Option<Hook>,
     /// The file that defines it.
     pub path: PathBuf,
     /// The line where its function begins.

@@ -14,9 +14,10 @@ pub trait Runtime {
     /// Every procedure; a [`ProcedureId`] is a place among them.
     fn procedures(&self) -> &[Procedure];
 
-    /// The procedure of that name.
+    /// The procedure of that name, if it may be called.
     fn find(&self, name: &[u8]) -> Option<ProcedureId> {
-        let found = self.procedures().iter().position(|p| p.name.as_bytes() == name);
+        let is_meant = |p: &Procedure| p.name.as_bytes() == name && p.hook.is_none();
+        let found = self.procedures().iter().position(is_meant);
         found.map(ProcedureId::from_index)
     }
 

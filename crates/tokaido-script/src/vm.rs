@@ -9,8 +9,8 @@ use tokaido_store::{Store, Writer};
 use crate::{
     CallError, Dialect, HostFunction, HttpRequest, HttpResponse, Interrupt, Language, Limits,
     LoadError, Procedure, ProcedureId, Runtime, RuntimeError, Scope, Source, Sources,
-    UnknownDialect, Value,
-    bridge::{context::StoreOrReason, functions::SharedFunction},
+    TyrantSettings, UnknownDialect, Value,
+    bridge::{context::StoreOrReason, engine_of, functions::SharedFunction},
     failure::Failure,
     limits::ARGUMENTS_MAX,
     load, runtime,
@@ -22,11 +22,13 @@ use crate::{
 pub struct Settings {
     /// The databases that scripts of Kyoto Tycoon's have, the first of which is `__kyototycoon__.db`.
     pub kyoto_databases: Vec<String>,
+    /// What is set for scripts of Tokyo Tyrant's.
+    pub tyrant: TyrantSettings,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { kyoto_databases: vec!["main".to_owned()] }
+        Self { kyoto_databases: vec!["main".to_owned()], tyrant: TyrantSettings::default() }
     }
 }
 
@@ -123,7 +125,7 @@ impl Vm {
     ) -> Result<(Self, Vec<LoadError>), RuntimeError> {
         let interrupt = Interrupt::default();
         let mut state = LuaState::new(dialect, &store, limits, interrupt.clone())?;
-        configure(&state, &settings)?;
+        configure(&mut state, &settings, &store)?;
         let (procedures, errors) = load::load(&mut state, sources)?;
         let (functions, sources) = (Vec::new(), sources.clone());
         let vm = Self { state, procedures, functions, store, sources, limits, settings, interrupt };
@@ -188,6 +190,9 @@ impl Vm {
             }
             (Err(failure), _) => failure,
         };
+        if !matches!(failure, Failure::Refused { is_kept: true, .. }) {
+            self.state.context().free_locks();
+        }
         if matches!(failure, Failure::Memory) {
             self.replace_state();
         }
@@ -217,7 +222,7 @@ impl Vm {
         let replaced =
             LuaState::new(self.state.dialect(), &self.store, self.limits, self.interrupt())
                 .and_then(|mut state| {
-                    configure(&state, &self.settings)?;
+                    configure(&mut state, &self.settings, &self.store)?;
                     let (procedures, _) = load::load(&mut state, &self.sources)?;
                     for function in &self.functions {
                         let set = state.set_function(Rc::clone(function));
@@ -391,10 +396,23 @@ fn compile_script(
 }
 
 /// Tells a dialect that wants to know what the operator has set.
-fn configure(state: &LuaState, settings: &Settings) -> Result<(), RuntimeError> {
-    let configure = || match state.core().get::<Option<Function>>("configure")? {
-        Some(configure) => configure.call::<()>(settings.kyoto_databases.clone()),
-        None => Ok(()),
+fn configure(
+    state: &mut LuaState,
+    settings: &Settings,
+    store: &StoreOrReason,
+) -> Result<(), RuntimeError> {
+    state.context().tyrant = Arc::clone(&settings.tyrant.commons);
+    let configure = || {
+        let Some(configure) = state.core().get::<Option<Function>>("configure")? else {
+            return Ok(());
+        };
+        let told = state.lua().create_table()?;
+        told.set("kyoto_databases", settings.kyoto_databases.clone())?;
+        told.set("tyrant_database", settings.tyrant.database.as_str())?;
+        told.set("tyrant_is_table", settings.tyrant.is_table)?;
+        told.set("tyrant_engine", engine_of(store, &settings.tyrant.database))?;
+        told.set("process", std::process::id())?;
+        configure.call::<()>(told)
     };
     configure().map_err(|error| cannot_start(&error))
 }

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use support::{
     MemoryStore,
-    kyoto::{Bed, run},
+    kyoto::{self, run},
     text,
 };
 use tokaido_collections::{Hash, Packing};
@@ -30,7 +30,7 @@ fn sorted(value: Value) -> Vec<(String, String)> {
 
 #[test]
 fn global_functions_are_procedures_with_a_map_in_and_a_map_out() {
-    let mut bed = Bed::of(
+    let mut bed = kyoto::of(
         "local kt = __kyototycoon__
          local function hidden() end
          _private = function() end
@@ -64,7 +64,7 @@ fn global_functions_are_procedures_with_a_map_in_and_a_map_out() {
 
 #[test]
 fn a_code_keeps_what_was_written_and_an_error_does_not() {
-    let mut bed = Bed::of(
+    let mut bed = kyoto::of(
         "kt = __kyototycoon__
          function code(inmap, outmap)
            kt.db:set('code', inmap.code)
@@ -102,7 +102,7 @@ fn a_code_keeps_what_was_written_and_an_error_does_not() {
 fn a_code_keeps_nothing_where_the_store_has_failed() {
     let script = "db = __kyototycoon__.db
          function f() db:set('a', 1) db:set('broken engine', 1) return __kyototycoon__.RVELOGIC end";
-    let mut bed = Bed::over(Arc::new(MemoryStore::new()), script, Limits::default());
+    let mut bed = kyoto::over(Arc::new(MemoryStore::new()), script, Limits::default());
     let error = bed.call("f", &[]).unwrap_err();
     assert!(matches!(error, CallError::Raised { .. }), "{error:?}");
     assert!(error.to_string().contains("the disk is on fire"), "{error}");
@@ -111,7 +111,7 @@ fn a_code_keeps_nothing_where_the_store_has_failed() {
 
 #[test]
 fn other_names_of_functions_that_are_offered_are_no_procedures() {
-    let bed = Bed::of(
+    let bed = kyoto::of(
         "kt = __kyototycoon__
          floor, find, split, tell = math.floor, string.find, kt.split, print
          function own() end",
@@ -123,7 +123,7 @@ fn other_names_of_functions_that_are_offered_are_no_procedures() {
 #[test]
 fn a_file_sees_no_more_than_it_is_offered() {
     let message = |script: &str| {
-        let bed = Bed::with(script, Limits::default());
+        let bed = kyoto::with(script, Limits::default());
         bed.errors.first().map(ToString::to_string)
     };
     assert_eq!(message("assert(undeclared == nil) x = x or 1 collectgarbage('collect')"), None);
@@ -140,7 +140,7 @@ fn a_file_sees_no_more_than_it_is_offered() {
 #[test]
 fn limits_hold() {
     let limits = Limits { time: Duration::from_millis(100), ..Limits::default() };
-    let mut bed = Bed::with(
+    let mut bed = kyoto::with(
         "local db = __kyototycoon__.db
          function endless() db:set('a', 1) while true do end end
          function stubborn() db:transaction(function() while true do pcall(endless) end end) end
@@ -154,7 +154,7 @@ fn limits_hold() {
     }
     assert_eq!(bed.call("fine", &[]).unwrap(), Value::Map(Vec::new()));
     let limits = Limits { time: Duration::from_secs(60), memory_bytes: 32 << 20, ..limits };
-    let mut bed = Bed::with(
+    let mut bed = kyoto::with(
         "local db = __kyototycoon__.db
          function large() local t = {} while true do t[#t + 1] = ('x'):rep(1e6) .. #t end end
          function fine(_, outmap) outmap.a = db:get('a') end",
@@ -315,7 +315,7 @@ fn transactions_of_a_database_are_committed_or_given_up() {
 
 #[test]
 fn a_transaction_that_is_left_open_is_given_up_at_the_end_of_the_call() {
-    let mut bed = Bed::of(
+    let mut bed = kyoto::of(
         "db = __kyototycoon__.db
          function open() db.a = 1 db:begin_transaction() db.a = 2 end
          function look(_, outmap) outmap.a, outmap.ended = db.a, db:end_transaction() end",
@@ -328,7 +328,7 @@ fn a_transaction_that_is_left_open_is_given_up_at_the_end_of_the_call() {
 #[test]
 fn a_transaction_that_was_stopped_is_not_given_up_later() {
     let limits = Limits { time: Duration::from_millis(100), ..Limits::default() };
-    let mut bed = Bed::with(
+    let mut bed = kyoto::with(
         "db = __kyototycoon__.db
          function stuck() db:transaction(function() db.a = 'lost' while true do end end) end
          function set(inmap) db.a = inmap.a end
@@ -365,7 +365,7 @@ fn keys_are_looked_for() {
 
 #[test]
 fn collections_are_passed_over_and_are_no_values() {
-    let mut bed = Bed::of(
+    let mut bed = kyoto::of(
         "db = __kyototycoon__.db
          function f(_, outmap)
            local keys, cur = {}, db:cursor()

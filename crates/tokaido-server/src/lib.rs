@@ -16,6 +16,7 @@ mod conversation;
 mod detect;
 mod faults;
 mod file_replacement;
+mod hooks;
 mod http;
 pub mod kyoto;
 mod listeners;

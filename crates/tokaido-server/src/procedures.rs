@@ -8,7 +8,7 @@ use tokaido_script::{
 };
 
 use crate::{
-    faults,
+    Shared, faults,
     program::Program,
     redis::ThreadScripts,
     service::Service,
@@ -177,13 +177,21 @@ impl LocalProgram {
         Self { service: None, program: Arc::new(program), runtime, scripts, seen: 0, heartbeat }
     }
 
+    /// Whether there is a newer program to be taken over.
+    pub(crate) fn is_outdated(&self) -> bool {
+        let newest = self.service.as_ref().map(|service| service.shared.program.generation());
+        newest.is_some_and(|newest| newest != self.seen)
+    }
+
+    /// What the server shares, if there is a server.
+    pub(crate) fn shared(&self) -> Option<Arc<Shared>> {
+        self.service.as_ref().map(|service| Arc::clone(&service.shared))
+    }
+
     /// Takes over a newer program. To be called between requests only, since what a request has
     /// found in the old one means nothing in the new one.
     pub(crate) fn update(&mut self) {
-        let Some(service) = &self.service else { return };
-        if service.shared.program.generation() == self.seen {
-            return;
-        }
+        let Some(service) = self.service.as_ref().filter(|_| self.is_outdated()) else { return };
         let program = service.shared.program.get();
         self.seen = program.generation();
         let _loading = self.heartbeat.begin_loading();

@@ -10,8 +10,8 @@ use std::{
 };
 
 use tokaido_script::{
-    Language, Limits, LoadError, Lua, Procedure, ProcedureId, Runtime, RuntimeError, Settings,
-    Sources,
+    Hook, Language, Limits, LoadError, Lua, Procedure, ProcedureId, Runtime, RuntimeError,
+    Settings, Sources, TyrantCommons, TyrantSettings,
 };
 use tokaido_store::Store;
 
@@ -42,7 +42,8 @@ impl Program {
     pub fn of(procedures: Vec<Procedure>) -> Self {
         let ids = (0..procedures.len()).map(ProcedureId::from_index);
         let mut names = HashMap::new();
-        for (procedure, id) in procedures.iter().zip(ids) {
+        // Nobody calls a hook but the server itself.
+        for (procedure, id) in procedures.iter().zip(ids).filter(|(p, _)| p.hook.is_none()) {
             names.entry(procedure.name.clone().into_bytes()).or_insert(id);
         }
         let statistics = procedures.iter().map(|_| CallStatistics::default()).collect();
@@ -67,6 +68,13 @@ impl Program {
     /// The procedure of that name.
     pub(crate) fn find(&self, name: &[u8]) -> Option<ProcedureId> {
         self.names.get(name).copied()
+    }
+
+    /// The procedures that the server calls by itself at that moment.
+    pub(crate) fn hooks(&self, hook: Hook) -> impl Iterator<Item = ProcedureId> {
+        let is_meant = move |(_, procedure): &(usize, &Procedure)| procedure.hook == Some(hook);
+        let meant = self.procedures.iter().enumerate().filter(is_meant);
+        meant.map(|(place, _)| ProcedureId::from_index(place))
     }
 
     pub(crate) fn router(&self) -> &Router {
@@ -161,7 +169,13 @@ pub(crate) struct Loader {
 
 /// The languages that procedures may be written in.
 pub(crate) fn languages(config: &Config) -> Vec<Arc<dyn Language>> {
-    let settings = Settings { kyoto_databases: config.kyoto.databases.clone() };
+    let database = config.tyrant.database.clone();
+    let tyrant = TyrantSettings {
+        is_table: config.tables().any(|table| table == database),
+        commons: Arc::new(TyrantCommons::new(config.limits.tyrant_stash_bytes_max)),
+        database,
+    };
+    let settings = Settings { kyoto_databases: config.kyoto.databases.clone(), tyrant };
     vec![Arc::new(Lua { settings: Arc::new(settings), ..Lua::default() })]
 }
 
@@ -215,7 +229,7 @@ impl Loader {
     pub(crate) fn runtime(&self, program: &Program) -> Result<Box<dyn Runtime>, RuntimeError> {
         let (runtime, _errors) = self.start(&program.sources)?;
         let same = |(a, b): (&Procedure, &Procedure)| {
-            (&a.name, a.mode, &a.route) == (&b.name, b.mode, &b.route)
+            (&a.name, a.mode, &a.route, a.hook) == (&b.name, b.mode, &b.route, b.hook)
         };
         let (loaded, expected) = (runtime.procedures(), program.procedures());
         if loaded.len() == expected.len() && loaded.iter().zip(expected).all(same) {

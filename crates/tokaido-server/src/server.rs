@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use tokaido_script::{Language, LoadError, Procedure, RuntimeError};
+use tokaido_script::{Hook, Language, LoadError, Procedure, RuntimeError};
 use tokaido_store::{
     DatabaseError, GroupWriter, OpenError, ReadError, Store, WriteError,
     composite::{CompositeStore, MountError},
@@ -20,6 +20,7 @@ use crate::{
     acceptor::{self, Acceptor, WorkerHandle},
     access::{AclFileError, Users},
     config::{Config, ConfigError, Password},
+    hooks,
     http::Hosts,
     listeners::{self, ListenError, Listener},
     loading::Loading,
@@ -36,7 +37,7 @@ use crate::{
     transport::SocketAddress,
     watch::{Role, Supervisor, Watch, end_process_after},
     worker::{self, Worker},
-    writer::{self, Pen, WriterHandle},
+    writer::{self, Pen, WriterContext, WriterHandle},
 };
 
 /// A server did not start.
@@ -326,8 +327,14 @@ impl Server {
             let pen = if writers_max == 1 { handle.pen().clone() } else { Pen::default() };
             let filled = pen.clone();
             let prepare = move || {
-                filled.put(GroupWriter::new(service.shared.store().writer()?));
-                Ok(LocalProgram::new(&service, Role::Prompt)?)
+                let mut writer = GroupWriter::new(service.shared.store().writer()?);
+                let mut program = LocalProgram::new(&service, Role::Prompt)?;
+                if i == 0 {
+                    let mut context = WriterContext::new(&mut writer, &mut program);
+                    hooks::call_as_group(Hook::Begin, &mut context, &service.metrics);
+                }
+                filled.put(writer);
+                Ok(program)
             };
             let queue = queue.clone();
             let run = move |program| {
@@ -368,7 +375,7 @@ impl Server {
             let counters = service.metrics.workers[index].clone();
             Ok(Worker::new(service, writer, pool, counters, reading))
         };
-        let run = move |worker| report(worker::run(worker, incoming, stopping));
+        let run = move |worker| report(worker::run(worker, incoming, stopping, index == 0));
         self.threads.spawn(&format!("tokaido-worker-{index}"), prepare, run)?;
         Ok(WorkerHandle { queue, open: Arc::default() })
     }

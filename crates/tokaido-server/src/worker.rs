@@ -98,11 +98,13 @@ impl Worker {
 }
 
 /// Serves connections until `stop` becomes true or its sender is gone, and then until those that
-/// are open have been answered, but not longer than the limit.
+/// are open have been answered, but not longer than the limit. One worker has the functions called that the server
+/// calls again and again.
 pub(crate) fn run(
     worker: Worker,
     mut incoming: mpsc::UnboundedReceiver<Accepted>,
     mut stop: watch::Receiver<bool>,
+    calls_periodic: bool,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = LocalSet::new();
@@ -111,6 +113,11 @@ pub(crate) fn run(
     let service = worker.service.clone();
     let sweeping = connections.clone();
     tasks.spawn_local(async move { sweeping.sweep(&service.config.limits).await });
+    if calls_periodic {
+        for periodic in worker.service.config.tyrant.periodic() {
+            tasks.spawn_local(periodic.run(worker.clone()));
+        }
+    }
     tasks.block_on(&runtime, async {
         loop {
             tokio::select! {

@@ -19,13 +19,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tokaido_script::Hook;
 use tokaido_store::{
     CommitError, Group, GroupWriter, Writer as _, limits::RECLAIM_MAX, transact_unflushed,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::{
-    Limits, metrics::Metrics, pause::Pause, placement::RunError, procedures::LocalProgram,
+    Limits, hooks, metrics::Metrics, pause::Pause, placement::RunError, procedures::LocalProgram,
 };
 
 /// Work for the writer.
@@ -217,7 +218,7 @@ impl JobQueue {
 
 /// Serves the queue with the writer that is in `pen` until every handle is gone, and takes it out. While writes
 /// are paused the jobs stay in it, and if the server stops meanwhile they are given up. Among the writers of a
-/// store, one `removes_expired` records.
+/// store, the first removes expired records and calls what the server calls by itself.
 pub(crate) fn run(
     queue: &JobQueue,
     pen: &Pen,
@@ -225,7 +226,7 @@ pub(crate) fn run(
     metrics: &Metrics,
     limits: &Limits,
     pause: &Pause,
-    removes_expired: bool,
+    is_first: bool,
 ) {
     let _watch = Watch(metrics);
     let mut writer = WriterLoop {
@@ -237,7 +238,8 @@ pub(crate) fn run(
         group: Group::default(),
         group_jobs_max: limits.group_jobs_max,
         group_time: Duration::from_millis(limits.group_ms),
-        expiry: Expiry::new(limits, removes_expired),
+        expiry: Expiry::new(limits, is_first),
+        is_first,
     };
     writer.run();
     *pen.lock() = None;
@@ -267,6 +269,7 @@ struct WriterLoop<'w> {
     /// A group takes no further job once its jobs have run this long.
     group_time: Duration,
     expiry: Expiry,
+    is_first: bool,
 }
 
 impl WriterLoop<'_> {
@@ -281,12 +284,36 @@ impl WriterLoop<'_> {
             match self.queue.wait(self.expiry.wait()) {
                 Ok(first) => self.group(first),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.on_its_own(|context, metrics| {
+                        hooks::call_as_group(Hook::End, context, metrics);
+                    });
+                    break;
+                }
             }
             self.program.heartbeat().begin_job();
+            if self.is_first && self.program.is_outdated() {
+                self.on_its_own(|context, metrics| {
+                    hooks::call_as_group(Hook::End, context, metrics);
+                    context.program.update();
+                    hooks::call_as_group(Hook::Begin, context, metrics);
+                });
+            }
             self.expiry.remove_if_due(self.pen, self.pause);
             self.program.heartbeat().idle();
         }
+    }
+
+    /// Does what the server does by itself, if this is the first writer and may write now.
+    fn on_its_own(&mut self, act: impl FnOnce(&mut WriterContext<'_>, &Metrics)) {
+        if !self.is_first || self.pause.holds_writes() {
+            return;
+        }
+        let mut pen = self.pen.lock();
+        let Some(writer) = pen.as_mut() else { return };
+        self.program.heartbeat().begin_job();
+        act(&mut WriterContext::new(writer, &mut self.program), self.metrics);
+        self.program.heartbeat().idle();
     }
 
     /// Runs `first` and whatever waits behind it, flushes once, and answers all of them.
@@ -307,7 +334,7 @@ impl WriterLoop<'_> {
         while let Some(Ticket { job, room }) = next {
             drop(room);
             context.program.heartbeat().begin_job();
-            context.program.update();
+            update(&mut context, self.is_first);
             self.group.run(job, &mut context, |job, context| job.run(context));
             let is_full = self.group.len() >= self.group_jobs_max
                 || started.elapsed() >= self.group_time
@@ -318,6 +345,20 @@ impl WriterLoop<'_> {
         let outcome = context.end_group(self.metrics, started, self.group.len());
         drop(pen);
         self.group.answer(&outcome, |job, outcome| job.finish(outcome));
+    }
+}
+
+/// Takes over a newer program, between what the old one wants done and what the new one does.
+fn update(context: &mut WriterContext<'_>, calls_hooks: bool) {
+    if !context.program.is_outdated() {
+        return;
+    }
+    if calls_hooks {
+        hooks::call(Hook::End, context);
+    }
+    context.program.update();
+    if calls_hooks {
+        hooks::call(Hook::Begin, context);
     }
 }
 

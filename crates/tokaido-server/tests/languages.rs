@@ -54,8 +54,9 @@ impl Language for Lines {
                 };
                 let name = format!("{}.{}", source.module, words[1]);
                 let path = source.path.clone();
-                let is_of_worker = false;
-                runtime.procedures.push(Procedure { name, mode, route, path, line, is_of_worker });
+                let (hook, is_of_worker) = (None, false);
+                let procedure = Procedure { name, mode, route, hook, path, line, is_of_worker };
+                runtime.procedures.push(procedure);
                 runtime.texts.push(words[2].to_owned());
             }
         }

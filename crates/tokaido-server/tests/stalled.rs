@@ -80,6 +80,7 @@ impl Language for Hanging {
             name: name.to_owned(),
             mode,
             route: None,
+            hook: None,
             path: "hang.hang".into(),
             line: 1,
             is_of_worker: false,

@@ -80,7 +80,8 @@ fn run(
         sources.add(Source { module, path, text, dialect: None, settings });
     }
     let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
-    let settings = Settings { kyoto_databases: ["main", "warm"].map(str::to_owned).to_vec() };
+    let kyoto_databases = ["main", "warm"].map(str::to_owned).to_vec();
+    let settings = Settings { kyoto_databases, ..Settings::default() };
     let language = Arc::new(Lua { settings: Arc::new(settings), ..Lua::default() });
     let (mut runtime, errors) = start(&[language], &store, &sources, limits)?;
     if let Some(error) = errors.first() {

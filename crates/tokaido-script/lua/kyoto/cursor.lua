@@ -5,7 +5,7 @@ local core = ...
 
 local kyoto, native = core.kyoto, core.native
 local context, reply = native.context, native.reply
-local walk, xt_of, text_of = kyoto.walk, kyoto.xt_of, kyoto.text_of
+local walk, xt_of, text_of = core.cabinet.walk, kyoto.xt_of, kyoto.text_of
 local fail, missing, failed, invalid = kyoto.fail, kyoto.missing, kyoto.failed, kyoto.invalid
 local new, step_walk = walk.new, walk.step
 local new_unordered, step_unordered = walk.new_unordered, walk.step_unordered

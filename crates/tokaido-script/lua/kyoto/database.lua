@@ -264,7 +264,7 @@ function DB.increment(...)
   return tonumber(new)
 end
 
-local kyoto_sum = native.kyoto_sum
+local cabinet_sum = native.cabinet_sum
 function DB.increment_double(...)
   local self, key, by, origin, xt = ...
   local count = select("#", ...)
@@ -288,7 +288,7 @@ function DB.increment_double(...)
     return inconsistent(self)
   end
   if origin == huge or origin == -huge then origin = 0 end
-  if kyoto_sum(context, old, #old, origin, by) ~= YES then return inconsistent(self) end
+  if cabinet_sum(context, old, #old, origin, by) ~= YES then return inconsistent(self) end
   local sum, new = reply.number, ffi_string(reply.data, reply.data_len)
   if new ~= old then
     local at_ms = NEVER

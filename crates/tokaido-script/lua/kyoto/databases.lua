@@ -4,7 +4,7 @@ local core = ...
 
 local kyoto, native = core.kyoto, core.native
 local context, reply = native.context, native.reply
-local open, regex_of, distance = native.open, native.kyoto_regex, native.kyoto_distance
+local open, regex_of, distance = native.open, native.cabinet_regex, native.cabinet_distance
 local fail, failed, invalid, refuse = kyoto.fail, kyoto.failed, kyoto.invalid, kyoto.refuse
 local text_of, item_text = kyoto.text_of, kyoto.item_text
 local type, pairs, ipairs, tonumber, tostring = type, pairs, ipairs, tonumber, tostring
@@ -64,9 +64,9 @@ local function search(self, from, max, is_wanted)
   local keys, count = {}, 0
   local step, walk
   if engine_of(self).is_ordered and from and from ~= "" then
-    step, walk = kyoto.walk.step, kyoto.walk.new(self, from, true)
+    step, walk = core.cabinet.walk.step, core.cabinet.walk.new(self, from, true)
   else
-    step, walk = kyoto.records(self)
+    step, walk = core.cabinet.records(self)
   end
   for key in step, walk do
     if count == max then break end
@@ -113,7 +113,7 @@ function shared.match_similar(self, origin, range, is_utf8, max)
   if origin == nil then invalid("db_match_similar") end
   range, max = tonumber(range) or 1, tonumber(max) or -1
   local found = {}
-  local step, walk = kyoto.records(self)
+  local step, walk = core.cabinet.records(self)
   for key in step, walk do
     if distance(context, origin, #origin, key, #key, is_utf8 and 1 or 0) ~= YES then native.fail(3) end
     if reply.number <= range then found[#found + 1] = { reply.number, key } end
@@ -137,7 +137,7 @@ function shared.merge(self, sources, mode)
   if type(sources) ~= "table" or not method then invalid("db_merge") end
   for _, source in ipairs(sources) do
     if not is_database(source) then invalid("db_merge") end
-    local step, walk = kyoto.records(source)
+    local step, walk = core.cabinet.records(source)
     for key, value, at_ms in step, walk do
       local xt
       if at_ms >= 0 then xt = -math.floor(at_ms / 1000) end
@@ -169,7 +169,7 @@ function shared.mapreduce(self, map, reduce, _, _, _, _, _, log, proc)
 
   tell("map", "started the map process")
   if proc and not proc(emit) then return stopped("the first call of the processor failed") end
-  local step, walk = kyoto.records(self)
+  local step, walk = core.cabinet.records(self)
   for key, value in step, walk do
     if not map(key, value, emit) then return stopped("the mapper failed") end
   end

@@ -20,7 +20,7 @@ core.kyoto = kyoto
 
 -- Under what no program can name, a database has its name, its last error, and what a transaction of its own
 -- has to put back: strings are the keys of records.
-kyoto.NAME, kyoto.ENGINE = function() end, function() end
+kyoto.NAME, kyoto.ENGINE = core.cabinet.NAME, function() end
 local CODE, MESSAGE = function() end, function() end
 kyoto.CODE, kyoto.MESSAGE, kyoto.UNDO = CODE, MESSAGE, function() end
 
@@ -28,6 +28,7 @@ kyoto.CODE, kyoto.MESSAGE, kyoto.UNDO = CODE, MESSAGE, function() end
 -- native functions are not for it.
 local ENGINE = kyoto.ENGINE
 function kyoto.engine_of(db) return kyoto.kinds[db[ENGINE]] end
+core.cabinet.engine_of = kyoto.engine_of
 
 local INVALID, NOREC, LOGIC = 2, 7, 8
 
@@ -109,12 +110,8 @@ function kyoto.failed(self)
   return kyoto.fail(self, INVALID, message)
 end
 
--- A string, or a number as Lua writes it; nil for anything else.
-function kyoto.text_of(value)
-  if type(value) == "string" then return value end
-  if type(value) == "number" then return tostring(value) end
-  return nil
-end
+core.cabinet.failed = kyoto.failed
+kyoto.text_of = core.cabinet.text_of
 
 -- An `xt` that is further away is none.
 local XT_MAX = 2 ^ 40 - 1

@@ -2,14 +2,13 @@
 
 local core = ...
 
-local kyoto, native = core.kyoto, core.native
+local kyoto, native, cabinet = core.kyoto, core.native, core.cabinet
 local context, reply, ffi_string = native.context, native.reply, native.string
 local text_of, invalid = kyoto.text_of, kyoto.invalid
-local type, tostring, tonumber, error, pairs = type, tostring, tonumber, error, pairs
+local type, tonumber, pairs, select = type, tonumber, pairs, select
 local floor, match, sub, lower = math.floor, string.match, string.sub, string.lower
 local find = core.patterns.find
-local upper, byte, char, concat = string.upper, string.byte, string.char, table.concat
-local int64 = core.ffi.typeof "int64_t"
+local concat = table.concat
 
 local YES, NO, NO_EXPRESSION = 1, 0, 2
 
@@ -64,7 +63,7 @@ function functions.atof(text)
   return tonumber(number_text(text)) or 0
 end
 
-local hash = native.kyoto_hash
+local hash = native.cabinet_hash
 function functions.hash_murmur(text)
   text = text_of(text)
   if text == nil then invalid("kt_hash_murmur") end
@@ -79,7 +78,7 @@ function functions.hash_fnv(text)
   return reply.number
 end
 
-local distance = native.kyoto_distance
+local distance = native.cabinet_distance
 function functions.levdist(a, b, is_utf8)
   a, b = text_of(a), text_of(b)
   if a == nil or b == nil then invalid("kt_levdist") end
@@ -87,9 +86,9 @@ function functions.levdist(a, b, is_utf8)
   return reply.number
 end
 
-local kyoto_time = native.kyoto_time
+local cabinet_time = native.cabinet_time
 function functions.time()
-  kyoto_time(context)
+  cabinet_time(context)
   return reply.number
 end
 
@@ -100,7 +99,7 @@ function functions.sleep(seconds)
   kyoto.refuse("sleep", "a call is a transaction, and while it slept no other could write")
 end
 
-local codec = native.kyoto_codec
+local codec = native.cabinet_codec
 function functions.codec(mode, text)
   mode, text = text_of(mode), text_of(text)
   if mode == nil or text == nil then invalid("kt_codec") end
@@ -110,24 +109,10 @@ function functions.codec(mode, text)
   return nil
 end
 
-local bits = core.sandbox.libraries.bit
-local BITS = {
-  ["and"] = function(number, other) return bits.band(number, other) end,
-  ["or"] = function(number, other) return bits.bor(number, other) end,
-  xor = function(number, other) return bits.bxor(number, other) end,
-  ["not"] = function(number) return bits.bnot(number) end,
-  -- LuaJIT shifts by the lowest five bits, and so do the processors that Kyoto Tycoon runs on.
-  left = function(number, count) return bits.lshift(number, count) end,
-  right = function(number, count) return bits.rshift(number, count) end,
-}
-
 function functions.bit(mode, number, other)
   mode, number = text_of(mode), tonumber(number)
   if mode == nil or number == nil then invalid("kt_bit") end
-  local operate = BITS[lower(mode)]
-  number = number % 2 ^ 32
-  if not operate then return number end
-  return operate(number, (tonumber(other) or 0) % 2 ^ 32) % 2 ^ 32
+  return cabinet.bit(mode, number, other) or number % 2 ^ 32
 end
 
 function functions.strstr(text, pattern, alternative)
@@ -136,16 +121,7 @@ function functions.strstr(text, pattern, alternative)
   if alternative == nil then return find(text, pattern, 1, true) or 0 end
   alternative = text_of(alternative)
   if alternative == nil then invalid("kt_strstr") end
-  if pattern == "" then return text end
-  local pieces, count, at = {}, 0, 1
-  while true do
-    local first, last = find(text, pattern, at, true)
-    if not first then break end
-    pieces[count + 1], pieces[count + 2] = sub(text, at, first - 1), alternative
-    count, at = count + 2, last + 1
-  end
-  pieces[count + 1] = sub(text, at)
-  return concat(pieces)
+  return cabinet.replace(text, pattern, alternative)
 end
 
 function functions.strfwm(text, pattern)
@@ -160,7 +136,7 @@ function functions.strbwm(text, pattern)
   return pattern == "" or sub(text, -#pattern) == pattern
 end
 
-local regex = native.kyoto_regex
+local regex = native.cabinet_regex
 function functions.regex(text, pattern, alternative)
   text, pattern = text_of(text), text_of(pattern)
   if text == nil or pattern == nil then invalid("kt_regex") end
@@ -178,50 +154,13 @@ function functions.regex(text, pattern, alternative)
   return text
 end
 
--- The pieces between separators, of which each character of `delims` is one.
 function functions.split(text, delims)
   text, delims = text_of(text), delims == nil and "\0" or text_of(delims)
   if text == nil or delims == nil then invalid("kt_split") end
-  local is_delim = {}
-  for i = 1, #delims do is_delim[byte(delims, i)] = true end
-  local pieces, count, at = {}, 0, 1
-  for i = 1, #text do
-    if is_delim[byte(text, i)] then
-      count = count + 1
-      pieces[count] = sub(text, at, i - 1)
-      at = i + 1
-    end
-  end
-  pieces[count + 1] = sub(text, at)
-  return pieces
+  return cabinet.split(text, delims)
 end
 
--- A length in groups of seven bits, the highest first; all but the last have the eighth bit set.
-local function var_number(number)
-  local bytes = char(number % 128)
-  number = floor(number / 128)
-  while number > 0 do
-    bytes = char(number % 128 + 128) .. bytes
-    number = floor(number / 128)
-  end
-  return bytes
-end
-kyoto.var_number = var_number
-
--- The number at a place and the place behind it; nil if there is none.
-local function read_var_number(text, at)
-  local number = 0
-  for place = at, at + 9 do
-    local group = byte(text, place)
-    if not group then return nil end
-    if group < 128 then return number * 128 + group, place + 1 end
-    number = number * 128 + group - 128
-  end
-  return nil
-end
-kyoto.read_var_number = read_var_number
-
-local item_text = kyoto.item_text
+local item_text, var_number, read_var_number = kyoto.item_text, cabinet.var_number, cabinet.read_var_number
 
 function functions.arraydump(items)
   if type(items) ~= "table" then invalid("kt_arraydump") end
@@ -283,6 +222,27 @@ function functions.mapload(text)
     map[sub(text, at, at + key_len - 1)] = sub(text, at + key_len, at + key_len + value_len - 1)
     at = at + key_len + value_len
   end
+end
+
+function functions.pack(format, items, ...)
+  if type(format) ~= "string" then invalid("kt_pack") end
+  local numbers, count = {}, 0
+  if type(items) == "table" then
+    for i = 1, #items do numbers[i] = items[i] end
+    count = #items
+  elseif items ~= nil then
+    numbers[1], count = items, 1
+  end
+  for i = 1, select("#", ...) do
+    count = count + 1
+    numbers[count] = (select(i, ...))
+  end
+  return cabinet.pack(format, numbers, count)
+end
+
+function functions.unpack(format, text)
+  if type(format) ~= "string" or type(text) ~= "string" then invalid("kt_unpack") end
+  return cabinet.unpack(format, text)
 end
 
 kyoto.functions = functions

@@ -24,10 +24,10 @@ module.FileProcessor = FileProcessor
 
 kyoto.module = module
 
--- Called once, before any file is loaded, with the names of the databases that have numbers.
-function core.configure(names)
+-- Called once, before any file is loaded; `kyoto_databases` are the databases that have numbers.
+function core.configure(told)
   module.dbs = {}
-  for place, name in ipairs(names) do
+  for place, name in ipairs(told.kyoto_databases) do
     local db = kyoto.database(name)
     module.dbs[place], module.dbs[name] = db, db
   end
@@ -113,3 +113,7 @@ function kyoto.procedure(run)
     return outputs(outmap)
   end
 end
+
+core.guest = {
+  page = kyoto.PAGE, procedure = kyoto.procedure, globals = { __kyototycoon__ = module }, hooks = {},
+}

@@ -60,7 +60,7 @@ end
 -- Deletes the records that can be put back; collections of Redis cannot, and stay.
 local function clear_within(self)
   local engine = engine_of(self)
-  local step, walk = kyoto.records(self)
+  local step, walk = core.cabinet.records(self)
   for key in step, walk do
     if not engine.remember(self, key) then return false end
   end

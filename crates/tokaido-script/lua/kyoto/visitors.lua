@@ -116,7 +116,7 @@ function shared.iterate(...)
   if count < 2 or count > 3 or not is_visitor(visitor) then invalid("db_iterate") end
   tell(visitor, "visit_before")
   local is_done = true
-  local step, walk = kyoto.records(self)
+  local step, walk = core.cabinet.records(self)
   for key, value, at_ms in step, walk do
     is_done = visit(self, key, value, at_ms, visitor, is_writable ~= false) and is_done
   end

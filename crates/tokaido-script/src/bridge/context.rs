@@ -8,9 +8,9 @@ use tokaido_store::{
 };
 
 use super::{
-    Exchange, functions::SharedFunction, kyoto::Expressions, many::Many, pages::LoadedPage,
+    Exchange, cabinet::Expressions, functions::SharedFunction, many::Many, pages::LoadedPage,
 };
-use crate::{Host, Limits, Scope, Transaction, Value, convert::Converter};
+use crate::{Host, Limits, Scope, Transaction, TyrantCommons, Value, convert::Converter};
 
 /// No, nothing, not there.
 pub(crate) const NO: i32 = 0;
@@ -113,6 +113,7 @@ impl From<WriteError> for Fault {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Read(error) => error.into(),
+            WriteError::WrongKind => Self::Refused(format!("WRONGTYPE {error}")),
             WriteError::ValueLength { .. }
             | WriteError::FieldLength { .. }
             | WriteError::RecordTooLarge { .. }
@@ -172,6 +173,10 @@ pub(crate) struct Context {
     pub(crate) replied: Value,
     /// Regular expressions that were compiled.
     pub(super) expressions: Expressions,
+    /// What scripts of Tokyo Tyrant's share.
+    pub(crate) tyrant: Arc<TyrantCommons>,
+    /// The locks of theirs that the call has taken and not freed.
+    pub(super) locks_taken: Vec<Box<[u8]>>,
     /// Only within `run_script`.
     pub(crate) writer: Option<*mut dyn Writer>,
     pub(crate) snapshot: Option<Box<dyn Snapshot>>,
@@ -275,6 +280,8 @@ impl Context {
             is_seeded: false,
             replied: Value::Nil,
             expressions: Expressions::default(),
+            tyrant: Arc::default(),
+            locks_taken: Vec::new(),
             writer: None,
             snapshot: None,
             lua_side: LuaSide::unset(),
@@ -295,6 +302,7 @@ impl Context {
     /// Neither must be used otherwise, and both must live, until [`end`](Self::end).
     pub(crate) unsafe fn begin(&mut self, scope: Scope<'_>) {
         self.poison = None;
+        self.locks_taken.clear();
         self.reply.outdate_ahead();
         // SAFETY: only lifetimes are lengthened, and the caller promises to call `end` before they
         // are over.
@@ -308,6 +316,13 @@ impl Context {
                 Running { read: write, write: Some(write), host }
             }
         });
+    }
+
+    /// Frees the locks that a call has taken which failed.
+    pub(crate) fn free_locks(&mut self) {
+        for key in self.locks_taken.drain(..) {
+            self.tyrant.unlock(&key);
+        }
     }
 
     /// Takes the transaction back; from here on native functions refuse. Gives the message of the
@@ -355,6 +370,11 @@ impl Context {
         self.reply.outdate_ahead();
         // SAFETY: as in `read`.
         Ok(unsafe { &mut *write })
+    }
+
+    /// Whether there is somebody to run commands.
+    pub(super) fn has_host(&self) -> bool {
+        self.running.is_some_and(|running| running.host.is_some())
     }
 
     /// The running transaction with the host that runs commands in it. As [`read`](Self::read).

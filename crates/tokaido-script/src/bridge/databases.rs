@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use tokaido_store::{
-    DatabaseError, WriteError, check_database_name, composite, counter::format_float,
+    DatabaseError, DatabaseId, Store, WriteError, check_database_name, composite,
+    counter::format_float,
 };
 
-use super::context::{Context, Fault, NO, YES};
+use super::context::{Context, Fault, NO, StoreOrReason, YES};
 
 /// Which calls a database takes, as the reply's flags tell it; `lua/transaction.lua` has the same.
 const ORDERED: f64 = 0.0;
@@ -33,16 +34,30 @@ pub(super) fn open(context: &mut Context, name: &[u8]) -> Result<i32, Fault> {
         None => return Ok(NO),
     };
     let store = Arc::clone(context.store()?);
-    context.reply.flags = if let Some(cache) = composite::cache(&*store, id) {
+    if let Some(cache) = composite::cache(&*store, id) {
         context.keep_cache(id, cache);
+    }
+    context.reply.flags = engine(&*store, id);
+    context.reply.number = id.index() as f64;
+    Ok(code)
+}
+
+fn engine(store: &dyn Store, id: DatabaseId) -> f64 {
+    if composite::cache(store, id).is_some() {
         CACHE
     } else if store.capabilities(id).is_ordered {
         ORDERED
     } else {
         UNORDERED
-    };
-    context.reply.number = id.index() as f64;
-    Ok(code)
+    }
+}
+
+/// The engine of the database of that name, as [`open`] tells it. What is mounted is there from the beginning; what is not
+/// there is made in the store.
+pub(crate) fn engine_of(store: &StoreOrReason, name: &str) -> f64 {
+    let store = store.as_ref().ok();
+    let id = store.and_then(|store| Some((store, store.find_database(name)?)));
+    id.map_or(ORDERED, |(store, id)| engine(&**store, id))
 }
 
 /// Deletes a database with all of its records. Answers whether it was there.

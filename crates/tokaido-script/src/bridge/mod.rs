@@ -7,6 +7,7 @@
 //! What takes or gives values of any kind is reached by the C API instead: [`functions`], and the
 //! replies of [`command`].
 
+mod cabinet;
 mod cache;
 mod collections;
 pub(crate) mod command;
@@ -15,7 +16,6 @@ mod databases;
 mod exchange;
 pub(crate) mod functions;
 mod handler;
-mod kyoto;
 mod many;
 mod native;
 mod pages;
@@ -23,9 +23,11 @@ pub(crate) mod random;
 mod read;
 mod scan;
 mod script;
+mod tyrant;
 mod write;
 
 pub(crate) use context::Context;
+pub(crate) use databases::engine_of;
 pub(crate) use exchange::Exchange;
 pub use functions::HostFunction;
 pub(crate) use native::functions as native_functions;

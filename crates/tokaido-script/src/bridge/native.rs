@@ -9,11 +9,11 @@ use std::{
 };
 
 use super::{
-    Context, cache,
+    Context, cabinet, cache,
     collections::{hash, list, set, sorted_set, stream, stream_group},
     command,
     context::Fault,
-    databases, exchange, handler, kyoto, many, pages, random, read, scan, script, write,
+    databases, exchange, handler, many, pages, random, read, scan, script, tyrant, write,
 };
 
 /// What `ffi.cast` needs to make an address callable.
@@ -68,6 +68,7 @@ macro_rules! native {
 /// Every native function with its parameters.
 pub(crate) fn functions() -> Vec<Function> {
     let mut functions = of_databases();
+    functions.extend(of_guests());
     functions.extend(of_collections());
     functions.extend(of_exchanges());
     functions
@@ -126,12 +127,30 @@ fn of_databases() -> Vec<Function> {
         script::begin_read();
         script::commit();
         script::rollback();
-        kyoto::kyoto_time();
-        kyoto::kyoto_hash(int, bytes);
-        kyoto::kyoto_distance(bytes, bytes, int);
-        kyoto::kyoto_codec(bytes, bytes);
-        kyoto::kyoto_regex(bytes, bytes, optional);
-        kyoto::kyoto_sum(bytes, double, double);
+    }
+}
+
+fn of_guests() -> Vec<Function> {
+    native! {
+        cabinet::cabinet_time();
+        cabinet::cabinet_hash(int, bytes);
+        cabinet::cabinet_distance(bytes, bytes, int);
+        cabinet::cabinet_codec(bytes, bytes);
+        cabinet::cabinet_regex(bytes, bytes, optional);
+        cabinet::cabinet_sum(bytes, double, double);
+        tyrant::tyrant_regex(bytes, bytes, optional);
+        tyrant::tyrant_codec(bytes, bytes);
+        tyrant::tyrant_hash(int, bytes);
+        tyrant::tyrant_misc(bytes);
+        tyrant::stash_put(bytes, bytes, int);
+        tyrant::stash_out(bytes);
+        tyrant::stash_get(bytes);
+        tyrant::stash_vanish();
+        tyrant::stash_next(optional);
+        tyrant::lock_take(bytes);
+        tyrant::lock_free(bytes);
+        tyrant::iterator_begin(int);
+        tyrant::iterator_next(int);
     }
 }
 

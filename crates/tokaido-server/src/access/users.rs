@@ -48,6 +48,11 @@ pub(crate) enum Unloaded {
 }
 
 impl Users {
+    /// Who does what the server does by itself, on behalf of the operator.
+    pub(crate) fn server() -> Principal {
+        Principal::User(Arc::new(User::new("tokaido", Rules::of_all(None))))
+    }
+
     /// The default user alone, who may do everything with this password, or without one.
     #[must_use]
     pub fn with_password(password: Option<&str>) -> Self {

@@ -203,6 +203,8 @@ limits! {
         tyrant_request_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
         /// Maximum size of the keys and values one command of Tokyo Tyrant is answered with
         tyrant_reply_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
+        /// Maximum size of the stash of Tokyo Tyrant's scripts
+        tyrant_stash_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
     }
     "HTTP" {
         /// Maximum size of an HTTP request line with its headers

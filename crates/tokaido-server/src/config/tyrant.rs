@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 use tokaido_store::check_database_name;
 
 use super::ConfigError;
-use crate::{shared::MAIN, tyrant::Rights};
+use crate::{
+    shared::MAIN,
+    tyrant::{PERIODIC_MAX, Periodic, Rights},
+};
 
 /// What clients of Tokyo Tyrant see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,11 +19,18 @@ pub struct TyrantConfig {
     pub mask: Vec<String>,
     /// What is taken away from those again.
     pub unmask: Vec<String>,
+    /// Functions that the server calls by itself, each with its period in seconds.
+    pub periodic: Vec<String>,
 }
 
 impl Default for TyrantConfig {
     fn default() -> Self {
-        Self { database: MAIN.to_owned(), mask: Vec::new(), unmask: Vec::new() }
+        Self {
+            database: MAIN.to_owned(),
+            mask: Vec::new(),
+            unmask: Vec::new(),
+            periodic: Vec::new(),
+        }
     }
 }
 
@@ -36,7 +46,19 @@ impl TyrantConfig {
                 return value(option, message);
             }
         }
-        Ok(())
+        if self.periodic.len() > PERIODIC_MAX {
+            let message = format!("at most {PERIODIC_MAX} functions are called by themselves");
+            return value("tyrant.periodic", message);
+        }
+        match self.periodic.iter().find_map(|text| text.parse::<Periodic>().err()) {
+            Some(error) => value("tyrant.periodic", error.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    /// The functions that the server calls by itself. Of a configuration that was checked they are all.
+    pub(crate) fn periodic(&self) -> impl Iterator<Item = Periodic> {
+        self.periodic.iter().filter_map(|text| text.parse().ok())
     }
 }
 
@@ -55,5 +77,9 @@ mod tests {
         assert!(error.starts_with("option tyrant.mask: \"putt\" is no command"), "{error}");
         assert!(check("unmask = [\"writes\"]").is_err());
         assert!(check("database = \"\"").is_err());
+        assert_eq!(check("periodic = [\"sweep:60\", \"tell:0.5\"]"), Ok(()));
+        let error = check("periodic = [\"sweep\"]").unwrap_err();
+        assert!(error.starts_with("option tyrant.periodic: \"sweep\" is no function"), "{error}");
+        assert!(check(&format!("periodic = {:?}", ["sweep:1"; 9])).is_err());
     }
 }

@@ -240,7 +240,8 @@ mod tests {
     fn what_fails_behind_a_procedure_is_counted_as_its_failure() {
         let (name, path) = ("t.put".to_owned(), PathBuf::new());
         let (mode, line) = (Mode::Write, 1);
-        let procedure = Procedure { name, mode, route: None, path, line, is_of_worker: false };
+        let (route, hook, is_of_worker) = (None, None, false);
+        let procedure = Procedure { name, mode, route, hook, path, line, is_of_worker };
         let (program, id) = (Program::of(vec![procedure]), ProcedureId::from_index(0));
         let errors = || program.statistics().map(|(_, s)| s.errors.load(Relaxed)).sum::<u64>();
         let of_call = |error: HttpError| error.of_call(&program, id).request_id.is_some();

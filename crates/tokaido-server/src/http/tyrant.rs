@@ -9,7 +9,7 @@ use hyper::{
     header::{self, HeaderName, HeaderValue},
     http::request::Parts,
 };
-use tokaido_script::Transaction;
+use tokaido_script::{KeyIterator, Transaction};
 use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
 use tokaido_wire::{
     kyoto::columns::unescape,
@@ -24,8 +24,8 @@ use crate::{
     procedures::Procedures,
     selected::Selected,
     tyrant::{
-        self, Arguments, Door, ErrorCode, Figure, Iterator, Misc, Refusal, Results, Script, Work,
-        allow_misc, allow_verb,
+        self, Arguments, Door, ErrorCode, Figure, Misc, Refusal, Results, Script, Work, allow_misc,
+        allow_verb,
     },
 };
 
@@ -39,7 +39,7 @@ pub(super) const METHODS: [&str; 6] = ["DELETE", "GET", "HEAD", "OPTIONS", "POST
 /// What is remembered of one connection.
 #[derive(Default)]
 pub(super) struct Memory {
-    iterator: RefCell<Iterator>,
+    iterator: RefCell<KeyIterator>,
     /// What went wrong the last time.
     error: RefCell<ErrorCode>,
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
-use tokaido_script::kyoto::{characters, compile, distance};
+use tokaido_script::cabinet::{characters, compile, distance};
 use tokaido_store::{DatabaseId, ReadTransaction};
 use tokaido_wire::kyoto::Pairs;
 

@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use tokaido_script::{CommandError, CommandReply, Host, Scope, Transaction, Value};
+use tokaido_script::{CommandError, CommandReply, Host, MiscCall, Scope, Transaction, Value};
 use tokaido_store::DatabaseId;
 use tokaido_wire::resp::{Request, Version, format_double};
 
@@ -20,6 +20,7 @@ use crate::{
     Shared,
     access::{self, Denied, Permission, Principal},
     selected::Selected,
+    tyrant,
 };
 
 /// The commands for one call of a procedure.
@@ -141,6 +142,14 @@ impl Host for ScriptCommands<'_> {
             }
             Err(failure) => Err(CommandError::Refused(failure.to_string())),
         }
+    }
+
+    fn misc(
+        &mut self,
+        transaction: Transaction<'_>,
+        call: MiscCall<'_>,
+    ) -> Result<Option<Vec<Vec<u8>>>, CommandError> {
+        tyrant::misc_of_script(self.shared, transaction, call)
     }
 }
 

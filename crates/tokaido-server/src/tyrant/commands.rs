@@ -161,8 +161,8 @@ fn iterate(
 ) -> Result<(), Stop> {
     let mut iterator = std::mem::take(&mut session.iterator);
     let moved = session.read(context, false, |tx, id| match verb {
-        Verb::IterInit => iterator.rewind(tx, id).map(|()| None),
-        _ => iterator.next(tx, id).map(Some),
+        Verb::IterInit => Ok(iterator.rewind(tx, id).map(|()| None)?),
+        _ => Ok(Some(iterator.next(tx, id)?.ok_or_else(Refusal::missing)?)),
     });
     session.iterator = iterator;
     let key = moved?;

@@ -1,9 +1,9 @@
 //! The functions of `misc` for records and lists of them.
 
+use tokaido_script::KeyIterator;
 use tokaido_store::{DatabaseId, Kind, ReadTransaction, WriteTransaction};
 
 use super::{
-    iterator::Iterator,
     misc::{Arguments, Results},
     records,
     refusal::Refusal,
@@ -117,27 +117,30 @@ pub(super) fn getpart(
 /// Sets the iterator to the first record, or to a key.
 pub(super) fn iterinit(
     arguments: &Arguments<'_>,
-    iterator: &mut Iterator,
+    iterator: &mut KeyIterator,
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
     _: &mut Results,
 ) -> Done {
     match arguments.get(0) {
-        Some(key) if !key.is_empty() => iterator.jump(tx, database, key),
-        _ => iterator.rewind(tx, database),
+        Some(key) if !key.is_empty() => match iterator.jump(tx, database, key)? {
+            true => Ok(()),
+            false => Err(Refusal::missing()),
+        },
+        _ => Ok(iterator.rewind(tx, database)?),
     }
 }
 
 /// Gives a key with its value. Records of other kinds are passed over.
 pub(super) fn iternext(
     _: &Arguments<'_>,
-    iterator: &mut Iterator,
+    iterator: &mut KeyIterator,
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
     results: &mut Results,
 ) -> Done {
     loop {
-        let key = iterator.next(tx, database)?;
+        let key = iterator.next(tx, database)?.ok_or_else(Refusal::missing)?;
         let record = tx.get(database, &key)?.filter(|record| record.kind == Kind::Bytes);
         if let Some(record) = record {
             return results.pair(&key, record.value);

@@ -1,11 +1,11 @@
 //! The functions of `misc`: one table, which finds them by name, says what they may do, and writes the page
 //! of documentation.
 
+use tokaido_script::KeyIterator;
 use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
 use tokaido_wire::{lenient::integer, tyrant::Verb};
 
 use super::{
-    iterator::Iterator,
     lists,
     refusal::{ErrorCode, Refusal},
     search, tables,
@@ -22,7 +22,7 @@ pub(crate) type Write =
 /// What a function does that moves the iterator.
 pub(crate) type Iterate = fn(
     &Arguments<'_>,
-    &mut Iterator,
+    &mut KeyIterator,
     &mut dyn ReadTransaction,
     DatabaseId,
     &mut Results,

@@ -35,14 +35,31 @@ impl Script {
         Ok(id)
     }
 
-    /// Calls it; gives nothing if it writes and the transaction does not, else its result, or a refusal that
-    /// undoes nothing, and what it has published.
+    /// As [`call`](Self::call); a result that is nothing is a refusal, and undoes nothing.
     pub(crate) fn run(
         &self,
         shared: &Shared,
         procedures: &mut Procedures<'_>,
         transaction: Transaction<'_>,
     ) -> Result<Called<Result<Vec<u8>, Refusal>>, Refusal> {
+        let called = self.call(shared, procedures, transaction)?;
+        Ok(called.map(|(result, messages)| {
+            let bytes = |result: Option<Vec<u8>>| {
+                result.ok_or_else(|| Refusal::new(ErrorCode::Other, "the procedure gave no result"))
+            };
+            (result.and_then(bytes), messages)
+        }))
+    }
+
+    /// Calls it; gives nothing if it writes and the transaction does not, else its result, or a refusal that
+    /// undoes nothing, and what it has published.
+    #[expect(clippy::type_complexity, reason = "each part may be missing for a reason of its own")]
+    pub(super) fn call(
+        &self,
+        shared: &Shared,
+        procedures: &mut Procedures<'_>,
+        transaction: Transaction<'_>,
+    ) -> Result<Called<Result<Option<Vec<u8>>, Refusal>>, Refusal> {
         let id = self.find(shared, procedures.program())?;
         if !procedures.fits(id, &transaction) {
             return Ok(None);
@@ -63,13 +80,12 @@ impl Script {
             Value::Integer(number) => number.to_string().into(),
             Value::Number(number) => number.to_string().into(),
             Value::Boolean(truth) => truth.to_string().into(),
-            // As there: nothing is no result, and an error for the client.
-            Value::Nil => return Err(Refusal::new(ErrorCode::Other, "the procedure returned nil")),
+            Value::Nil => return Ok(Some((Ok(None), commands.into_messages()))),
             _ => {
                 let message = "it returned no string, number or boolean".to_owned();
                 return Err(procedures.failed(id, CallError::Value { message }).into());
             }
         };
-        Ok(Some((Ok(result), commands.into_messages())))
+        Ok(Some((Ok(Some(result)), commands.into_messages())))
     }
 }

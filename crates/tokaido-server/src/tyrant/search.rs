@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use tokaido_script::kyoto::compile;
+use tokaido_script::cabinet::compile;
 use tokaido_store::{DatabaseId, Kind, ReadTransaction};
 
 use super::{

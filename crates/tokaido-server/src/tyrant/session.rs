@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tokaido_script::Transaction;
+use tokaido_script::{KeyIterator, Transaction};
 use tokaido_store::{
     DatabaseId, ReadTransaction, WriteTransaction, transact_in_place, transact_unflushed,
 };
 
 use super::{
-    iterator::Iterator,
     refusal::{ErrorCode, Refusal},
     scripts::Script,
 };
@@ -28,7 +27,7 @@ pub(super) struct Session {
     pub(super) principal: Principal,
     /// `None` only if the store cannot have a database of that name.
     database: Option<Selected>,
-    pub(super) iterator: Iterator,
+    pub(super) iterator: KeyIterator,
     /// What went wrong the last time.
     pub(super) error: ErrorCode,
     /// What procedures have published and nobody has been sent yet.
@@ -59,7 +58,7 @@ impl Session {
         Self {
             principal: shared.users().newcomer(),
             database: Selected::new(&**shared.store(), shared.tyrant.database()).ok(),
-            iterator: Iterator::default(),
+            iterator: KeyIterator::default(),
             error: ErrorCode::default(),
             messages: Vec::new(),
             mailbox,

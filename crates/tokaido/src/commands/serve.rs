@@ -58,6 +58,9 @@ pub(crate) struct ServeArgs {
     /// Script of Kyoto Tycoon's, whose functions play_script calls; may be given several times
     #[arg(long, value_name = "FILE")]
     kyototycoon: Vec<PathBuf>,
+    /// Script of Tokyo Tyrant's, whose functions ext calls; may be given several times
+    #[arg(long, value_name = "FILE")]
+    tokyotyrant: Vec<PathBuf>,
     /// Handler of OpenResty's, with the path that it answers unless it says that itself, as in
     /// /hello=hello.lua; may be given several times
     #[arg(long, value_name = "[ROUTE=]FILE")]
@@ -104,6 +107,9 @@ pub(crate) struct ServeArgs {
     /// What is taken away from these again
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tyrant_unmask: Option<Vec<String>>,
+    /// Functions that the server calls by itself, with the seconds between two calls, as in sweep:60
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    tyrant_periodic: Option<Vec<String>>,
     /// Keyspace events that are published, in Redis' letters, such as KEA
     #[arg(long, value_name = "LETTERS")]
     redis_notify_keyspace_events: Option<String>,
@@ -184,6 +190,8 @@ impl ServeArgs {
         let own = self.script.into_iter().map(|path| script(path, None));
         let kyoto = self.kyototycoon.into_iter();
         let kyoto = kyoto.map(|path| script(path, Some(&Dialect::KYOTO_TYCOON)));
+        let tyrant = self.tokyotyrant.into_iter();
+        let tyrant = tyrant.map(|path| script(path, Some(&Dialect::TOKYO_TYRANT)));
         let ngx = self.ngx.into_iter().map(|given| {
             let (route, path) = match given.split_once('=') {
                 Some((route, path)) => (Some(route), path),
@@ -193,7 +201,7 @@ impl ServeArgs {
             let settings = settings.into_iter().collect();
             ScriptConfig { settings, ..script(path.into(), Some(&Dialect::OPENRESTY)) }
         });
-        let scripts: Vec<_> = own.chain(kyoto).chain(ngx).collect();
+        let scripts: Vec<_> = own.chain(kyoto).chain(tyrant).chain(ngx).collect();
         if !scripts.is_empty() {
             config.scripts = scripts;
         }
@@ -213,6 +221,7 @@ impl ServeArgs {
         put(&mut config.tyrant.database, self.tyrant_database);
         put(&mut config.tyrant.mask, self.tyrant_mask);
         put(&mut config.tyrant.unmask, self.tyrant_unmask);
+        put(&mut config.tyrant.periodic, self.tyrant_periodic);
         put(&mut config.redis.notify_keyspace_events, self.redis_notify_keyspace_events);
         put(&mut config.redis.slowlog_slower_than_us, self.redis_slowlog_slower_than_us);
         put(&mut config.redis.slowlog_entries_max, self.redis_slowlog_entries_max);

@@ -311,6 +311,7 @@ mod tests {
             name: name.to_owned(),
             mode: Mode::Read,
             route: None,
+            hook: None,
             path: "p.lua".into(),
             line: 1,
             is_of_worker: false,

@@ -1,4 +1,4 @@
-//! What the dialect of Kyoto Tycoon asks of Rust; none of it touches a database.
+//! What the dialects of Kyoto Tycoon and Tokyo Tyrant ask of Rust; none of it touches a database.
 
 use std::{
     collections::HashMap,
@@ -9,12 +9,12 @@ use regex::bytes::Regex;
 use tokaido_wire::kyoto::Fixed;
 
 use super::context::{Context, Fault, NO, YES};
+use crate::cabinet::{self, CodecError, Groups};
 
-/// There is no such expression; `lua/kyoto` has the same.
+/// There is no such expression; `lua/kyoto` and `lua/tyrant` have the same.
 const NO_EXPRESSION: i32 = 2;
-use crate::kyoto::{self, CodecError};
 
-/// Maximum number of expressions that stay compiled; one more, and all are forgotten.
+/// Maximum number of expressions of a kind that stay compiled; one more, and all are forgotten.
 const EXPRESSIONS_MAX: usize = 64;
 
 /// Maximum length of an expression, in bytes; a longer one cannot be compiled.
@@ -34,41 +34,49 @@ const DISTANCE_LEN_MAX: usize = 1 << 20;
 /// Maximum length of a text in which matches are replaced, and of what comes of it, in bytes.
 const REPLACED_LEN_MAX: usize = 64 << 20;
 
-/// Compiled expressions by their text; `None` for one that is none.
+/// A regular expression.
+#[derive(Clone, Copy)]
+pub(super) struct Pattern<'p> {
+    pub(super) text: &'p [u8],
+    pub(super) ignores_case: bool,
+}
+
+/// Compiled expressions by their text, those that ignore case apart; `None` for one that is none.
 #[derive(Default)]
-pub(crate) struct Expressions(HashMap<Box<[u8]>, Option<Regex>>);
+pub(crate) struct Expressions([HashMap<Box<[u8]>, Option<Regex>>; 2]);
 
 impl Expressions {
-    fn get(&mut self, pattern: &[u8]) -> Option<&Regex> {
-        if pattern.len() > EXPRESSION_LEN_MAX {
+    fn get(&mut self, Pattern { text, ignores_case }: Pattern<'_>) -> Option<&Regex> {
+        if text.len() > EXPRESSION_LEN_MAX {
             return None;
         }
-        if !self.0.contains_key(pattern) {
-            if self.0.len() == EXPRESSIONS_MAX {
-                self.0.clear();
+        let compiled = &mut self.0[usize::from(ignores_case)];
+        if !compiled.contains_key(text) {
+            if compiled.len() == EXPRESSIONS_MAX {
+                compiled.clear();
             }
-            self.0.insert(pattern.into(), kyoto::compile(pattern, false));
+            compiled.insert(text.into(), cabinet::compile(text, ignores_case));
         }
-        self.0.get(pattern)?.as_ref()
+        compiled.get(text)?.as_ref()
     }
 }
 
 /// The time of day in seconds, as the reply's number.
-pub(super) fn kyoto_time(context: &mut Context) -> Result<i32, Fault> {
+pub(super) fn cabinet_time(context: &mut Context) -> Result<i32, Fault> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     context.reply.number = since.map_or(0.0, |since| since.as_secs_f64());
     Ok(YES)
 }
 
 /// A hash of 48 bits, by MurmurHash (0) or FNV, as the reply's number.
-pub(super) fn kyoto_hash(context: &mut Context, kind: i32, text: &[u8]) -> Result<i32, Fault> {
-    let hash = if kind == 0 { kyoto::murmur(text) } else { kyoto::fnv(text) };
+pub(super) fn cabinet_hash(context: &mut Context, kind: i32, text: &[u8]) -> Result<i32, Fault> {
+    let hash = if kind == 0 { cabinet::murmur(text) } else { cabinet::fnv(text) };
     context.reply.number = hash as f64;
     Ok(YES)
 }
 
 /// How many edits two texts are apart, as the reply's number.
-pub(super) fn kyoto_distance(
+pub(super) fn cabinet_distance(
     context: &mut Context,
     a: &[u8],
     b: &[u8],
@@ -79,14 +87,14 @@ pub(super) fn kyoto_distance(
         let message = "the texts are too long for their distance to be told";
         return Err(Fault::refused(message));
     }
-    let characters = |text| kyoto::characters(text, is_utf8 != 0);
-    context.reply.number = kyoto::distance(&characters(a), &characters(b)) as f64;
+    let characters = |text| cabinet::characters(text, is_utf8 != 0);
+    context.reply.number = cabinet::distance(&characters(a), &characters(b)) as f64;
     Ok(YES)
 }
 
 /// An encoded or decoded text, as the reply's data; `NO` if it is not encoded so.
-pub(super) fn kyoto_codec(context: &mut Context, mode: &[u8], text: &[u8]) -> Result<i32, Fault> {
-    match kyoto::codec(mode, text) {
+pub(super) fn cabinet_codec(context: &mut Context, mode: &[u8], text: &[u8]) -> Result<i32, Fault> {
+    match cabinet::codec(mode, text) {
         Ok(made) => {
             context.scratch = made;
             context.reply.data(&context.scratch);
@@ -99,21 +107,33 @@ pub(super) fn kyoto_codec(context: &mut Context, mode: &[u8], text: &[u8]) -> Re
 
 /// Whether an expression matches; with a replacement, the text with all matches replaced, as the reply's
 /// data. `NO` is no match.
-pub(super) fn kyoto_regex(
+pub(super) fn cabinet_regex(
     context: &mut Context,
     text: &[u8],
     pattern: &[u8],
     by: Option<&[u8]>,
 ) -> Result<i32, Fault> {
+    let pattern = Pattern { text: pattern, ignores_case: false };
+    regex(context, text, pattern, by, Groups::Dollar)
+}
+
+/// The same of any expression, and with any names of groups.
+pub(super) fn regex(
+    context: &mut Context,
+    text: &[u8],
+    pattern: Pattern<'_>,
+    by: Option<&[u8]>,
+    groups: Groups,
+) -> Result<i32, Fault> {
     let Some(regex) = context.expressions.get(pattern) else { return Ok(NO_EXPRESSION) };
-    if text.len().saturating_mul(pattern.len()) > REGEX_WORK_MAX {
+    if text.len().saturating_mul(pattern.text.len()) > REGEX_WORK_MAX {
         let message = "the text is too long for such an expression; look for a shorter one, or in parts of the text";
         return Err(Fault::refused(message));
     }
     let Some(by) = by else {
         return Ok(if regex.is_match(text) { YES } else { NO });
     };
-    let made = kyoto::replace(regex, text, by, REPLACED_LEN_MAX)
+    let made = cabinet::replace(regex, text, by, groups, REPLACED_LEN_MAX)
         .ok_or_else(|| Fault::Refused(format!("regex makes at most {REPLACED_LEN_MAX} bytes")))?;
     context.scratch = made;
     context.reply.data(&context.scratch);
@@ -122,7 +142,7 @@ pub(super) fn kyoto_regex(
 
 /// The sum of a number of 16 bytes and another one: as the reply's number, and its bytes as the data. Without
 /// bytes it is added to `origin`. `NO` if there is none.
-pub(super) fn kyoto_sum(
+pub(super) fn cabinet_sum(
     context: &mut Context,
     old: &[u8],
     origin: f64,

@@ -1,18 +1,16 @@
-//! The iterator of a connection. The key where it stands is the iterator, so nothing is held open, and
+//! An iterator over the keys of a database. The key where it stands is the iterator, so nothing is held open, and
 //! when the record there is removed it stands at the next one.
 
 use std::{collections::VecDeque, ops::Bound};
 
 use tokaido_store::{DatabaseId, Direction, ReadError, ReadTransaction};
 
-use super::refusal::Refusal;
-
 /// Keys of an unordered database that are taken at once.
 const PAGE_RECORDS: usize = 64;
 
 /// An iterator over the keys of a database.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Iterator(Place);
+pub struct KeyIterator(Place);
 
 #[derive(Clone, Debug, Default)]
 enum Place {
@@ -25,42 +23,52 @@ enum Place {
     Page { keys: VecDeque<Vec<u8>>, next: Option<u64> },
 }
 
-impl Iterator {
+impl KeyIterator {
     /// Sets it to the first key.
-    pub(super) fn rewind(
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn rewind(
         &mut self,
         tx: &mut dyn ReadTransaction,
         database: DatabaseId,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ReadError> {
         self.0 = match tx.seek(database, Bound::Unbounded, Direction::Forward) {
             Ok(_) => Place::From(Bound::Unbounded),
             Err(ReadError::Unordered) => Place::Page { keys: VecDeque::new(), next: Some(0) },
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         Ok(())
     }
 
-    /// Sets it to a key, or to the next one if there is no such record.
-    pub(super) fn jump(
+    /// Sets it to a key, or to the next one if there is no such record; tells whether there is one. If not, it stays
+    /// where it is.
+    ///
+    /// # Errors
+    /// If the database cannot be read, or its keys have no order.
+    pub fn jump(
         &mut self,
         tx: &mut dyn ReadTransaction,
         database: DatabaseId,
         key: &[u8],
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, ReadError> {
         let found = tx.seek(database, Bound::Included(key), Direction::Forward)?;
-        let found = found.map(|entry| entry.key.to_vec()).ok_or_else(Refusal::missing)?;
+        let Some(found) = found.map(|entry| entry.key.to_vec()) else { return Ok(false) };
         self.0 = Place::From(Bound::Included(found));
-        Ok(())
+        Ok(true)
     }
 
-    /// The key where it stands, from where it steps on.
-    pub(super) fn next(
+    /// The key where it stands, from where it steps on; `None` at the end.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn next(
         &mut self,
         tx: &mut dyn ReadTransaction,
         database: DatabaseId,
-    ) -> Result<Vec<u8>, Refusal> {
+    ) -> Result<Option<Vec<u8>>, ReadError> {
         match &mut self.0 {
-            Place::Nowhere => Err(Refusal::missing()),
+            Place::Nowhere => Ok(None),
             Place::From(from) => {
                 let from = from.as_ref().map(Vec::as_slice);
                 let found = tx.seek(database, from, Direction::Forward)?;
@@ -69,16 +77,16 @@ impl Iterator {
                     Some(key) => Place::From(Bound::Excluded(key.clone())),
                     None => Place::Nowhere,
                 };
-                found.ok_or_else(Refusal::missing)
+                Ok(found)
             }
             Place::Page { keys, next } => loop {
                 match keys.pop_front() {
-                    Some(key) if tx.get(database, &key)?.is_some() => break Ok(key),
+                    Some(key) if tx.get(database, &key)?.is_some() => break Ok(Some(key)),
                     Some(_) => {}
                     None => {
                         let Some(at) = *next else {
                             self.0 = Place::Nowhere;
-                            break Err(Refusal::missing());
+                            break Ok(None);
                         };
                         *next = tx.page(database, at, PAGE_RECORDS, &mut |entry| {
                             keys.push_back(entry.key.to_vec());

@@ -1,12 +1,12 @@
--- `pack` and `unpack`: numbers as bytes.
+-- Numbers as bytes, for `pack` and `unpack`.
 
 local core = ...
 
-local kyoto, ffi = core.kyoto, core.ffi
-local type, tonumber, select, error = type, tonumber, select, error
-local floor, byte, sub, char, concat, gmatch = math.floor, string.byte, string.sub, string.char, table.concat, string.gmatch
+local cabinet, ffi = core.cabinet, core.ffi
+local tonumber = tonumber
+local floor, sub, concat, gmatch = math.floor, string.sub, table.concat, string.gmatch
 local reverse, find = string.reverse, string.find
-local var_number, read_var_number = kyoto.var_number, kyoto.read_var_number
+local var_number, read_var_number = cabinet.var_number, cabinet.read_var_number
 
 -- Maximum number of items of one call, which a count in the format could make without end.
 local ITEMS_MAX = 2 ^ 20
@@ -49,27 +49,24 @@ end
 
 -- The letters of a format, each with how often it is meant: a number, or all that there is.
 local function letters(format)
-  return gmatch(format, "([cCsSiIlLfdnNMw])([%d*]*)")
+  return gmatch(format, "([cCsSiIlLfFdDnNMwW])([%d*]*)")
 end
+
+-- Letters that mean the same.
+local SAME = { F = "f", D = "d", W = "w" }
 
 local function count_of(text)
   if find(text, "*", 1, true) then return ITEMS_MAX end
   return math.min(tonumber(text) or 1, ITEMS_MAX)
 end
 
-function kyoto.functions.pack(format, items, ...)
-  if type(format) ~= "string" then kyoto.invalid("kt_pack") end
-  local numbers = {}
-  if type(items) == "table" then
-    for i = 1, #items do numbers[i] = items[i] end
-  elseif items ~= nil then
-    numbers[1] = items
-  end
-  for i = 1, select("#", ...) do numbers[#numbers + 1] = (select(i, ...)) end
+-- The bytes of the numbers in a list, which has `count` of them. What is no number counts as 0.
+function cabinet.pack(format, numbers, count)
   local pieces, place = {}, 0
-  for letter, count in letters(format) do
-    for _ = 1, count_of(count) do
-      if place == #numbers then break end
+  for letter, times in letters(format) do
+    letter = SAME[letter] or letter
+    for _ = 1, count_of(times) do
+      if place == count then break end
       place = place + 1
       pieces[place] = bytes_of(letter, tonumber(numbers[place]) or 0)
     end
@@ -77,11 +74,12 @@ function kyoto.functions.pack(format, items, ...)
   return concat(pieces)
 end
 
-function kyoto.functions.unpack(format, text)
-  if type(format) ~= "string" or type(text) ~= "string" then kyoto.invalid("kt_unpack") end
+-- The numbers that bytes are, in a list.
+function cabinet.unpack(format, text)
   local numbers, at = {}, 1
-  for letter, count in letters(format) do
-    for _ = 1, count_of(count) do
+  for letter, times in letters(format) do
+    letter = SAME[letter] or letter
+    for _ = 1, count_of(times) do
       local number, behind = number_of(letter, text, at)
       if not number or #numbers == ITEMS_MAX then break end
       numbers[#numbers + 1], at = number, behind

@@ -13,7 +13,7 @@ use tokaido_wire::{
 };
 
 /// Maximum length of what is encoded or decoded, and of what comes of it, in bytes.
-const LEN_MAX: usize = 4 << 20;
+pub(super) const LEN_MAX: usize = 4 << 20;
 
 /// A text was not encoded or decoded.
 #[derive(Debug, thiserror::Error)]
@@ -101,7 +101,7 @@ fn compressed<E: Write>(
     encoder.write_all(text).and_then(|()| finish(encoder)).map_err(|_| CodecError::Broken)
 }
 
-fn decompressed(decoder: impl Read) -> Result<Vec<u8>, CodecError> {
+pub(super) fn decompressed(decoder: impl Read) -> Result<Vec<u8>, CodecError> {
     let mut text = Vec::new();
     let read = decoder.take(LEN_MAX as u64 + 1).read_to_end(&mut text);
     read.map(|_| text).map_err(|_| CodecError::Broken)

@@ -16,9 +16,23 @@ pub fn compile(pattern: &[u8], ignores_case: bool) -> Option<Regex> {
     builder.build().or_else(|_| builder.unicode(true).build()).ok()
 }
 
-/// The text with every match replaced; `None` if that gets longer than `len_max`. In the replacement `$0`
-/// and `$&` stand for the match, `$1` to `$9` for its groups, and a backslash takes away what a character means.
-pub(crate) fn replace(regex: &Regex, text: &[u8], by: &[u8], len_max: usize) -> Option<Vec<u8>> {
+/// How a replacement names what was matched. In both, a backslash takes away what a character means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Groups {
+    /// `$0` and `$&` stand for the match, `$1` to `$9` for its groups.
+    Dollar,
+    /// `&` and `\0` stand for the match, `\1` to `\9` for its groups.
+    Backslash,
+}
+
+/// The text with every match replaced; `None` if that gets longer than `len_max`.
+pub(crate) fn replace(
+    regex: &Regex,
+    text: &[u8],
+    by: &[u8],
+    groups: Groups,
+    len_max: usize,
+) -> Option<Vec<u8>> {
     if text.len() > len_max {
         return None;
     }
@@ -31,7 +45,7 @@ pub(crate) fn replace(regex: &Regex, text: &[u8], by: &[u8], len_max: usize) -> 
             continue;
         }
         made.add(&text[end..whole.start()])?;
-        expand(by, &found, &mut made)?;
+        expand(by, groups, &found, &mut made)?;
         end = whole.end();
     }
     made.add(&text[end..])?;
@@ -54,17 +68,24 @@ impl Made {
     }
 }
 
-fn expand(by: &[u8], found: &Captures<'_>, made: &mut Made) -> Option<()> {
+fn expand(by: &[u8], groups: Groups, found: &Captures<'_>, made: &mut Made) -> Option<()> {
+    let group = |digit: u8| {
+        let group = found.get(usize::from(digit.saturating_sub(b'0')));
+        group.map(|group| group.as_bytes()).unwrap_or_default()
+    };
     let mut rest = by;
     while let Some((&byte, behind)) = rest.split_first() {
-        rest = match (byte, behind) {
-            (b'$', [digit @ (b'0'..=b'9' | b'&'), after @ ..]) => {
-                let group = digit.checked_sub(b'0').unwrap_or(0);
-                let group = found.get(usize::from(group));
-                made.add(group.map(|group| group.as_bytes()).unwrap_or_default())?;
+        rest = match (groups, byte, behind) {
+            (Groups::Dollar, b'$', [digit @ (b'0'..=b'9' | b'&'), after @ ..])
+            | (Groups::Backslash, b'\\', [digit @ b'0'..=b'9', after @ ..]) => {
+                made.add(group(*digit))?;
                 after
             }
-            (b'\\', [escaped, after @ ..]) => {
+            (Groups::Backslash, b'&', after) => {
+                made.add(group(b'0'))?;
+                after
+            }
+            (_, b'\\', [escaped, after @ ..]) => {
                 made.add(&[*escaped])?;
                 after
             }
@@ -100,7 +121,7 @@ mod tests {
     fn matches_are_replaced() {
         let replaced = |text: &str, pattern: &str, by: &str| {
             let regex = compile(pattern.as_bytes(), false).unwrap();
-            replace(&regex, text.as_bytes(), by.as_bytes(), 100)
+            replace(&regex, text.as_bytes(), by.as_bytes(), Groups::Dollar, 100)
                 .map(|m| String::from_utf8(m).unwrap())
         };
         let swapped = replaced("hello world", "(o) (w)", "[$2$1&$&$0]").unwrap();
@@ -112,11 +133,18 @@ mod tests {
     }
 
     #[test]
+    fn tokyo_cabinet_names_groups_by_a_backslash() {
+        let regex = compile(b"(o) (w)", false).unwrap();
+        let made = replace(&regex, b"hello world", br"[\2\1&\&\\\0$1]", Groups::Backslash, 100);
+        assert_eq!(made.unwrap(), br"hell[woo w&\o w$1]orld");
+    }
+
+    #[test]
     fn a_replacement_ends_at_the_limit() {
         let regex = compile(b".+", false).unwrap();
         let found = regex.captures(b"aaaaaaaaaa").unwrap();
         let mut made = Made { bytes: Vec::new(), len_max: 95 };
-        assert!(expand(&b"$0".repeat(1 << 20), &found, &mut made).is_none());
+        assert!(expand(&b"$0".repeat(1 << 20), Groups::Dollar, &found, &mut made).is_none());
         assert_eq!(made.bytes.len(), 90);
     }
 }

@@ -1,5 +1,9 @@
--- Files of the dialect: the global functions of a file are its procedures, and all else that it does when it
--- is loaded is its beginning.
+-- Files of Kyoto Tycoon's and of Tokyo Tyrant's: the global functions of a file are its procedures, and all else that
+-- it does when it is loaded is its beginning.
+--
+-- `core.guest` is what the dialect says of itself: `page`, where it is documented; `globals`, what its files find;
+-- `procedure(run)`, which makes a procedure of a function; `hooks`, the names of those that the server calls, with
+-- when it does.
 
 local core = ...
 
@@ -25,7 +29,7 @@ local meta = {
   __index = function(_, name)
     if NOT_OFFERED[name] then
       error(name .. " is not offered: a script reaches nothing but its databases; see "
-        .. core.kyoto.PAGE, 2)
+        .. core.guest.page, 2)
     end
     return nil
   end,
@@ -53,7 +57,7 @@ function loader.define(name, path, chunk)
   rawset(globals, "print", core.print)
   rawset(globals, "require", nil)
   rawset(globals, "collectgarbage", collect)
-  rawset(globals, "__kyototycoon__", core.kyoto.module)
+  for field, value in pairs(core.guest.globals) do rawset(globals, field, value) end
   setmetatable_of(globals, meta)
   files[name] = { path = path, chunk = chunk, globals = globals, before = sandbox.copy(globals) }
 end
@@ -70,16 +74,18 @@ end
 function loader.abandon() end
 
 -- The procedures of a file, by the names of its functions alone: of those that are written in it, since a global
--- may also be another name of one that is offered.
+-- may also be another name of one that is offered. Several files may have the same hook.
 function loader.exports(name)
-  local file, exports = files[name], {}
+  local file, exports, hooks = files[name], {}, core.guest.hooks
   local source = debug.getinfo(file.chunk, "S").source
   for field, value in pairs(file.globals) do
-    if type(field) == "string" and type(value) == "function" and value ~= file.before[field]
-      and find(field, "^%a[%w_]*$") and debug.getinfo(value, "S").source == source then
+    local is_own = type(field) == "string" and type(value) == "function" and value ~= file.before[field]
+      and debug.getinfo(value, "S").source == source
+    local hook = is_own and hooks[field] or nil
+    if is_own and (hook or find(field, "^%a[%w_]*$")) then
       exports[#exports + 1] = {
-        field = field, name = field, mode = "write", run = core.kyoto.procedure(value),
-        line = debug.getinfo(value, "S").linedefined,
+        field = field, name = hook and name .. "." .. field or field, mode = "write", hook = hook,
+        run = core.guest.procedure(value), line = debug.getinfo(value, "S").linedefined,
       }
     end
   end

@@ -1,14 +1,17 @@
 -- Steps over records with their expiry, in the order of keys and against it. What is read ahead is used as
 -- long as nobody has written or read ahead since, as in lua/scan.lua.
+--
+-- Databases are what the dialect has as such: tables with the index and the name of one. `cabinet.engine_of` gives what
+-- is behind one, and `cabinet.failed` says what becomes of a native function that has failed.
 
 local core = ...
 
-local kyoto, native = core.kyoto, core.native
+local cabinet, native = core.cabinet, core.native
 local context, reply, ffi_string = native.context, native.reply, native.string
 local scan_ahead, ffi_cast = native.scan_ahead, core.ffi.cast
-local failed, error, type = kyoto.failed, error, type
+local failed, error, type = cabinet.failed, error, type
 
-local INDEX, engine_of = core.INDEX, kyoto.engine_of
+local INDEX, NAME, engine_of = core.INDEX, cabinet.NAME, cabinet.engine_of
 local YES, NO, WIDE = 1, 0, 2
 
 -- The bits of a plan, as in src/bridge/scan.rs.
@@ -91,7 +94,7 @@ local function step_unordered(walk)
 end
 
 local function new_unordered(self, from, is_included)
-  local handle = core.transaction:database(self[kyoto.NAME])
+  local handle = core.transaction:database(self[NAME])
   local next_key, state = handle:keys()
   local walk = { db = self, next = next_key, state = state, last = nil }
   -- There is no place but that of a key that is there.
@@ -99,7 +102,7 @@ local function new_unordered(self, from, is_included)
     local key = next_key(state, walk.last)
     if key == nil then break end
     if key == from then
-      if is_included then walk.next, walk.state = kyoto.with_first(key, next_key), state end
+      if is_included then walk.next, walk.state = cabinet.with_first(key, next_key), state end
       walk.last = key
       break
     end
@@ -109,7 +112,7 @@ local function new_unordered(self, from, is_included)
 end
 
 -- The steps of an iterator, with one before them.
-function kyoto.with_first(first, next_key)
+function cabinet.with_first(first, next_key)
   return function(state, last)
     local key = first
     if key == nil then return next_key(state, last) end
@@ -118,10 +121,10 @@ function kyoto.with_first(first, next_key)
   end
 end
 
-kyoto.walk = { new = new, step = step, new_unordered = new_unordered, step_unordered = step_unordered }
+cabinet.walk = { new = new, step = step, new_unordered = new_unordered, step_unordered = step_unordered }
 
 -- Key, value and expiry in ms of every record, for a loop.
-function kyoto.records(self)
+function cabinet.records(self)
   if engine_of(self).is_ordered then return step, new(self) end
   return step_unordered, new_unordered(self)
 end

@@ -1,0 +1,172 @@
+-- What is done to one record, and to all: the functions that loops call. Each is one or two native calls, so that the
+-- loop compiles.
+--
+-- The file is loaded once for each engine, as lua/database.lua is: only functions that never change become
+-- constants of a trace.
+
+local core = ...
+
+local tyrant, cabinet = core.tyrant, core.cabinet
+local prefix = table.remove(tyrant.prefixes, 1)
+local native = setmetatable({}, {
+  __index = function(_, name) return core.native[prefix .. name] or core.native[name] end,
+})
+local context, reply, ffi_string = native.context, native.reply, native.string
+local text_of, invalid, failed = cabinet.text_of, tyrant.invalid, tyrant.failed
+local select, type, tonumber = select, type, tonumber
+local floor, ceil = math.floor, math.ceil
+
+local db, INDEX = tyrant.db, core.INDEX
+local NO, YES, WIDE = 0, 1, 2
+local ALWAYS, IF_ABSENT, NEVER = 0, 1, -1
+
+local functions = {}
+local get, record, put, put_with, delete = native.get, native.record, native.put, native.put_with, native.delete
+tyrant.engines[#tyrant.engines + 1] = { functions = functions, record = record }
+
+function functions._put(...)
+  local key, value = ...
+  if type(key) ~= "string" then key = text_of(key) end
+  if type(value) ~= "string" then value = text_of(value) end
+  if select("#", ...) ~= 2 or key == nil or value == nil then invalid("_put") end
+  if put(context, db[INDEX], key, #key, value, #value) == YES then return true end
+  return failed()
+end
+
+function functions._putkeep(...)
+  local key, value = ...
+  if type(key) ~= "string" then key = text_of(key) end
+  if type(value) ~= "string" then value = text_of(value) end
+  if select("#", ...) ~= 2 or key == nil or value == nil then invalid("_putkeep") end
+  local code = put_with(context, db[INDEX], key, #key, value, #value, 0, NEVER, IF_ABSENT)
+  if code == YES then return true end
+  if code == NO then return false end
+  return failed()
+end
+
+-- To a row of a table it adds the columns that the row does not have.
+local append = native.append
+function functions._putcat(...)
+  local key, value = ...
+  if type(key) ~= "string" then key = text_of(key) end
+  if type(value) ~= "string" then value = text_of(value) end
+  if select("#", ...) ~= 2 or key == nil or value == nil then invalid("_putcat") end
+  if tyrant.is_table then
+    return tyrant.functions._misc("putcat", key, cabinet.split(value, "\0")) ~= nil
+  end
+  if append(context, db[INDEX], key, #key, value, #value) == YES then return true end
+  return failed()
+end
+
+function functions._out(...)
+  local key = ...
+  if type(key) ~= "string" then key = text_of(key) end
+  if select("#", ...) ~= 1 or key == nil then invalid("_out") end
+  local code = delete(context, db[INDEX], key, #key)
+  if code == YES then return true end
+  if code == NO then return false end
+  return failed()
+end
+
+function functions._get(...)
+  local key = ...
+  if type(key) ~= "string" then key = text_of(key) end
+  if select("#", ...) ~= 1 or key == nil then invalid("_get") end
+  local code = get(context, db[INDEX], key, #key)
+  if code == YES then return ffi_string(reply.data, reply.data_len) end
+  if code ~= NO then failed() end
+  return nil
+end
+
+function functions._vsiz(...)
+  local key = ...
+  if type(key) ~= "string" then key = text_of(key) end
+  if select("#", ...) ~= 1 or key == nil then invalid("_vsiz") end
+  local code = get(context, db[INDEX], key, #key)
+  if code == YES then return reply.data_len end
+  if code ~= NO then failed() end
+  return -1
+end
+
+local ffi, tobit = core.ffi, core.sandbox.libraries.bit.tobit
+local copy = ffi.copy
+
+local integer, real = ffi.new "int32_t[1]", ffi.new "double[1]"
+local integer_bytes, real_bytes = ffi.cast("const char *", integer), ffi.cast("const char *", real)
+
+-- Reads the number under a key, of so many bytes, into `box`: 0 where there is none. Gives the code of the record with
+-- its flags and its expiry, which stay; nil if it is no number.
+local function read_number(key, box, len)
+  box[0] = 0
+  local code = record(context, db[INDEX], key, #key)
+  if code == NO then return NO, 0, NEVER end
+  if code ~= YES and code ~= WIDE then
+    failed()
+    return nil
+  end
+  if reply.data_len ~= len then return nil end
+  copy(box, reply.data, len)
+  return YES, reply.flags, reply.expires_at_ms
+end
+
+local ROWS = "the database is a table, whose rows have numbers in columns: `misc` of the protocol adds to them"
+
+-- Integers of 4 bytes, in the order of little-endian machines, that wrap around.
+function functions._addint(...)
+  local key, by = ...
+  if type(key) ~= "string" then key = text_of(key) end
+  by = tonumber(by)
+  if select("#", ...) ~= 2 or key == nil or by == nil then invalid("_addint") end
+  if tyrant.is_table then tyrant.refuse("_addint", ROWS) end
+  local code, flags, at_ms = read_number(key, integer, 4)
+  if code == nil then return nil end
+  by = by < 0 and ceil(by) or floor(by)
+  local sum = tobit(integer[0] + by)
+  if code == YES and by == 0 then return sum end
+  integer[0] = sum
+  code = put_with(context, db[INDEX], key, #key, integer_bytes, 4, flags, at_ms, ALWAYS)
+  if code == YES then return sum end
+  failed()
+  return nil
+end
+
+-- Numbers of 8 bytes in the same order.
+function functions._adddouble(...)
+  local key, by = ...
+  if type(key) ~= "string" then key = text_of(key) end
+  by = tonumber(by)
+  if select("#", ...) ~= 2 or key == nil or by == nil then invalid("_adddouble") end
+  if tyrant.is_table then tyrant.refuse("_adddouble", ROWS) end
+  local code, flags, at_ms = read_number(key, real, 8)
+  if code == nil then return nil end
+  local sum = real[0] + by
+  if sum ~= sum then return nil end
+  if code == YES and by == 0 then return sum end
+  real[0] = sum
+  code = put_with(context, db[INDEX], key, #key, real_bytes, 8, flags, at_ms, ALWAYS)
+  if code == YES then return sum end
+  failed()
+  return nil
+end
+
+local clear = native.clear
+function functions._vanish(...)
+  if select("#", ...) ~= 0 then invalid("_vanish") end
+  if clear(context, db[INDEX]) == YES then return true end
+  return failed()
+end
+
+local statistics = native.statistics
+function functions._rnum(...)
+  if select("#", ...) ~= 0 then invalid("_rnum") end
+  if statistics(context, db[INDEX]) == YES then return reply.number end
+  failed()
+  return 0
+end
+
+function functions._size(...)
+  if select("#", ...) ~= 0 then invalid("_size") end
+  if statistics(context, db[INDEX]) == YES then return reply.flags end
+  failed()
+  return 0
+end

@@ -1,0 +1,22 @@
+//! What an operator may set for scripts of Tokyo Tyrant's.
+
+use std::sync::Arc;
+
+use super::TyrantCommons;
+
+/// What an operator may set for scripts of Tokyo Tyrant's.
+#[derive(Clone, Debug)]
+pub struct TyrantSettings {
+    /// The database that they read and write.
+    pub database: String,
+    /// Whether that is a table, whose values are rows.
+    pub is_table: bool,
+    /// What the scripts of all virtual machines share.
+    pub commons: Arc<TyrantCommons>,
+}
+
+impl Default for TyrantSettings {
+    fn default() -> Self {
+        Self { database: "main".to_owned(), is_table: false, commons: Arc::default() }
+    }
+}

@@ -1,0 +1,63 @@
+//! Scripts in the dialect of Tokyo Tyrant.
+
+use std::sync::Arc;
+
+use tokaido_script::{Limits, Settings, TyrantCommons, TyrantSettings};
+
+pub use super::guest::Bed;
+
+/// A stash that is soon full.
+const STASH_BYTES_MAX: usize = 4096;
+
+pub fn over_database(database: &str, script: &str, limits: Limits) -> Bed {
+    let commons = Arc::new(TyrantCommons::new(STASH_BYTES_MAX));
+    let tyrant = TyrantSettings { database: database.to_owned(), is_table: false, commons };
+    let settings = Settings { tyrant, ..Settings::default() };
+    Bed::with("tokyotyrant", script, settings, limits)
+}
+
+pub fn with(script: &str, limits: Limits) -> Bed {
+    over_database("main", script, limits)
+}
+
+pub fn of(script: &str) -> Bed {
+    let bed = with(script, Limits::default());
+    assert!(bed.errors.is_empty(), "{:?}", bed.errors);
+    bed
+}
+
+/// What every script below begins with.
+const HEAD: &str = "
+    function _same(a, b)
+      if type(a) == 'table' and type(b) == 'table' then
+        for k, v in pairs(a) do if not _same(v, b[k]) then return false end end
+        for k in pairs(b) do if a[k] == nil then return false end end
+        return true
+      end
+      return a == b
+    end
+    function is(a, b)
+      if not _same(a, b) then error('is ' .. tostring(a) .. ', not ' .. tostring(b), 2) end
+    end
+    function raises(f, ...)
+      local ok, why = pcall(f, ...)
+      assert(not ok, 'it does not raise')
+      return tostring(why)
+    end
+";
+
+/// Runs the body of a procedure that checks itself, on a database of that name.
+#[track_caller]
+pub fn run_on(database: &str, body: &str) {
+    let script = format!("{HEAD} function f() {body} end");
+    let mut bed = over_database(database, &script, Limits::default());
+    assert!(bed.errors.is_empty(), "{:?}", bed.errors);
+    if let Err(error) = bed.call("f", &[]) {
+        panic!("{error}");
+    }
+}
+
+#[track_caller]
+pub fn run(body: &str) {
+    run_on("main", body);
+}

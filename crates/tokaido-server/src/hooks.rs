@@ -1,0 +1,108 @@
+//! Procedures that the server calls by itself: when it has started and before it stops, and around a reload.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Instant,
+};
+
+use tokaido_script::{Hook, ProcedureId, Transaction};
+use tokaido_store::{TransactError, Writer as _, transact_unflushed};
+
+use crate::{
+    Shared,
+    access::{Denied, Users},
+    metrics::Metrics,
+    procedures::CallFailure,
+    redis::ScriptCommands,
+    writer::WriterContext,
+};
+
+/// Calls all procedures of that hook, each in a transaction of its own, which the group that is under way makes
+/// durable; gives how many there are. What goes wrong is in the log, and stops nothing.
+pub(crate) fn call(hook: Hook, context: &mut WriterContext<'_>) -> usize {
+    let Some(shared) = context.program.shared() else { return 0 };
+    let hooks: Vec<ProcedureId> = context.program.program().hooks(hook).collect();
+    for &id in &hooks {
+        let called = catch_unwind(AssertUnwindSafe(|| call_one(id, &shared, context)));
+        if called.is_err() {
+            tracing::error!("a panic in a procedure that the server calls by itself");
+            // A failure is kept for the group.
+            let _ = context.writer.rollback();
+        }
+    }
+    hooks.len()
+}
+
+/// The same as a group of its own.
+pub(crate) fn call_as_group(hook: Hook, context: &mut WriterContext<'_>, metrics: &Metrics) {
+    let started = Instant::now();
+    let count = call(hook, context);
+    if count > 0 {
+        // What went wrong is in the log.
+        let _ = context.end_group(metrics, started, count);
+    }
+}
+
+/// Why a call gave nothing. The procedure's own failure is in the log already.
+enum Failure {
+    Procedure,
+    Other(String),
+}
+
+impl From<TransactError<Self>> for Failure {
+    fn from(error: TransactError<Self>) -> Self {
+        match error {
+            TransactError::Body(failure) => failure,
+            error => Self::Other(error.to_string()),
+        }
+    }
+}
+
+impl From<CallFailure> for Failure {
+    fn from(failure: CallFailure) -> Self {
+        match failure.request_id {
+            Some(_) => Self::Procedure,
+            None => Self::Other(failure.error.to_string()),
+        }
+    }
+}
+
+impl From<Denied> for Failure {
+    fn from(denied: Denied) -> Self {
+        Self::Other(denied.message())
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Procedure => f.write_str("the procedure failed"),
+            Self::Other(why) => f.write_str(why),
+        }
+    }
+}
+
+fn call_one(id: ProcedureId, shared: &Arc<Shared>, context: &mut WriterContext<'_>) {
+    let principal = Users::server();
+    let WriterContext { writer, program, when_durable } = context;
+    let mut procedures = program.procedures();
+    let name = &procedures.get(id).name;
+    let called = transact_unflushed(*writer, |tx| {
+        let mut commands =
+            ScriptCommands::for_call(shared, &principal, shared.main_selected(), name)?;
+        let transaction = Transaction::Write(tx);
+        match procedures.call(id, commands.in_transaction(transaction), &[]) {
+            Err(failure) if !failure.is_kept() => return Err(Failure::from(failure)),
+            _ => {}
+        }
+        Ok(commands.into_messages())
+    });
+    match called.map_err(Failure::from) {
+        Ok(messages) => {
+            let shared = Arc::clone(shared);
+            when_durable.push(Box::new(move || shared.channels.publish_all(&messages)));
+        }
+        Err(error) => tracing::error!(name, %error, "the server's own call of a procedure failed"),
+    }
+}

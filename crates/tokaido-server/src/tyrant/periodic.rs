@@ -1,0 +1,104 @@
+//! Functions that the server calls by itself, again and again, as `ttserver -extpc` does.
+
+use std::{rc::Rc, str::FromStr, sync::Arc, time::Duration};
+
+use tokaido_script::Transaction;
+
+use super::{refusal::Refusal, scripts::Script};
+use crate::{
+    access::Users,
+    placement::{Place, Placement},
+    procedures::Procedures,
+    worker::Worker,
+};
+
+/// Maximum number of them.
+pub(crate) const PERIODIC_MAX: usize = 8;
+
+/// Longest time between two calls: a leap year.
+const PERIOD_MAX_S: f64 = 366.0 * 24.0 * 3600.0;
+
+/// Shortest one.
+const PERIOD_MIN_S: f64 = 0.001;
+
+/// A function, and the time between the end of a call and the next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Periodic {
+    name: String,
+    period: Duration,
+}
+
+/// A text is no such function.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} is no function with its period; write NAME:SECONDS, as in sweep:60, with {PERIOD_MIN_S} to {PERIOD_MAX_S} seconds"
+)]
+pub(crate) struct PeriodicError {
+    text: String,
+}
+
+impl FromStr for Periodic {
+    type Err = PeriodicError;
+
+    fn from_str(text: &str) -> Result<Self, PeriodicError> {
+        let parse = || {
+            let (name, seconds) = text.rsplit_once(':')?;
+            let seconds: f64 = seconds.parse().ok()?;
+            let is_name = !name.is_empty() && !name.starts_with('_');
+            let is_period = (PERIOD_MIN_S..=PERIOD_MAX_S).contains(&seconds);
+            let period = Duration::try_from_secs_f64(seconds).ok()?;
+            (is_name && is_period).then(|| Self { name: name.to_owned(), period })
+        };
+        parse().ok_or_else(|| PeriodicError { text: text.to_owned() })
+    }
+}
+
+impl Periodic {
+    /// Calls the function after each period, with an empty key and an empty value. What it gives is for nobody, and what
+    /// goes wrong is in the log.
+    pub(crate) async fn run(self, worker: Rc<Worker>) {
+        loop {
+            tokio::time::sleep(self.period).await;
+            if let Err(refusal) = self.call(&worker).await {
+                let (name, reason) = (&self.name, refusal.reason);
+                tracing::error!(name, reason, "a periodic function failed");
+            }
+        }
+    }
+
+    async fn call(&self, worker: &Worker) -> Result<(), Refusal> {
+        let shared = Arc::clone(&worker.service.shared);
+        let script = Script::new(Users::server(), self.name.as_bytes(), b"", b"");
+        let program = worker.program();
+        let id = script.find(&shared, &program)?;
+        let place = Place::of_procedure(&shared, &program, id);
+        let call = move |procedures: &mut Procedures<'_>, transaction: Transaction<'_>| {
+            script.call(&shared, procedures, transaction)
+        };
+        let result: Result<_, Refusal> = Placement::tyrant(worker).procedure(place, call).await?;
+        result.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_has_a_name_and_a_period_in_seconds() {
+        let parse = |text: &str| text.parse::<Periodic>();
+        let sweep =
+            |ms| Ok(Periodic { name: "sweep".to_owned(), period: Duration::from_millis(ms) });
+        assert_eq!(parse("sweep:60"), sweep(60_000));
+        assert_eq!(parse("sweep:0.25"), sweep(250));
+        assert_eq!(
+            parse("shop.sweep:1").map(|periodic| periodic.name),
+            Ok("shop.sweep".to_owned())
+        );
+        for text in
+            ["sweep", "sweep:", ":1", "_begin:1", "sweep:0", "sweep:-1", "sweep:nan", "a:1e9"]
+        {
+            assert_eq!(parse(text), Err(PeriodicError { text: text.to_owned() }));
+        }
+    }
+}
