@@ -26,6 +26,8 @@ mod kyoto_names;
 mod limits;
 mod load;
 mod memory;
+#[cfg(test)]
+mod ngx;
 mod pattern;
 mod pattern_weight;
 pub mod percent;

@@ -1,10 +1,11 @@
 //! Handlers in the dialect of OpenResty: what the VM makes of their files. What they answer is compared with nginx in
 //! `tests/openresty/`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokaido_script::{
-    HttpRequest, HttpResponse, Language as _, Limits, Lua, Runtime, Source, Sources, Transaction,
+    CallError, HttpRequest, HttpResponse, Language as _, Limits, Lua, Mode, Runtime, Source,
+    Sources, Transaction,
 };
 use tokaido_store::Store;
 
@@ -12,8 +13,14 @@ use support::store::MemoryStore;
 
 mod support;
 
+type Served = (Box<dyn Runtime>, Arc<dyn Store>);
+
 /// A runtime of these files, which must load.
-fn runtime(files: &[(&str, &str)]) -> (Box<dyn Runtime>, Arc<dyn Store>) {
+fn runtime(files: &[(&str, &str)]) -> Served {
+    limited(files, Limits::default())
+}
+
+fn limited(files: &[(&str, &str)], limits: Limits) -> Served {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut sources = Sources::default();
     for (module, text) in files {
@@ -25,29 +32,59 @@ fn runtime(files: &[(&str, &str)]) -> (Box<dyn Runtime>, Arc<dyn Store>) {
             settings: Vec::new(),
         });
     }
-    let (runtime, errors) = Lua::default().start(&store, &sources, Limits::default()).unwrap();
+    let (runtime, errors) = Lua::default().start(&store, &sources, limits).unwrap();
     assert!(errors.is_empty(), "{errors:?}");
     (runtime, store)
 }
 
-fn get(runtime: &mut dyn Runtime, store: &dyn Store, handler: &str) -> HttpResponse {
+/// Calls a handler as the server does; gives what it has sent, too, if it has failed after that.
+fn call(
+    (runtime, store): &mut Served,
+    handler: &str,
+) -> Result<HttpResponse, Box<(CallError, HttpResponse)>> {
     let id = runtime.find(handler.as_bytes()).unwrap();
-    let mut snapshot = store.snapshot().unwrap();
     let request = HttpRequest { method: "GET", path: "/", ..HttpRequest::default() };
     let mut response = HttpResponse::default();
-    let transaction = Transaction::Read(&mut *snapshot);
-    runtime.call_http(id, transaction.into(), &request, &mut response).unwrap();
-    response
+    let (mut snapshot, mut writer) = (store.snapshot().unwrap(), store.writer().unwrap());
+    let writes = runtime.procedures()[id.index()].mode == Mode::Write;
+    let transaction = match writes {
+        true => Transaction::Write(writer.begin().unwrap()),
+        false => Transaction::Read(&mut *snapshot),
+    };
+    let called = runtime.call_http(id, transaction.into(), &request, &mut response);
+    match called {
+        Ok(()) => {
+            if writes {
+                writer.commit().unwrap();
+                writer.flush().unwrap();
+            }
+            Ok(response)
+        }
+        Err(error) => {
+            writer.rollback().unwrap();
+            Err(Box::new((error, response)))
+        }
+    }
+}
+
+fn body(served: &mut Served, handler: &str) -> String {
+    let response = call(served, handler).unwrap_or_else(|failed| panic!("{handler}: {}", failed.0));
+    String::from_utf8(response.body).unwrap()
+}
+
+/// The answer of a handler of this text alone.
+fn answer(text: &str) -> String {
+    body(&mut runtime(&[("m", &format!("-- route: /\n{text}"))]), "m")
 }
 
 #[test]
 fn a_file_answers_the_route_that_it_names() {
     let text = "-- route: GET /hello\nngx.say(\"hello\")";
-    let (mut runtime, store) = runtime(&[("hello", text)]);
-    let route = runtime.procedures()[0].route.clone().unwrap();
+    let mut served = runtime(&[("hello", text)]);
+    let route = served.0.procedures()[0].route.clone().unwrap();
     assert_eq!((&*route.method, &*route.pattern), ("GET", "/hello"));
     for _ in 0..3 {
-        let response = get(&mut *runtime, &*store, "hello");
+        let response = call(&mut served, "hello").unwrap();
         assert_eq!((response.status, &*response.body), (200, &b"hello\n"[..]));
         assert_eq!(response.headers, [("content-type".to_owned(), b"text/plain".to_vec())]);
     }
@@ -55,9 +92,181 @@ fn a_file_answers_the_route_that_it_names() {
 
 #[test]
 fn files_have_their_globals_in_common() {
-    let (mut runtime, store) = runtime(&[
+    let mut served = runtime(&[
         ("init", "-- phase: init\nconfig = { greeting = 'hi' }"),
         ("hello", "-- route: /hello\nngx.say(config.greeting, ' ', nothing)"),
     ]);
-    assert_eq!(get(&mut *runtime, &*store, "hello").body, b"hi nil\n");
+    assert_eq!(body(&mut served, "hello"), "hi nil\n");
+}
+
+#[test]
+fn limits_hold_in_every_phase() {
+    let endless = "while true do pcall(function() while true do end end) end";
+    let greedy = "local t = {} while true do t[#t + 1] = string.rep('x', 1000) .. #t end";
+    for phase in ["rewrite", "access", "content", "header_filter", "body_filter", "log"] {
+        for (text, is_time) in [(endless, true), (greedy, false)] {
+            let content = if phase == "content" { text } else { "ngx.say('a')" };
+            let head = format!("-- route: /\n-- {phase}: part\n");
+            let files = [
+                ("m", &*format!("{head}{content}")),
+                ("part", text),
+                ("other", "-- route: /other\nngx.say('still here')"),
+            ];
+            let time = Duration::from_millis(if is_time { 50 } else { 30_000 });
+            let limits = Limits { time, memory_bytes: 16 << 20, ..Limits::default() };
+            let mut served = limited(&files, limits);
+            let (error, _) = *call(&mut served, "m").unwrap_err();
+            let is_as_expected = match error {
+                CallError::TimeLimit { .. } => is_time,
+                CallError::MemoryLimit { .. } => !is_time,
+                _ => false,
+            };
+            assert!(is_as_expected, "{phase}: {error}");
+            assert_eq!(body(&mut served, "other"), "still here\n", "{phase}");
+        }
+    }
+}
+
+#[test]
+fn what_was_sent_before_a_failure_is_told_apart_from_an_answer() {
+    let mut served = runtime(&[
+        ("before", "-- route: /a\nngx.header.x = 'y' error('broken')"),
+        ("after", "-- route: /b\nngx.status = 202 ngx.print('so far') error('broken')"),
+        ("well", "-- route: /c\nngx.print('well')"),
+    ]);
+    for _ in 0..2 {
+        let (error, response) = *call(&mut served, "before").unwrap_err();
+        assert_eq!(error.to_string(), "before.lua:2: broken");
+        assert!(!response.is_sent && response.headers.is_empty());
+        let (_, response) = *call(&mut served, "after").unwrap_err();
+        assert!(response.is_sent);
+        assert_eq!((response.status, &*response.body), (202, &b"so far"[..]));
+        assert_eq!(body(&mut served, "well"), "well");
+    }
+}
+
+#[test]
+fn a_handler_that_writes_says_so_and_is_a_transaction() {
+    let count = "local t = require 'tokaido'
+        ngx.say(t.write(function(tx, by) return tx.main:increment('n', by) end, 2))";
+    let mut served = runtime(&[
+        ("write", &format!("-- route: POST /a\n-- writes: true\n{count}")),
+        ("fail", &format!("-- route: POST /b\n-- writes: true\n{count} error('broken')")),
+        ("left", &format!("-- route: POST /c\n-- writes: true\n{count} ngx.exit(403)")),
+        ("read", &format!("-- route: POST /d\n{count}")),
+        (
+            "look",
+            "-- route: /e\nlocal t = require 'tokaido'
+            ngx.say(t.read(function(tx) return tx.main:get('n') end))",
+        ),
+    ]);
+    assert_eq!(body(&mut served, "write"), "2\n");
+    call(&mut served, "fail").unwrap_err();
+    assert_eq!(body(&mut served, "look"), "2\n");
+    assert_eq!(body(&mut served, "left"), "4\n");
+    assert_eq!(body(&mut served, "look"), "4\n");
+    let (error, _) = *call(&mut served, "read").unwrap_err();
+    assert!(error.to_string().contains("-- writes: true"), "{error}");
+}
+
+#[test]
+fn headers_cannot_be_broken_open() {
+    for text in [
+        "ngx.header['X-A'] = 'a\\r\\nX-B: b'",
+        "ngx.header['X-A\\n'] = 'a'",
+        "ngx.header['X-A'] = { 'a', 'b\\n' }",
+        "ngx.redirect('/a\\r\\nx: y')",
+        "ngx.req.set_header('x-a', 'b\\n')",
+        "ngx.req.set_header('x-a\\n', 'b')",
+        "ngx.resp.add_header('x-a', 'b\\0')",
+    ] {
+        assert_eq!(
+            answer(&format!("ngx.say((pcall(function() {text} end)))")),
+            "false\n",
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_status_that_is_none_is_refused() {
+    for status in ["99", "100", "600", "1e300", "-1", "0/0"] {
+        let mut served =
+            runtime(&[("m", &format!("-- route: /\nngx.status = {status} ngx.say(1)"))]);
+        let (error, response) = *call(&mut served, "m").unwrap_err();
+        assert!(error.to_string().contains("a status is a number"), "{error}");
+        assert!(!response.is_sent);
+    }
+}
+
+#[test]
+fn requests_within_a_request_have_a_depth_and_leave_nothing_open() {
+    let deep = "-- route: /deep\nlocal got = ngx.location.capture('/deep') ngx.print(got.status)";
+    let mut served = runtime(&[
+        ("deep", deep),
+        ("loop", "-- route: /loop\nngx.exec('/loop')"),
+        ("broken", "-- route: /broken\n-- header_filter: filter\nngx.say('inner')"),
+        ("filter", "error('broken')"),
+        (
+            "outer",
+            "-- route: /outer\nlocal got = ngx.location.capture('/broken')
+            ngx.say(got.status, got.body, ngx.var.uri)",
+        ),
+    ]);
+    assert_eq!(body(&mut served, "deep"), "200");
+    let (error, _) = *call(&mut served, "loop").unwrap_err();
+    assert!(error.to_string().contains("more than 10 times"), "{error}");
+    assert_eq!(body(&mut served, "outer"), "500/\n");
+}
+
+#[test]
+fn the_coroutines_of_phases_are_out_of_reach() {
+    let mut served = runtime(&[
+        ("keep", "-- route: /a\nkept = coroutine.running() ngx.say('kept')"),
+        (
+            "use",
+            "-- route: /b\nlocal ok, message = coroutine.resume(kept, function() end)
+            ngx.say(ok, ' ', message)
+            ngx.say(pcall(coroutine.wrap(function() return coroutine.resume(kept) end)))",
+        ),
+        ("yield", "-- route: /c\ncoroutine.yield(1)"),
+    ]);
+    assert_eq!(body(&mut served, "keep"), "kept\n");
+    let refused = "the coroutine of a phase is not for a handler to resume";
+    assert_eq!(body(&mut served, "use"), format!("false {refused}\ntruefalse{refused}\n"));
+    call(&mut served, "yield").unwrap_err();
+    assert_eq!(body(&mut served, "keep"), "kept\n");
+}
+
+#[test]
+fn what_reaches_out_of_the_sandbox_is_refused() {
+    for name in ["io", "debug", "package", "ffi", "jit", "dofile", "getfenv", "newproxy"] {
+        let message = answer(&format!(
+            "local ok, message = pcall(function() return {name}.x end) ngx.say(message)"
+        ));
+        assert!(message.contains(&format!("{name} is not offered: ")), "{message}");
+        assert!(message.contains("docs/openresty.md"), "{message}");
+    }
+    assert_eq!(
+        answer("ngx.say(os.execute, getmetatable(''), getmetatable(_G))"),
+        "nilfalsefalse\n"
+    );
+}
+
+#[test]
+fn a_route_that_is_none_is_an_error_of_its_file() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let errors = |text: &str| {
+        let mut sources = Sources::default();
+        let (module, path, settings) = ("m".to_owned(), "m.lua".into(), Vec::new());
+        let (text, dialect) = (text.as_bytes().into(), Some("ngx".to_owned()));
+        sources.add(Source { module, path, text, dialect, settings });
+        let (_, errors) = Lua::default().start(&store, &sources, Limits::default()).unwrap();
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    assert!(errors("-- route: hello").contains("neither a path nor a method"));
+    assert!(errors("-- route: /a\n-- access: nobody").contains("'nobody', is not there"));
+    assert!(errors("-- phase: late").contains("no phase 'late'"));
+    assert!(errors("-- phase: init\nngx.say(1)").contains("no request found"));
+    assert!(errors("-- phase: init\nerror('broken')").contains("broken"));
 }

@@ -50,10 +50,10 @@ core.libraries.debug.setmetatable(ngx, {
   end,
 })
 
--- A function that is not offered, under its full name.
-function core.refused(name, why)
+-- A function that is not offered, under its full name. The error is that of its caller, or of the caller's caller.
+function core.refused(name, why, level)
   return function()
-    error(name .. " is not offered: " .. why .. "; see " .. core.PAGE, 2)
+    error(name .. " is not offered: " .. why .. "; see " .. core.PAGE, level or 2)
   end
 end
 

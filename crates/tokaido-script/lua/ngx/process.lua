@@ -4,7 +4,7 @@ local core = ...
 
 local ngx, native = core.ngx, core.native
 local context = native.context
-local error, type = error, type
+local error, type, ipairs, tostring = error, type, ipairs, tostring
 local fields = core.fields
 
 function ngx.get_phase()
@@ -74,3 +74,26 @@ end
 core.modules.tokaido = function()
   return { read = read, write = write, json = core.json }
 end
+
+-- What is not offered, and why.
+local NO_WAITING = "a handler here is answered in one go and waits for nothing"
+local NO_SOCKETS = "a handler reaches the data of its own server, and no other machine"
+ngx.sleep = core.refused("ngx.sleep", NO_WAITING)
+ngx.thread = {}
+for _, name in ipairs { "spawn", "wait", "kill" } do
+  ngx.thread[name] = core.refused("ngx.thread." .. name, NO_WAITING)
+end
+ngx.timer = {}
+for _, name in ipairs { "at", "every", "pending_count", "running_count" } do
+  ngx.timer[name] = core.refused("ngx.timer." .. name, "code runs here while a request or a file of a phase has it run")
+end
+ngx.socket = {}
+for _, name in ipairs { "tcp", "udp", "connect", "stream" } do
+  ngx.socket[name] = core.refused("ngx.socket." .. name, NO_SOCKETS)
+end
+ngx.on_abort = core.refused("ngx.on_abort", NO_WAITING)
+ngx.run_worker_thread = core.refused("ngx.run_worker_thread", NO_WAITING)
+for _, name in ipairs { "id", "count", "pids" } do
+  ngx.worker[name] = core.refused("ngx.worker." .. name, "handlers run in threads of one process, whose number is no affair of theirs")
+end
+core.modules["ngx.semaphore"] = core.refused([[require "ngx.semaphore"]], NO_WAITING, 3)

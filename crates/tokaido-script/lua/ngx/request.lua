@@ -27,8 +27,26 @@ end
 
 local idle, idle_count = {}, 0
 
--- Runs a chunk; gives what ended it early: a status, or what `ngx.exec` goes on with. Errors pass through.
+local bounded_resume = core.bounded.coroutine.resume
+
+-- What has become of a phase: a status, or what `ngx.exec` goes on with, if that ended it early.
+local function left(ok, signal, value)
+  if signal == FINISHED then return nil end
+  if ok and signal == EXIT then return value end
+  if ok and signal ~= FAILED then
+    error("a handler yields only within a coroutine of its own", 0)
+  end
+  error(not ok and signal or value, 0)
+end
+
+-- Runs a chunk; gives what ended it early. Errors pass through.
 local function run(chunk)
+  if core.request.outer then
+    -- Below other coroutines, which are counted.
+    local thread = create(loop)
+    own[thread] = true
+    return left(bounded_resume(thread, chunk))
+  end
   local thread
   if idle_count > 0 then
     thread, idle[idle_count], idle_count = idle[idle_count], nil, idle_count - 1
@@ -42,11 +60,7 @@ local function run(chunk)
     idle[idle_count] = thread
     return nil
   end
-  if ok and signal == EXIT then return value end
-  if ok and signal ~= FAILED then
-    error("a handler yields only within a coroutine of its own", 0)
-  end
-  error(not ok and signal or value, 0)
+  return left(ok, signal, value)
 end
 
 core.run_chunk = run
@@ -57,7 +71,6 @@ function core.leave(value)
 end
 
 -- The coroutines of scripts. What ends a phase passes through them, up to the phase's own.
-local bounded_resume = core.bounded.coroutine.resume
 
 local function passed(thread, ok, signal, ...)
   if ok and signal == EXIT then
@@ -99,11 +112,15 @@ local function send_headers(request)
   if filter then
     local phase = request.phase
     request.phase = "header_filter"
-    local left = run(filter)
+    local status = run(filter)
     request.phase = phase
-    if type(left) == "number" and left >= 300 then request.status = left end
+    if type(status) == "number" and status >= 300 then request.status = status end
   end
-  if response_sent(context, request.status) ~= 1 then fail(3) end
+  local status = request.status
+  if not (status >= 200 and status <= 599) then
+    error("a status is a number from 200 to 599, this is " .. status, 0)
+  end
+  if response_sent(context, status) ~= 1 then fail(3) end
 end
 core.send_headers = send_headers
 
@@ -149,10 +166,10 @@ end
 
 local function run_phase(request, phase, chunk)
   request.phase = phase
-  local left = run(chunk)
-  if type(left) == "number" then return settle(request, left) end
-  if left ~= nil then
-    core.change_handler(request, left)
+  local value = run(chunk)
+  if type(value) == "number" then return settle(request, value) end
+  if value ~= nil then
+    core.change_handler(request, value)
     return nil
   end
   return false
@@ -219,6 +236,11 @@ function core.dispatch(index)
   end
 end
 
+local function answer_nested(request)
+  answer(request, true)
+  finish(request)
+end
+
 -- Answers a request within the request that runs: its status, body and headers.
 function core.nest(handler, overrides)
   local outer = core.request
@@ -227,10 +249,8 @@ function core.nest(handler, overrides)
   request.outer = outer
   if response_nest(context) ~= 1 then fail(3) end
   core.request = request
-  local ok, failure = xpcall(answer, keep_error, request, true)
-  if ok then
-    finish(request)
-  else
+  local ok, failure = xpcall(answer_nested, keep_error, request)
+  if not ok then
     response_forget(context)
     core.log_failure(failure)
     request.status = 500
