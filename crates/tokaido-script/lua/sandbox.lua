@@ -131,6 +131,26 @@ local function write_undeclared(_, name)
     .. "'; declare it with 'local'", 2)
 end
 
+-- A script has its VM for itself, and may collect what it likes to measure without.
+local SCRIPT_MAY_COLLECT = { collect = true, count = true, step = true, stop = true, restart = true }
+local function collect(what, size)
+  what = what or "collect"
+  if not SCRIPT_MAY_COLLECT[what] then
+    error("collectgarbage takes collect, count, step, stop or restart", 2)
+  end
+  return collectgarbage(what, size)
+end
+
+-- Ends the script with a status, of which the system sees the lowest eight bits.
+core.EXIT = { message = "the script has ended itself" }
+function core.exit(status)
+  if status == nil or status == true then status = 0 end
+  if status == false then status = 1 end
+  if type(status) ~= "number" then error("a status of exit is a number", 2) end
+  core.exit_status = status % 256 - status % 1
+  error(core.EXIT, 0)
+end
+
 local sandbox = {
   functions = FUNCTIONS, libraries = LIBRARIES, copy = copy, make_load = make_load,
 }
@@ -149,6 +169,13 @@ function sandbox.environment(guarded)
     __newindex = guarded and write_undeclared or nil,
     __metatable = false,
   })
+end
+
+-- What scripts of `tokaido run` and the shell have beyond that.
+function sandbox.of_script(environment)
+  rawset(environment, "collectgarbage", collect)
+  environment.os.exit = core.exit
+  return environment
 end
 
 -- Methods of strings come from a table that no user code can reach, and so cannot change.

@@ -71,7 +71,7 @@ end
 for name, entry in pairs(script) do core.tokaido_entries[name] = entry end
 
 -- The globals of scripts; they stay between runs.
-local session = core.sandbox.environment(false)
+local session = core.sandbox.of_script(core.sandbox.environment(false))
 session.tokaido = core.loader.builtin.tokaido
 session.json = core.loader.builtin["tokaido.json"]
 core.session = session

@@ -42,6 +42,12 @@ pub enum CallError {
         /// The limit in ms.
         limit_ms: u64,
     },
+    /// A script has called `os.exit`.
+    #[error("the script has ended itself with the status {status}")]
+    Exited {
+        /// The status.
+        status: u8,
+    },
     /// Its [`Interrupt`](crate::Interrupt) was raised.
     #[error("interrupted; a transaction that was open is rolled back")]
     Interrupted,

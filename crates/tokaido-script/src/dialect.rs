@@ -118,6 +118,7 @@ impl Dialect {
             include_str!("../lua/ngx/variables.lua"),
             include_str!("../lua/ngx/routes.lua"),
             include_str!("../lua/ngx/process.lua"),
+            include_str!("../lua/ngx/script.lua"),
         ],
         globals: Globals::Allowed,
         settings: &[

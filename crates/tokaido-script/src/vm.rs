@@ -104,6 +104,19 @@ impl Vm {
         Self::start(&Dialect::NATIVE, Ok(Arc::clone(store)), sources, limits, Arc::default())
     }
 
+    /// Starts a VM of any dialect, as [`new`](Self::new) does of the native one.
+    ///
+    /// # Errors
+    /// If LuaJIT cannot start.
+    pub fn of_dialect(
+        dialect: &'static Dialect,
+        store: &Arc<dyn Store>,
+        sources: &Sources,
+        limits: Limits,
+    ) -> Result<(Self, Vec<LoadError>), RuntimeError> {
+        Self::start(dialect, Ok(Arc::clone(store)), sources, limits, Arc::default())
+    }
+
     /// Starts a VM that has no store and no procedures, for scripts alone: in them
     /// `tokaido.transact` and `tokaido.snapshot` raise `why`.
     ///
@@ -244,9 +257,10 @@ impl Vm {
     /// Runs a chunk outside of any transaction, for `tokaido run` and the shell. Its memory has no
     /// limit, and its time has one only if [`Limits::script_time`] says so; [`interrupt`](Self::interrupt)
     /// stops it.
-    /// In it, `tokaido.transact(f, …)` calls `f(tx, …)` in a transaction that is durable when it
+    /// In the native dialect, `tokaido.transact(f, …)` calls `f(tx, …)` in a transaction that is durable when it
     /// returns, `tokaido.snapshot(f, …)` calls it on a snapshot, and `print` writes to stdout. The
-    /// arguments are `...` in the chunk, and the global `arg`.
+    /// arguments are `...` in the chunk, and the global `arg`. In the dialects of Kyoto Tycoon and Tokyo Tyrant the
+    /// whole script is one transaction, as a call is.
     /// Globals may be set, and stay between calls, so that a session can build on them. Without a
     /// writer, as in a VM without a store, there are no transactions.
     ///
@@ -262,6 +276,7 @@ impl Vm {
         check_arguments(arguments)?;
         self.forget_dropped();
         let raised = |message: String| CallError::Raised { message, traceback: String::new() };
+        let mut exit_status = None::<u8>;
         let outcome = self.state.with_memory_of_scripts(|state| {
             let chunk = match compile_script(state, chunk_name, text, arguments) {
                 Ok(chunk) => chunk,
@@ -291,11 +306,17 @@ impl Vm {
             context.snapshot = None;
             context.writer = None;
             let _ = state.core().set("write_out", mlua::Value::Nil);
+            exit_status = state.core().get("exit_status").unwrap_or_default();
             results
         });
         // What a script left open, because an error passed through, has not happened.
         if let Some(writer) = writer {
             writer.rollback().map_err(|error| raised(error.to_string()))?;
+        }
+        let has_ended =
+            matches!(outcome, Ok(Ok(_) | Err(Failure::Raised { .. } | Failure::Refused { .. })));
+        if let Some(status) = exit_status.filter(|_| has_ended) {
+            return Err(CallError::Exited { status });
         }
         match outcome {
             Ok(Ok(results)) => Ok(results),
@@ -371,28 +392,48 @@ fn compile_script(
     text: &[u8],
     arguments: &[Value],
 ) -> mlua::Result<Function> {
-    let session: Table = state.core().get("session")?;
+    let core = state.core();
+    let session = match core.get::<Option<Table>>("session")? {
+        Some(session) => session,
+        None => {
+            let session = core.get::<Function>("make_session")?.call::<Table>(())?;
+            core.set("session", &session)?;
+            session
+        }
+    };
     let texts = state.lua().create_table()?;
+    texts.raw_set(0, chunk_name)?;
     for argument in arguments {
         if let Value::String(text) = argument {
             texts.push(state.lua().create_string(text)?)?;
         }
     }
     session.raw_set("arg", texts)?;
-    let print = state.lua().create_function(|_, line: mlua::LuaString| {
-        let mut stdout = std::io::stdout().lock();
-        stdout.write_all(&line.as_bytes()).and_then(|()| stdout.write_all(b"\n")).map_err(|error| {
-            mlua::Error::RuntimeError(format!("cannot write to the standard output: {error}"))
-        })
-    })?;
-    state.core().set("write_out", print)?;
-    state
+    core.set("exit_status", mlua::Value::Nil)?;
+    core.set("write_out", writer_of_stdout(state, b"\n")?)?;
+    core.set("write_text", writer_of_stdout(state, b"")?)?;
+    let chunk = state
         .lua()
         .load(&load::source_text(text)[..])
         .set_name(format!("@{chunk_name}"))
         .set_mode(ChunkMode::Text)
         .set_environment(session)
-        .into_function()
+        .into_function()?;
+    // A dialect may have more to do around a script.
+    match core.get::<Option<Function>>("script_of")? {
+        Some(script_of) => script_of.call(chunk),
+        None => Ok(chunk),
+    }
+}
+
+/// A function that writes a text to the standard output, with this behind it.
+fn writer_of_stdout(state: &LuaState, end: &'static [u8]) -> mlua::Result<Function> {
+    state.lua().create_function(move |_, text: mlua::LuaString| {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(&text.as_bytes()).and_then(|()| stdout.write_all(end)).map_err(|error| {
+            mlua::Error::RuntimeError(format!("cannot write to the standard output: {error}"))
+        })
+    })
 }
 
 /// Tells a dialect that wants to know what the operator has set.

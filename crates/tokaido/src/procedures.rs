@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use tokaido_script::{Limits, LoadError, Lua, Runtime, SourceLimits, Sources, Vm, start};
+use tokaido_script::{Dialect, Limits, LoadError, Lua, Runtime, SourceLimits, Sources, Vm, start};
 use tokaido_store::Store;
 
 use crate::error::Error;
@@ -25,6 +25,19 @@ pub(crate) fn start_vm(
     let (vm, failed) = Vm::new(store, &sources, limits)?;
     report(&failed);
     Ok((vm, failed))
+}
+
+/// The same of any dialect.
+pub(crate) fn start_vm_of(
+    dialect: &'static Dialect,
+    store: &Arc<dyn Store>,
+    directory: Option<&Path>,
+    limits: Limits,
+) -> Result<Vm, Error> {
+    let sources = directory.map_or_else(|| Ok(Sources::default()), read)?;
+    let (vm, failed) = Vm::of_dialect(dialect, store, &sources, limits)?;
+    report(&failed);
+    Ok(vm)
 }
 
 /// Starts the procedures of every dialect. Files that do not load are reported in the same way.

@@ -2,13 +2,13 @@
 -- it does when it is loaded is its beginning.
 --
 -- `core.guest` is what the dialect says of itself: `page`, where it is documented; `globals`, what its files find;
--- `procedure(run)`, which makes a procedure of a function; `hooks`, the names of those that the server calls, with
--- when it does.
+-- `procedure(run)`, which makes a procedure of a function; `call(run, ...)`, which runs one as a call does; `hooks`, the
+-- names of those that the server calls, with when it does.
 
 local core = ...
 
 local xpcall, type, error, tostring, rawset, rawget = xpcall, type, error, tostring, rawset, rawget
-local pairs, find, select = pairs, string.find, select
+local pairs, find, select, unpack = pairs, string.find, select, unpack
 local debug, sandbox = core.libraries.debug, core.sandbox
 local getfenv, setmetatable_of = debug.getfenv, debug.setmetatable
 
@@ -41,6 +41,7 @@ function core.print(...)
   local pieces = {}
   for i = 1, select("#", ...) do pieces[i] = tostring((select(i, ...))) end
   local line = table.concat(pieces, "\t")
+  if core.write_out then return core.write_out(line) end
   core.native.log(core.native.context, LEVEL_INFO, line, #line)
 end
 
@@ -52,13 +53,17 @@ end
 
 local loader = {}
 
-function loader.define(name, path, chunk)
-  local globals = getfenv(chunk)
+local function furnish(globals)
   rawset(globals, "print", core.print)
   rawset(globals, "require", nil)
   rawset(globals, "collectgarbage", collect)
   for field, value in pairs(core.guest.globals) do rawset(globals, field, value) end
   setmetatable_of(globals, meta)
+  return globals
+end
+
+function loader.define(name, path, chunk)
+  local globals = furnish(getfenv(chunk))
   files[name] = { path = path, chunk = chunk, globals = globals, before = sandbox.copy(globals) }
 end
 
@@ -91,6 +96,33 @@ function loader.exports(name)
   end
   table.sort(exports, function(a, b) return a.field < b.field end)
   return exports
+end
+
+-- The globals of scripts.
+function core.make_session()
+  return sandbox.of_script(furnish(sandbox.environment(false)))
+end
+
+local begin_write, commit, rollback = core.native.begin_write, core.native.commit, core.native.rollback
+local context, reply, YES = core.native.context, core.native.reply, 1
+
+local function refused() error(core.native.string(reply.data, reply.data_len), 0) end
+
+local function pack(...) return { n = select("#", ...), ... } end
+
+-- A script is the body of a call: its text runs in one transaction, which is durable when it has ended.
+function core.script_of(chunk)
+  return function(...)
+    if begin_write(context) ~= YES then refused() end
+    local results
+    local function body(...) results = pack(chunk(...)) end
+    local ok, raised = xpcall(core.guest.call, core.keep_error, body, ...)
+    -- One that ends itself has done what it was there for.
+    local is_done = ok or raised == core.EXIT
+    if not is_done then rollback(context) elseif commit(context) ~= YES then refused() end
+    if not ok then error(raised, 0) end
+    return unpack(results, 1, results.n)
+  end
 end
 
 core.loader = loader

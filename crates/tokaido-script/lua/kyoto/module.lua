@@ -100,20 +100,25 @@ local function code_of(result)
   return code < 0 and ceil(code) or floor(code)
 end
 
+-- Calls a function with the databases at hand.
+local function call(run, ...)
+  kyoto.settle()
+  local ok, result = xpcall(run, core.keep_error, ...)
+  kyoto.unsettle()
+  if not ok then error(result, 0) end
+  return result
+end
+
 -- A procedure of a global function.
 function kyoto.procedure(run)
   return function(_, ...)
     local inmap, outmap = inputs(...), {}
-    kyoto.settle()
-    local ok, result = xpcall(run, core.keep_error, inmap, outmap)
-    kyoto.unsettle()
-    if not ok then error(result, 0) end
-    local code = code_of(result)
+    local code = code_of(call(run, inmap, outmap))
     if code ~= module.RVSUCCESS then refuse(code) end
     return outputs(outmap)
   end
 end
 
 core.guest = {
-  page = kyoto.PAGE, procedure = kyoto.procedure, globals = { __kyototycoon__ = module }, hooks = {},
+  page = kyoto.PAGE, procedure = kyoto.procedure, call = call, globals = { __kyototycoon__ = module }, hooks = {},
 }

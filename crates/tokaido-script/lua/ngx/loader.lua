@@ -69,6 +69,11 @@ local function make_globals(environment)
   return globals
 end
 
+-- What all files have in common, for a script.
+function core.globals_of_script()
+  return sandbox.of_script(globals or make_globals(sandbox.environment(false)))
+end
+
 function loader.define(name, path, chunk, settings)
   setfenv(chunk, globals or make_globals(core.libraries.debug.getfenv(chunk)))
   files[name] = { name = name, path = path, chunk = chunk, settings = settings, state = "new" }

@@ -57,6 +57,8 @@ local function joined(name, ...)
   return concat(parts)
 end
 
+core.joined = joined
+
 -- A filter of the body gets each piece in ngx.arg.
 local function filtered(request, text, is_last)
   local phase = request.phase

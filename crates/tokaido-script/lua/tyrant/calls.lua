@@ -43,6 +43,11 @@ function tyrant.procedure(run)
   end
 end
 
+local function call(run, ...)
+  tyrant.settle()
+  return run(...)
+end
+
 local globals = {
   _version = "1.1.41",
   _sid = 0,
@@ -52,7 +57,7 @@ local globals = {
 for name, run in pairs(tyrant.functions) do globals[name] = run end
 
 core.guest = {
-  page = tyrant.PAGE, procedure = tyrant.procedure, globals = globals,
+  page = tyrant.PAGE, procedure = tyrant.procedure, call = call, globals = globals,
   hooks = { _begin = "begin", _end = "end" },
 }
 

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use tokaido_script::{Limits, Value};
+use tokaido_script::{CallError, Dialect, Limits, Source, Value};
 use tokaido_server::Bytes;
 use tokaido_store::Store;
 
@@ -21,11 +21,14 @@ use crate::{
 
 /// Run a Lua script on a store, without a server
 ///
-/// The script gets ARGS as `...`, in strings. In it, `tokaido.transact(f, ...)` calls f(tx, ...) in
-/// a transaction that is durable when it returns, `tokaido.snapshot(f, ...)` calls f on a snapshot,
-/// and `require` finds the files of --procedures. It may run as long as it wants and take what memory
-/// there is, unless --time-limit and --memory-limit say otherwise; Ctrl-C stops it, and rolls back
-/// the transaction that is open. What it returns is printed.
+/// The script gets ARGS as `...` and as `arg`, in strings. In it, `tokaido.transact(f, ...)` calls
+/// f(tx, ...) in a transaction that is durable when it returns, `tokaido.snapshot(f, ...)` calls f on a
+/// snapshot, and `require` finds the files of --procedures. It may run as long as it wants and take what
+/// memory there is, unless --time-limit and --memory-limit say otherwise; Ctrl-C stops it, and rolls back
+/// the transaction that is open. What it returns is printed, and `os.exit(STATUS)` ends it.
+///
+/// It may be written in any dialect: --dialect says in which, or its first line, as in `-- dialect: ngx`.
+/// One of Kyoto Tycoon's or Tokyo Tyrant's is one transaction as a whole.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -33,14 +36,21 @@ use crate::{
 Example:
   echo 'return tokaido.transact(function(tx) return tx.main:increment(\"runs\", 1) end)' > runs.lua
   tokaido run --dir data runs.lua
+  tokaido run --dialect ngx -e 'ngx.say(\"hello, \", arg[1])' Hiroshige
 
-Exit status: 0 if the script ended, 1 if it raised an error or on failure, 2 for a wrong command
-line, 3 if the store cannot be opened, 130 if Ctrl-C ended it."
+Exit status: 0 if the script ended, or what it gave to os.exit, 1 if it raised an error or on
+failure, 2 for a wrong command line, 3 if the store cannot be opened, 130 if Ctrl-C ended it."
 )]
 pub(crate) struct RunArgs {
     /// Script to run; - is standard input
-    #[arg(value_name = "FILE.lua")]
-    file: PathBuf,
+    #[arg(value_name = "FILE.lua", required_unless_present = "code")]
+    file: Option<String>,
+    /// Run this text in place of a file
+    #[arg(short = 'e', value_name = "CODE")]
+    code: Option<String>,
+    /// Dialect that the script is written in [default: the one that its first line names]
+    #[arg(long, value_name = "NAME")]
+    dialect: Option<String>,
     /// Arguments of the script
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
@@ -48,7 +58,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Directory of the procedure files that the script may require
-    #[arg(long, value_name = "DIR")]
+    #[arg(short = 'I', long, value_name = "DIR")]
     procedures: Option<PathBuf>,
     /// Stop the script after this time, as 500ms, 30s, 15m, 12h or 7d
     #[arg(long, value_name = "TIME")]
@@ -59,7 +69,7 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
-    let (text, name) = read_script(&args.file)?;
+    let script = Script::of(args)?;
     // Held to the end: dropping it removes the directory.
     let temporary;
     let directory = match &args.dir {
@@ -74,7 +84,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         }
     };
     let store = open_store(directory, Missing::Create)?;
-    let results = run_on(&store, args, &name, &text)?;
+    let results = match script.run_on(&store, args)? {
+        Err(CallError::Exited { status }) => return Ok(status.into()),
+        ran => ran.map_err(|error| lua_error(&error))?,
+    };
     let mut out = io::stdout().lock();
     for result in results {
         let mut line = value::print(&result);
@@ -85,7 +98,59 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read_script(file: &Path) -> Result<(Vec<u8>, String), Error> {
+/// What is to be run.
+struct Script {
+    dialect: &'static Dialect,
+    name: String,
+    text: Vec<u8>,
+    arguments: Vec<Value>,
+}
+
+impl Script {
+    fn of(args: &RunArgs) -> Result<Self, Error> {
+        let (text, name, first) = match (&args.code, &args.file) {
+            // What stands in the place of a file is the first argument then.
+            (Some(code), first) => (code.clone().into_bytes(), "(-e)".to_owned(), first.as_ref()),
+            (None, Some(file)) => {
+                let (text, name) = read(Path::new(file))?;
+                (text, name, None)
+            }
+            (None, None) => (Vec::new(), String::new(), None),
+        };
+        let source = Source {
+            module: name.clone(),
+            path: PathBuf::new(),
+            text: text.as_slice().into(),
+            dialect: args.dialect.clone(),
+            settings: Vec::new(),
+        };
+        let dialect = Dialect::find(source.dialect_name());
+        let dialect = dialect.map_err(|error| Error::Usage(error.to_string()))?;
+        let arguments = first.into_iter().chain(&args.args);
+        let arguments = arguments.map(|text| Value::String(text.clone().into_bytes())).collect();
+        Ok(Self { dialect, name, text, arguments })
+    }
+
+    fn run_on(
+        &self,
+        store: &Arc<dyn Store>,
+        args: &RunArgs,
+    ) -> Result<Result<Vec<Value>, CallError>, Error> {
+        let limits = Limits {
+            script_time: args.time_limit.map(Duration::time),
+            script_memory_bytes: args.memory_limit.map(|bytes| bytes.0),
+            ..Limits::default()
+        };
+        let mut vm =
+            procedures::start_vm_of(self.dialect, store, args.procedures.as_deref(), limits)?;
+        interrupt::catch(vm.interrupt())?;
+        let mut writer = store.writer()?;
+        let _running = Running::begin();
+        Ok(vm.run_script(&self.name, &self.text, &self.arguments, Some(&mut *writer)))
+    }
+}
+
+fn read(file: &Path) -> Result<(Vec<u8>, String), Error> {
     let mut text = Vec::new();
     if file == Path::new("-") {
         io::stdin().read_to_end(&mut text).map_err(Error::file(file))?;
@@ -93,24 +158,4 @@ fn read_script(file: &Path) -> Result<(Vec<u8>, String), Error> {
     }
     text = std::fs::read(file).map_err(Error::file(file))?;
     Ok((text, file.display().to_string()))
-}
-
-fn run_on(
-    store: &Arc<dyn Store>,
-    args: &RunArgs,
-    name: &str,
-    text: &[u8],
-) -> Result<Vec<Value>, Error> {
-    let limits = Limits {
-        script_time: args.time_limit.map(Duration::time),
-        script_memory_bytes: args.memory_limit.map(|bytes| bytes.0),
-        ..Limits::default()
-    };
-    let (mut vm, _) = procedures::start_vm(store, args.procedures.as_deref(), limits)?;
-    interrupt::catch(vm.interrupt())?;
-    let arguments: Vec<Value> =
-        args.args.iter().map(|argument| Value::String(argument.clone().into_bytes())).collect();
-    let mut writer = store.writer()?;
-    let _running = Running::begin();
-    vm.run_script(name, text, &arguments, Some(&mut *writer)).map_err(|error| lua_error(&error))
 }

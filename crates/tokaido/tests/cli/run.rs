@@ -56,6 +56,64 @@ end)
 ";
 
 #[test]
+fn a_script_may_be_an_argument() {
+    let ran = tokaido(["run", "-e", "print(arg[0], #arg, ...) return 7", "a", "--b"]);
+    assert_eq!(ran.ok(), "(-e)\t2\ta\t--b\n7\n");
+    let ran = tokaido(["run", "-e", "error('no good')"]);
+    assert!(ran.fails(1).contains("(-e):1: no good"), "{ran:?}");
+    assert_eq!(tokaido(["run"]).code, Some(2));
+}
+
+#[test]
+fn a_script_ends_itself_with_a_status() {
+    for (code, status) in [
+        ("os.exit(3)", 3),
+        ("os.exit()", 0),
+        ("os.exit(false) return 1", 1),
+        ("pcall(os.exit, 4) print 'on'", 4),
+        ("ngx.exit(5)", 5),
+    ] {
+        let dialect = if code.starts_with("ngx") { "ngx" } else { "tokaido" };
+        let ran = tokaido(["run", "--dialect", dialect, "-e", code]);
+        assert_eq!(ran.code, Some(status), "{code}: {ran:?}");
+        assert!(ran.stderr.is_empty(), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_script_is_run_in_its_dialect() {
+    let directory = Directory::new();
+    let store = directory.store();
+    let kyoto = "db = __kyototycoon__.db db:increment('n', 2) print(db:increment('n', 3)) db.s = 'tea' return #arg";
+    let ran = tokaido(["run", &store, "--dialect=kyototycoon", "-e", kyoto, "a", "b"]);
+    assert_eq!(ran.ok(), "5\n2\n");
+    let tyrant = "-- dialect: tokyotyrant\nassert(_get('s') == 'tea') _put('t', arg[1]) print(_rnum(), io_ == nil)";
+    let file = directory.write("tyrant.lua", tyrant);
+    assert_eq!(tokaido(["run", &store, &file, "x"]).ok(), "3\ttrue\n");
+    let failing = "_put('t', 'lost') error('no more tea')";
+    let ran = tokaido(["run", &store, "--dialect=tokyotyrant", "-e", failing]);
+    assert!(ran.fails(1).contains("(-e):1: no more tea"), "{ran:?}");
+    assert_eq!(tokaido(["get", &store, "main", "t"]).ok(), "x\n");
+    let kept = "_put('t', 'kept') os.exit(2)";
+    assert_eq!(tokaido(["run", &store, "--dialect=tokyotyrant", "-e", kept]).code, Some(2));
+    assert_eq!(tokaido(["get", &store, "main", "t"]).ok(), "kept\n");
+    let ngx = "ngx.say('a', 1, { true, 'b' }) ngx.print('c') ngx.flush(true) print 'd'";
+    assert_eq!(tokaido(["run", "--dialect=ngx", "-e", ngx]).ok(), "a1trueb\ncd\n");
+    let ran = tokaido(["run", "--dialect=basic", "-e", ""]);
+    assert!(ran.fails(2).contains("there is no dialect \"basic\"; there are tokaido,"), "{ran:?}");
+}
+
+#[test]
+fn a_script_may_collect_what_it_measures_without() {
+    let code = "collectgarbage() collectgarbage('collect') collectgarbage('stop') collectgarbage('restart')
+        local began = os.clock() for _ = 1, 1000 do end return os.clock() >= began, collectgarbage('count') > 0";
+    for dialect in ["tokaido", "kyototycoon", "tokyotyrant", "ngx"] {
+        let ran = tokaido(["run", "--dialect", dialect, "-e", code]);
+        assert_eq!(ran.ok(), "true\ntrue\n", "{dialect}");
+    }
+}
+
+#[test]
 fn ctrl_c_ends_a_script_and_rolls_back_what_is_open() {
     let directory = Directory::new();
     let file = directory.write("endless.lua", ENDLESS);
