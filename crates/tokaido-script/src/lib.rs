@@ -28,6 +28,7 @@ mod load;
 mod memory;
 #[cfg(test)]
 mod ngx;
+mod openresty;
 mod pattern;
 mod pattern_weight;
 pub mod percent;

@@ -5,7 +5,7 @@ use mlua::{LightUserData, Lua, Table, Variadic, chunk::ChunkMode};
 use crate::{
     Dialect, Limits,
     bridge::{self, Context, command, functions},
-    json, pattern, pattern_weight,
+    json, openresty, pattern, pattern_weight,
     redis::codecs,
 };
 
@@ -99,6 +99,9 @@ fn rust_side(lua: &Lua, context: *mut Context, limits: Limits) -> mlua::Result<T
     rust.set("pid", std::process::id())?;
     rust.set("hostname", hostname())?;
     rust.set("pattern_steps_max", limits.pattern_steps_max)?;
+    rust.set("regex_run", LightUserData(openresty::regex::run_address()))?;
+    // LuaJIT's own modules that only `require` opens; user code has no way to them but what the prelude gives.
+    rust.set("preload", lua.named_registry_value::<Option<Table>>("_PRELOAD")?)?;
     // SAFETY: all keep to the rules of C functions, and the prelude passes what they take.
     unsafe {
         rust.set("json_encode", lua.create_c_function(json::lua_encode)?)?;

@@ -29,7 +29,7 @@ use std::{
 
 use mlua::ffi;
 
-use crate::{Interrupt, memory};
+use crate::{Interrupt, memory, openresty::regex};
 
 /// How often the watchdog looks. A call may run so much longer than its limit.
 const POLL: Duration = Duration::from_millis(5);
@@ -269,12 +269,12 @@ fn install_handler() {
     }
 }
 
-/// Arms the hook, if the call that runs is the one to be stopped.
-extern "C" fn on_signal(_: c_int) {
-    RUNNING.with(|running| {
+/// Arms the hook, if the call that runs is the one to be stopped, and ends the match of an expression that it is in.
+extern "C" fn on_signal(signal: c_int) {
+    let is_armed = RUNNING.with(|running| {
         let member = running.load(Ordering::Relaxed);
         if member.is_null() {
-            return;
+            return false;
         }
         // SAFETY: `RUNNING` names a member only during its call, in which it lives; and this is
         // the thread of that VM, interrupted.
@@ -285,9 +285,15 @@ extern "C" fn on_signal(_: c_int) {
                 member.armed.store(true, Ordering::Relaxed);
                 let state = member.state.load(Ordering::Relaxed);
                 ffi::lua_sethook(state, Some(on_hook), ffi::LUA_MASKCOUNT, 1);
+                return true;
             }
+            false
         }
     });
+    if is_armed {
+        // SAFETY: this is the handler, and it does nothing more.
+        unsafe { regex::stop_from_handler(signal) };
+    }
 }
 
 /// Raises, at every instruction until the call has ended.

@@ -61,7 +61,7 @@ impl fmt::Display for Kind {
 /// The number that stands for [`Kind::Bytes`] in the header of a record with marks.
 const MARKED_BYTES: u8 = 6;
 
-/// What memcached's meta commands note of a value beside it.
+/// What memcached's meta commands, and shared dictionaries, note of a value beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Marks(u8);
 
@@ -75,7 +75,22 @@ impl Marks {
     /// The value was read. A [`cache`](crate::cache) notes this; other engines do not.
     pub const FETCHED: Self = Self(1 << 2);
 
-    const ALL: u8 = 0b111;
+    /// The value is the text of a number, and shared dictionaries give it as one. Only a
+    /// [`cache`](crate::cache) notes this and the next two.
+    pub const NUMBER: Self = Self(1 << 3);
+    /// The value is the text of a boolean.
+    pub const BOOLEAN: Self = Self(1 << 4);
+    /// The value is a list, as the cache writes it.
+    pub const LIST: Self = Self(1 << 3 | 1 << 4);
+
+    const ALL: u8 = 0b1_1111;
+
+    /// What the value is to shared dictionaries: [`NUMBER`](Self::NUMBER), [`BOOLEAN`](Self::BOOLEAN),
+    /// [`LIST`](Self::LIST), or [`NONE`](Self::NONE) for bytes.
+    #[must_use]
+    pub const fn form(self) -> Self {
+        Self(self.0 & Self::LIST.0)
+    }
 
     /// These and the others.
     #[must_use]
@@ -274,7 +289,7 @@ impl Header {
         assert!(version <= COMMIT_NUMBER_MAX, "commit number {version} is over 2^56");
         let version_len = (64 - version.leading_zeros()).div_ceil(8) as usize;
         header.push(&version.to_le_bytes()[..version_len]);
-        let marks = record.marks.without(Marks::FETCHED);
+        let marks = record.marks.without(Marks::FETCHED.and(Marks::LIST));
         let is_marked = marks != Marks::NONE && record.kind == Kind::Bytes;
         if is_marked {
             header.push(&[marks.bits()]);
@@ -330,7 +345,7 @@ fn decode_fields(tag: u8, mut rest: &[u8]) -> Result<Record<'_>, ReadError> {
     let collection = if kind == Kind::Bytes { 0 } else { take(CollectionId::LEN)? };
     let collection = CollectionId::from_number(collection);
     let marks = Marks::from_bits(if is_marked { take(1)? as u8 } else { 0 });
-    let marks = marks.without(Marks::FETCHED);
+    let marks = marks.without(Marks::FETCHED.and(Marks::LIST));
     Ok(Record { value: rest, flags, expires_at_ms, version, kind, collection, marks })
 }
 

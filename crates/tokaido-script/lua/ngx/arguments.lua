@@ -3,7 +3,7 @@
 local core = ...
 
 local type, error, tostring, pairs = type, error, tostring, pairs
-local find, gsub, sub, byte, char, format = string.find, string.gsub, string.sub, string.byte, string.char, string.format
+local find, gsub, sub, char = string.find, string.gsub, string.sub, string.char
 local tonumber, concat = tonumber, table.concat
 
 local function from_hex(digits) return char(tonumber(digits, 16)) end
@@ -34,8 +34,14 @@ function core.parse_args(text, max)
   return found, nil
 end
 
-local function to_hex(letter) return format("%%%02X", byte(letter)) end
-local function escape(value) return (gsub(tostring(value), "[^%w%-%._~]", to_hex)) end
+-- As ngx.escape_uri does.
+local native = core.native
+local COMPONENT = 2
+local function escape(value)
+  value = tostring(value)
+  if native.ngx_escape_uri(native.context, value, #value, COMPONENT) ~= 1 then native.fail(4) end
+  return native.string(native.reply.data, native.reply.data_len)
+end
 
 local function append(parts, name, value)
   if value == true then

@@ -8,7 +8,8 @@ use tokaido_store::{
 };
 
 use super::{
-    Exchange, cabinet::Expressions, functions::SharedFunction, many::Many, pages::LoadedPage,
+    Exchange, cabinet::Expressions, functions::SharedFunction, many::Many, openresty::Regexes,
+    pages::LoadedPage,
 };
 use crate::{Host, Limits, Scope, Transaction, TyrantCommons, Value, convert::Converter};
 
@@ -177,6 +178,7 @@ pub(crate) struct Context {
     pub(crate) tyrant: Arc<TyrantCommons>,
     /// The locks of theirs that the call has taken and not freed.
     pub(super) locks_taken: Vec<Box<[u8]>>,
+    pub(super) regexes: Regexes,
     /// Only within `run_script`.
     pub(crate) writer: Option<*mut dyn Writer>,
     pub(crate) snapshot: Option<Box<dyn Snapshot>>,
@@ -282,6 +284,7 @@ impl Context {
             expressions: Expressions::default(),
             tyrant: Arc::default(),
             locks_taken: Vec::new(),
+            regexes: Regexes::default(),
             writer: None,
             snapshot: None,
             lua_side: LuaSide::unset(),
@@ -422,6 +425,12 @@ impl Context {
         if self.running.is_none() {
             return Err(ended());
         }
+        self.dictionary(index)
+    }
+
+    /// As [`cache`](Self::cache), for shared dictionaries, which are used outside of transactions, too.
+    #[inline]
+    pub(crate) fn dictionary<'t>(&self, index: i32) -> Result<&'t Cache, Fault> {
         let place = database(index)?.and_then(DatabaseId::mount);
         let cache = place.and_then(|place| self.caches.get(place)?.as_ref());
         let cache = Arc::as_ptr(cache.ok_or_else(other_kind)?);

@@ -18,6 +18,7 @@ pub(crate) mod functions;
 mod handler;
 mod many;
 mod native;
+mod openresty;
 mod pages;
 pub(crate) mod random;
 mod read;

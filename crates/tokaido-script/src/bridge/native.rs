@@ -13,7 +13,9 @@ use super::{
     collections::{hash, list, set, sorted_set, stream, stream_group},
     command,
     context::Fault,
-    databases, exchange, handler, many, pages, random, read, scan, script, tyrant, write,
+    databases, exchange, handler, many,
+    openresty::{dictionary, regex, text},
+    pages, random, read, scan, script, tyrant, write,
 };
 
 /// What `ffi.cast` needs to make an address callable.
@@ -71,6 +73,7 @@ pub(crate) fn functions() -> Vec<Function> {
     functions.extend(of_guests());
     functions.extend(of_collections());
     functions.extend(of_exchanges());
+    functions.extend(of_openresty());
     functions
 }
 
@@ -237,6 +240,39 @@ fn of_collections() -> Vec<Function> {
         stream_group::group_claim(int, bytes, bytes, bytes, bytes, double);
         stream_group::group_pending(int, bytes, bytes, optional, int, optional, optional, double, double);
         stream_group::group_summary(int, bytes, bytes);
+    }
+}
+
+fn of_openresty() -> Vec<Function> {
+    native! {
+        regex::regex_compile(bytes, bytes);
+        regex::regex_free(int);
+        regex::regex_set_stack(double);
+        regex::regex_deep(int, bytes, int);
+        regex::regex_dfa(int, bytes, int);
+        dictionary::dict_open(bytes);
+        dictionary::dict_get(int, bytes);
+        dictionary::dict_put(int, bytes, int, bytes, double, double, double, int);
+        dictionary::dict_incr(int, bytes, double, int, double, double);
+        dictionary::dict_delete(int, bytes);
+        dictionary::dict_push(int, bytes, int, int, bytes, double);
+        dictionary::dict_pop(int, bytes, int);
+        dictionary::dict_len(int, bytes);
+        dictionary::dict_ttl(int, bytes);
+        dictionary::dict_expire(int, bytes, double);
+        dictionary::dict_flush_all(int);
+        dictionary::dict_flush_expired(int, double);
+        dictionary::dict_keys(int, double);
+        dictionary::dict_size(int);
+        text::ngx_escape_uri(bytes, int);
+        text::ngx_unescape_uri(bytes);
+        text::ngx_encode_base64(bytes, int, int);
+        text::ngx_decode_base64(bytes, int);
+        text::ngx_quote_sql(bytes);
+        text::ngx_digest(bytes, bytes);
+        text::ngx_hmac_sha1(bytes, bytes);
+        text::ngx_crc32(bytes);
+        text::ngx_time_ms();
     }
 }
 

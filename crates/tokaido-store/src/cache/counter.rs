@@ -1,8 +1,12 @@
 //! Counters: values that are decimal numbers, changed in place.
 
-use crate::{IncrementError, NewRecord, counter};
+use crate::{IncrementError, Marks, NewRecord, counter};
 
-use super::{Cache, write::put_value};
+use super::{
+    Cache,
+    segment::Location,
+    shard::{Key, Now, Shard},
+};
 
 /// Digits of the largest unsigned number.
 const DIGITS_MAX: usize = "18446744073709551615".len();
@@ -38,7 +42,7 @@ impl Cache {
             let mut digits = itoa::Buffer::new();
             let value = digits.format(new).as_bytes();
             self.check(key.bytes, value.len())?;
-            put_value(shard, key, value, old, now);
+            put_number(shard, key, value, old, now);
             Ok(Some(new))
         })?
     }
@@ -63,11 +67,26 @@ impl Cache {
             self.check(key.bytes, value.len())?;
             match found {
                 None => shard.put(key, &NewRecord::of(value), None, now),
-                Some(found) => put_value(shard, key, value, found, now),
+                Some(found) => put_number(shard, key, value, found, now),
             };
             Ok(new)
         })?
     }
+}
+
+/// Puts another number under a key. Flags and expiry stay, and to shared dictionaries it is what it was.
+fn put_number(
+    shard: &mut Shard,
+    key: Key<'_>,
+    value: &[u8],
+    old: Location,
+    now: &mut Now<'_>,
+) -> u64 {
+    let record = shard.view(old).record();
+    let form = record.marks.form();
+    let marks = if form == Marks::NUMBER { form } else { Marks::NONE };
+    let new = NewRecord { marks, ..record.with_value(value) };
+    shard.put(key, &new, Some(old), now)
 }
 
 /// Reads an unsigned number. Spaces may follow: memcached leaves them when a number gets shorter.

@@ -14,8 +14,8 @@
 use super::{
     ghost::Ghost,
     record::{self, View},
-    segment::{Drained, Queue},
-    shard::{Now, Shard, hash_of},
+    segment::{Drained, Location, Queue},
+    shard::{Key, Now, Shard, hash_of},
 };
 
 /// The window's part of the shard. Measured: docs/cache.md.
@@ -33,22 +33,40 @@ impl Shard {
     /// Evicts until a record can be written to `queue`, and an entry be added to the index.
     pub(super) fn make_room(&mut self, queue: Queue, footprint: usize, now: &mut Now<'_>) {
         for attempt in 0.. {
-            let is_full = self.index.is_full();
-            let has_room = self.segments.has_room(queue, footprint);
-            if has_room && !is_full {
-                return;
-            }
-            let segment = if has_room { 0 } else { self.segments.wanted(footprint) };
-            let growth = self.growth_bytes();
-            let in_use = self.bytes() - self.segments.spare_bytes();
-            if in_use + segment + growth + self.segments.reserve() <= self.layout.shard_bytes {
-                if is_full {
+            if self.fits(queue, footprint) {
+                if self.index.is_full() {
                     self.grow_index();
                 }
                 return;
             }
             self.evict(attempt * self.layout.segment_len >= PATIENCE_BYTES, now);
         }
+    }
+
+    /// Whether there is room as it is.
+    fn fits(&self, queue: Queue, footprint: usize) -> bool {
+        let is_full = self.index.is_full();
+        let has_room = self.segments.has_room(queue, footprint);
+        if has_room && !is_full {
+            return true;
+        }
+        let segment = if has_room { 0 } else { self.segments.wanted(footprint) };
+        let growth = self.growth_bytes();
+        let in_use = self.bytes() - self.segments.spare_bytes();
+        in_use + segment + growth + self.segments.reserve() <= self.layout.shard_bytes
+    }
+
+    /// Whether a record can be put in place of `old` without another having to go.
+    pub(super) fn has_room_for(
+        &self,
+        key: Key<'_>,
+        value_len: usize,
+        old: Option<Location>,
+    ) -> bool {
+        let footprint = record::footprint(key.bytes.len(), value_len);
+        let is_in_place = old.is_some_and(|old| self.view(old).footprint() == footprint);
+        // A new one may begin in either queue.
+        is_in_place || self.fits(Queue::Window, footprint) && self.fits(Queue::Main, footprint)
     }
 
     /// What the index takes if it must grow now, and the ghost, which grows after it, when a drain

@@ -20,12 +20,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Where to look: `handle` for the cache and its reads, `write`, `counter` and `scan` for the other
-//! operations, `transaction` and `turn` for those made of several; below them `shard` (what one
+//! Where to look: `handle` for the cache and its reads, `write`, `counter`, `dictionary` and `scan` for
+//! the other operations, `transaction` and `turn` for those made of several; below them `shard` (what one
 //! lock guards), `index` (hash table), `segment` and `record` (memory), `evict` and `ghost` (who
 //! must go).
 
 mod counter;
+mod dictionary;
 mod error;
 mod evict;
 mod ghost;
@@ -43,6 +44,7 @@ mod transaction;
 mod turn;
 mod write;
 
+pub use dictionary::{DictionaryError, Element, End, NumberText, Put, parse_number};
 pub use error::OptionsError;
 pub use handle::{Cache, Metadata};
 pub use options::Options;

@@ -4,11 +4,12 @@
 //! word 0   bits 0-55   version
 //!          bits 56-57  visits: how often it was used since a queue last looked at it, 3 at most
 //!          bit 58      dead: deleted, or replaced by a record elsewhere
+//!          bits 59-60  the marks of shared dictionaries, see `Marks`
 //! word 1   bits 0-31   flags
 //!          bits 32-58  length of the value
 //! word 2   bits 0-47   expiry, in ms since the epoch; all ones: never
 //!          bits 48-60  length of the key
-//!          bits 61-63  marks, see `Marks`
+//!          bits 61-63  the other marks
 //! then     key, value, zero to seven bytes up to a multiple of eight
 //! ```
 
@@ -29,6 +30,10 @@ const VALUE_LEN_SHIFT: u32 = 32;
 const KEY_LEN_SHIFT: u32 = 48;
 const KEY_LEN_MASK: u64 = (1 << 13) - 1;
 const MARKS_SHIFT: u32 = 61;
+/// Of the marks, so many are in the last word.
+const LAST_MARKS: u32 = 3;
+const FORM_SHIFT: u32 = 59;
+const FORM_MASK: u64 = 0b11;
 
 const _: () = assert!(limits::VALUE_LEN_MAX < 1 << 27, "a value's length has 27 bits");
 const _: () = assert!(limits::KEY_LEN_MAX < 1 << 13, "a key's length has 13 bits");
@@ -103,11 +108,17 @@ impl<'s> View<'s> {
     }
 
     #[inline]
+    fn marks(&self) -> Marks {
+        let form = (self.words[0] >> FORM_SHIFT & FORM_MASK) << LAST_MARKS;
+        Marks::from_bits((self.words[2] >> MARKS_SHIFT | form) as u8)
+    }
+
+    #[inline]
     pub(super) fn record(&self) -> Record<'s> {
         Record {
             flags: self.words[1] as u32,
             expires_at_ms: self.expires_at_ms(),
-            marks: Marks::from_bits((self.words[2] >> MARKS_SHIFT) as u8),
+            marks: self.marks(),
             ..Record::of(self.value(), self.words[0] & VERSION_MASK)
         }
     }
@@ -116,7 +127,7 @@ impl<'s> View<'s> {
 /// Writes a whole record. `bytes` has room for its footprint.
 pub(super) fn write(bytes: &mut [u8], key: &[u8], new: &NewRecord<'_>, version: u64, visits: u8) {
     let (header, body) = bytes.split_at_mut(HEADER_LEN);
-    put_word(header, 0, version | u64::from(visits) << VISITS_SHIFT);
+    put_word(header, 0, version | u64::from(visits) << VISITS_SHIFT | form_bits(new.marks));
     put_word(header, 1, u64::from(new.flags) | (new.value.len() as u64) << VALUE_LEN_SHIFT);
     let key_len = (key.len() as u64) << KEY_LEN_SHIFT;
     put_word(header, 2, expiry_bits(new.expires_at_ms) | key_len | marks_bits(new.marks));
@@ -129,9 +140,15 @@ fn marks_bits(marks: Marks) -> u64 {
     u64::from(marks.bits()) << MARKS_SHIFT
 }
 
+fn form_bits(marks: Marks) -> u64 {
+    u64::from(marks.bits() >> LAST_MARKS) << FORM_SHIFT
+}
+
 pub(super) fn set_marks(bytes: &mut [u8], marks: Marks) {
     let kept = word(bytes, 2) & ((1 << MARKS_SHIFT) - 1);
     put_word(bytes, 2, kept | marks_bits(marks));
+    let kept = word(bytes, 0) & !(FORM_MASK << FORM_SHIFT);
+    put_word(bytes, 0, kept | form_bits(marks));
 }
 
 /// Notes that the value was read.
@@ -199,7 +216,7 @@ mod tests {
             expires_at_ms in proptest::option::of(0..EXPIRY_NEVER),
             version in 0..=VERSION_MASK,
             visits in 0..=VISITS_MAX,
-            marks in 0..8u8,
+            marks in 0..32u8,
         ) {
             let marks = Marks::from_bits(marks);
             let new = NewRecord { flags, expires_at_ms, marks, ..NewRecord::of(&value) };

@@ -1,0 +1,130 @@
+-- What `require` finds beside the files of the operator: parts of LuaJIT, and the modules of the lua-resty world
+-- that handlers count on.
+
+local core = ...
+
+local modules, native = core.modules, core.native
+local context, reply, ffi_string = native.context, native.reply, native.string
+local preload = core.rust.preload
+local type, error, next, pairs, ipairs, floor = type, error, next, pairs, ipairs, math.floor
+local tonumber, setmetatable = tonumber, setmetatable
+local VERSION = "0.1.25"
+
+local function check_table(value)
+  if type(value) ~= "table" then
+    error("bad argument #1 to '?' (table expected, got " .. (value == nil and "no value" or type(value)) .. ")", 3)
+  end
+end
+
+-- Gives the same value under a name whenever it is asked for.
+local function provide(name, value) modules[name] = function() return value end end
+
+for _, name in ipairs { "table", "string", "math", "bit", "os", "coroutine" } do
+  modules[name] = function() return core.globals[name] end
+end
+
+provide("table.new", preload["table.new"]())
+provide("table.clear", preload["table.clear"]())
+
+provide("table.nkeys", function(list)
+  check_table(list)
+  local count = 0
+  for _ in pairs(list) do count = count + 1 end
+  return count
+end)
+
+provide("table.isempty", function(list)
+  check_table(list)
+  return next(list) == nil
+end)
+
+provide("table.isarray", function(list)
+  check_table(list)
+  for key in pairs(list) do
+    if type(key) ~= "number" or key ~= floor(key) then return false end
+  end
+  return true
+end)
+
+provide("table.clone", function(list)
+  check_table(list)
+  local copy = {}
+  for key, value in pairs(list) do copy[key] = value end
+  return copy
+end)
+
+-- Without what gives or takes pointers.
+modules["string.buffer"] = function()
+  local buffers = preload["string.buffer"]()
+  local meta = core.libraries.debug.getmetatable(buffers.new())
+  for _, name in ipairs { "ref", "reserve", "commit", "putcdata" } do meta.__index[name] = nil end
+  local set = meta.__index.set
+  meta.__index.set = function(buffer, text)
+    if type(text) ~= "string" then error("a buffer is set to a string here", 2) end
+    return set(buffer, text)
+  end
+  meta.__metatable = core.OURS
+  return buffers
+end
+
+-- It makes nginx's functions fast; here they are, always.
+provide("resty.core", { version = VERSION })
+
+local function refuse(name, why)
+  modules[name] = core.refused('require "' .. name .. '"', why, 3)
+end
+refuse("ffi", "a handler reaches no memory but its own")
+refuse("jit", "a handler does not control the compiler")
+refuse("io", "a handler reaches no files")
+refuse("debug", "a handler reaches no other code's variables")
+refuse("package", "modules come from the procedures directory")
+refuse("ngx.errlog", "the log is the server's own; it is read where that writes it")
+refuse("ngx.ssl", "TLS is the server's affair")
+refuse("ngx.ocsp", "TLS is the server's affair")
+refuse("ngx.balancer", "there are no upstreams")
+refuse("ngx.pipe", "a handler starts no programs")
+refuse("resty.aes", "there are no ciphers")
+refuse("thread.exdata", "a handler has no pointers")
+
+-- Bytes as hexadecimal text, and a number from the digits that a text begins with.
+provide("resty.string", {
+  _VERSION = "0.15",
+  to_hex = function(bytes) return (core.hex_of(bytes)) end,
+  atoi = function(text) return tonumber(text:match "^%s*([+-]?%d+)") or 0 end,
+})
+
+modules["resty.random"] = function()
+  local random_bytes = native.random_bytes
+  return {
+    _VERSION = "0.15",
+    bytes = function(len)
+      if random_bytes(context, len) ~= 1 then native.fail(3) end
+      return ffi_string(reply.data, reply.data_len)
+    end,
+  }
+end
+
+-- Digests that are given their text in pieces.
+local buffers = preload["string.buffer"]()
+for _, name in ipairs { "md5", "sha1", "sha224", "sha256", "sha384", "sha512" } do
+  modules["resty." .. name] = function()
+    local Digest = { _VERSION = "0.15" }
+    local meta = { __index = Digest }
+
+    function Digest.new() return setmetatable({ pieces = buffers.new() }, meta) end
+
+    function Digest:update(text, len)
+      self.pieces:put(len and text:sub(1, len) or text)
+      return true
+    end
+
+    function Digest:final() return (core.digest_of(name, self.pieces:tostring())) end
+
+    function Digest:reset()
+      self.pieces:reset()
+      return true
+    end
+
+    return Digest
+  end
+end

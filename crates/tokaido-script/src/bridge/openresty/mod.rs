@@ -1,0 +1,7 @@
+//! What the dialect of OpenResty asks of Rust.
+
+pub(crate) mod dictionary;
+pub(crate) mod regex;
+pub(crate) mod text;
+
+pub(super) use crate::openresty::regex::Regexes;

@@ -1,0 +1,73 @@
+//! Regular expressions: compiling them, and the matches that are not `tokaido_regex_run` alone.
+
+use super::super::context::{Context, Fault, NO, YES};
+use crate::{openresty::regex::Compiled, watchdog};
+
+/// Compiles an expression. Reply: its number; the addresses of what is run (the integer) and of the offsets
+/// (the key); how many groups (the flags) and bytes (the expiry) it has; and as data the names of groups,
+/// as in `1 name` and a line feed. `NO` if that cannot be done, with the reason as data.
+pub(crate) fn regex_compile(
+    context: &mut Context,
+    pattern: &[u8],
+    flags: &[u8],
+) -> Result<i32, Fault> {
+    let compiled = match Compiled::new(pattern, flags) {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            context.answer(|out| out.extend_from_slice(error.to_string().as_bytes()));
+            return Ok(NO);
+        }
+    };
+    context.reply.integer = compiled.address() as i64;
+    context.reply.key = compiled.offsets();
+    context.reply.flags = f64::from(compiled.groups);
+    context.reply.expires_at_ms = compiled.size as f64;
+    let names = compiled.names();
+    context.reply.number = context.regexes.keep(compiled) as f64;
+    Ok(context.answer(|out| {
+        for (number, name) in names {
+            out.extend_from_slice(number.to_string().as_bytes());
+            out.push(b' ');
+            out.extend_from_slice(&name);
+            out.push(b'\n');
+        }
+    }))
+}
+
+/// Frees an expression.
+pub(crate) fn regex_free(context: &mut Context, number: i32) -> Result<i32, Fault> {
+    context.regexes.free(number as usize);
+    Ok(YES)
+}
+
+/// From here on matches may have so many bytes of stack.
+pub(crate) fn regex_set_stack(context: &mut Context, bytes_max: f64) -> Result<i32, Fault> {
+    context.regexes.set_stack(bytes_max as usize);
+    Ok(YES)
+}
+
+/// A match that has run out of stack, once more; what PCRE2 gives is the reply's number.
+pub(crate) fn regex_deep(
+    context: &mut Context,
+    number: i32,
+    subject: &[u8],
+    start: i32,
+) -> Result<i32, Fault> {
+    let found = context.regexes.run_deep(number as usize, subject, start as usize);
+    let found = found.ok_or_else(|| Fault::refused("there is no memory for the match's stack"))?;
+    context.reply.number = f64::from(found);
+    Ok(YES)
+}
+
+/// A match by a DFA; what PCRE2 gives is the reply's number.
+pub(crate) fn regex_dfa(
+    context: &mut Context,
+    number: i32,
+    subject: &[u8],
+    start: i32,
+) -> Result<i32, Fault> {
+    let found =
+        context.regexes.run_dfa(number as usize, subject, start as usize, watchdog::is_stopping);
+    context.reply.number = f64::from(found.map_err(Fault::Refused)?);
+    Ok(YES)
+}

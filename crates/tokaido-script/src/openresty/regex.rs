@@ -1,0 +1,501 @@
+//! Regular expressions of PCRE2 as `ngx.re` has them: compiled to machine code, kept for as long as
+//! Lua knows their addresses, and stopped by the watchdog.
+//!
+//! A match of an ordinary expression is no call of Rust: traces of LuaJIT call `tokaido_regex_run`
+//! (`c/stoppable.c`) with the address of a [`Runnable`], and read the offsets where PCRE2 has written them.
+
+use std::{ffi::c_void, ptr};
+
+use pcre2_sys as pcre;
+
+/// Maximum length of an expression, in bytes. PCRE2's own limit is about as much compiled code.
+pub(crate) const PATTERN_LEN_MAX: usize = 64 << 10;
+
+/// Maximum size of the stack of a match whose recursion has outgrown the 32 KiB that each has at first,
+/// in bytes, unless a script asks for another one.
+pub(crate) const STACK_BYTES: usize = 1 << 20;
+
+/// Maximum that a script may ask for.
+pub(crate) const STACK_BYTES_MAX: usize = 16 << 20;
+
+const STACK_BYTES_FIRST: usize = 32 << 10;
+
+/// Maximum product of the lengths of a text and of what is tried in it at once by a DFA: some milliseconds,
+/// after which the time limit is looked at.
+const DFA_WORK_PER_LOOK: usize = 1 << 20;
+
+/// Numbers that a DFA notes its states in.
+const DFA_WORKSPACE_LEN: usize = 4096;
+
+/// Maximum number of calls of a part of an expression by a DFA within one look.
+const DFA_CALLS_MAX: u32 = 100_000;
+
+/// Maximum length of a text for a DFA, in bytes.
+const DFA_SUBJECT_LEN_MAX: usize = 1 << 20;
+
+unsafe extern "C" {
+    fn tokaido_regex_run(regex: *const Runnable, text: *const u8, len: usize, at: usize) -> i32;
+    fn tokaido_regex_stop(signal: i32);
+}
+
+/// The address that Lua calls.
+pub(crate) fn run_address() -> *mut c_void {
+    tokaido_regex_run as *mut c_void
+}
+
+/// Ends the match that the signal has interrupted, if there is one; then it does not return.
+///
+/// # Safety
+/// Only from the handler of `signal`, as the last thing that it does.
+pub(crate) unsafe fn stop_from_handler(signal: i32) {
+    // SAFETY: promised by the caller.
+    unsafe { tokaido_regex_stop(signal) };
+}
+
+type Run = unsafe extern "C" fn(
+    *const pcre::pcre2_code_8,
+    *const u8,
+    usize,
+    usize,
+    u32,
+    *mut pcre::pcre2_match_data_8,
+    *mut pcre::pcre2_match_context_8,
+) -> i32;
+
+/// What a match needs, at an address that stays. The same layout as in `c/stoppable.c`.
+#[repr(C)]
+struct Runnable {
+    run: Run,
+    code: *const pcre::pcre2_code_8,
+    data: *mut pcre::pcre2_match_data_8,
+    context: *mut pcre::pcre2_match_context_8,
+}
+
+/// Why an expression cannot be used, in the words of nginx-lua.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CompileError {
+    #[error("unknown flag \"{flag}\" (flags \"{flags}\")")]
+    Flag { flag: char, flags: String },
+    #[error("pcre_compile() failed: {why} in \"{pattern}\"{place}")]
+    Syntax { why: String, pattern: String, place: String },
+    #[error("the expression has {len} bytes; at most {PATTERN_LEN_MAX} are compiled")]
+    TooLong { len: usize },
+    #[error("no machine code can be made of the expression (PCRE2 error {code})")]
+    NoMachineCode { code: i32 },
+}
+
+/// How an expression is compiled, from the letters of its options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Options {
+    bits: u32,
+    is_dfa: bool,
+}
+
+impl Options {
+    fn parse(flags: &[u8]) -> Result<Self, CompileError> {
+        let mut options = Self::default();
+        for &flag in flags {
+            options.bits |= match flag {
+                b'a' => pcre::PCRE2_ANCHORED,
+                b'd' => {
+                    options.is_dfa = true;
+                    pcre::PCRE2_USE_OFFSET_LIMIT
+                }
+                b'D' => pcre::PCRE2_DUPNAMES,
+                b'i' => pcre::PCRE2_CASELESS,
+                // Every expression is compiled to machine code, and kept.
+                b'j' | b'o' => 0,
+                b'J' => pcre::PCRE2_ALT_BSUX | pcre::PCRE2_MATCH_UNSET_BACKREF,
+                b'm' => pcre::PCRE2_MULTILINE,
+                b's' => pcre::PCRE2_DOTALL,
+                b'u' => pcre::PCRE2_UTF,
+                // What is not valid then matches nothing, and is no danger.
+                b'U' => pcre::PCRE2_UTF | pcre::PCRE2_MATCH_INVALID_UTF,
+                b'x' => pcre::PCRE2_EXTENDED,
+                _ => {
+                    let flags = String::from_utf8_lossy(flags).into_owned();
+                    return Err(CompileError::Flag { flag: char::from(flag), flags });
+                }
+            };
+        }
+        Ok(options)
+    }
+}
+
+/// An expression, ready to match.
+pub(crate) struct Compiled {
+    runnable: Runnable,
+    /// In bytes: code, machine code and the room for a match.
+    pub(crate) size: usize,
+    /// How many groups it has, without the whole.
+    pub(crate) groups: u32,
+    is_dfa: bool,
+    is_anchored: bool,
+}
+
+impl Drop for Compiled {
+    fn drop(&mut self) {
+        // SAFETY: both were made by `compile`, and Lua no longer knows them.
+        unsafe {
+            pcre::pcre2_match_data_free_8(self.runnable.data);
+            pcre::pcre2_code_free_8(self.runnable.code.cast_mut());
+        }
+    }
+}
+
+impl Compiled {
+    /// Compiles an expression. In a box, since Lua is told its address.
+    pub(crate) fn new(pattern: &[u8], flags: &[u8]) -> Result<Box<Self>, CompileError> {
+        if pattern.len() > PATTERN_LEN_MAX {
+            return Err(CompileError::TooLong { len: pattern.len() });
+        }
+        let options = Options::parse(flags)?;
+        let code = compile_code(pattern, options.bits)?;
+        // SAFETY: the code is a valid one; what is made of it is freed with it, by `drop`.
+        let mut compiled = unsafe {
+            // An expression may itself begin with (*UTF). Machine code alone trusts its text to be valid.
+            let bits: u32 = info(code, pcre::PCRE2_INFO_ALLOPTIONS);
+            let utf = bits & (pcre::PCRE2_UTF | pcre::PCRE2_MATCH_INVALID_UTF);
+            let run = match utf == pcre::PCRE2_UTF && !options.is_dfa {
+                true => pcre::pcre2_match_8 as Run,
+                false => pcre::pcre2_jit_match_8 as Run,
+            };
+            let data = pcre::pcre2_match_data_create_from_pattern_8(code, ptr::null_mut());
+            let context = ptr::null_mut();
+            let (groups, is_dfa) = (info(code, pcre::PCRE2_INFO_CAPTURECOUNT), options.is_dfa);
+            let runnable = Runnable { run, code, data, context };
+            let is_anchored = bits & pcre::PCRE2_ANCHORED != 0;
+            Box::new(Self { runnable, size: 0, groups, is_dfa, is_anchored })
+        };
+        if compiled.runnable.data.is_null() {
+            return Err(CompileError::NoMachineCode { code: pcre::PCRE2_ERROR_NOMEMORY });
+        }
+        if !options.is_dfa {
+            // SAFETY: the code is a valid one, and nobody else uses it.
+            let made = unsafe { pcre::pcre2_jit_compile_8(code, pcre::PCRE2_JIT_COMPLETE) };
+            if made != 0 {
+                return Err(CompileError::NoMachineCode { code: made });
+            }
+        }
+        // SAFETY: both are valid.
+        compiled.size = unsafe {
+            info::<usize>(code, pcre::PCRE2_INFO_SIZE)
+                + info::<usize>(code, pcre::PCRE2_INFO_JITSIZE)
+                + pcre::pcre2_get_match_data_size_8(compiled.runnable.data)
+        };
+        Ok(compiled)
+    }
+
+    /// What Lua passes to `tokaido_regex_run`.
+    pub(crate) fn address(&self) -> *const c_void {
+        ptr::from_ref(&self.runnable).cast()
+    }
+
+    /// Where PCRE2 writes the offsets of the groups.
+    pub(crate) fn offsets(&self) -> *const u8 {
+        // SAFETY: the data is that of this expression.
+        unsafe { pcre::pcre2_get_ovector_pointer_8(self.runnable.data).cast_const().cast() }
+    }
+
+    /// The names of groups with their numbers, in the order of the names.
+    pub(crate) fn names(&self) -> Vec<(u32, Vec<u8>)> {
+        // SAFETY: the table belongs to the code, has so many entries of such a size, and each is the number
+        // in two bytes and a name that ends with a zero.
+        unsafe {
+            let code = self.runnable.code;
+            let count: u32 = info(code, pcre::PCRE2_INFO_NAMECOUNT);
+            let size: u32 = info(code, pcre::PCRE2_INFO_NAMEENTRYSIZE);
+            let table: *const u8 = match count {
+                0 => return Vec::new(),
+                _ => info_pointer(code, pcre::PCRE2_INFO_NAMETABLE),
+            };
+            let table = std::slice::from_raw_parts(table, (count * size) as usize);
+            let entries = table.chunks_exact(size as usize);
+            entries
+                .map(|entry| {
+                    let name = entry[2..].split(|&byte| byte == 0).next().unwrap_or_default();
+                    (u32::from(u16::from_be_bytes([entry[0], entry[1]])), name.to_vec())
+                })
+                .collect()
+        }
+    }
+}
+
+/// A number that PCRE2 tells of an expression.
+///
+/// # Safety
+/// The number must be a `T`.
+unsafe fn info<T: Default>(code: *const pcre::pcre2_code_8, what: u32) -> T {
+    let mut told = T::default();
+    // SAFETY: promised by the caller.
+    unsafe { pcre::pcre2_pattern_info_8(code, what, (&raw mut told).cast()) };
+    told
+}
+
+unsafe fn info_pointer(code: *const pcre::pcre2_code_8, what: u32) -> *const u8 {
+    let mut told: *const u8 = ptr::null();
+    // SAFETY: what is asked for is a pointer.
+    unsafe { pcre::pcre2_pattern_info_8(code, what, (&raw mut told).cast()) };
+    told
+}
+
+fn compile_code(pattern: &[u8], bits: u32) -> Result<*mut pcre::pcre2_code_8, CompileError> {
+    let (mut error, mut place) = (0, 0);
+    // SAFETY: pointer and length belong together, and the rest is written to.
+    let code = unsafe {
+        pcre::pcre2_compile_8(
+            pattern.as_ptr(),
+            pattern.len(),
+            bits,
+            &raw mut error,
+            &raw mut place,
+            ptr::null_mut(),
+        )
+    };
+    if !code.is_null() {
+        return Ok(code);
+    }
+    let place = match pattern.get(place..) {
+        None | Some([]) => String::new(),
+        Some(rest) => format!(" at \"{}\"", String::from_utf8_lossy(rest)),
+    };
+    let pattern = String::from_utf8_lossy(pattern).into_owned();
+    Err(CompileError::Syntax { why: message_of(error), pattern, place })
+}
+
+fn message_of(error: i32) -> String {
+    /// The longest message of PCRE2 is shorter.
+    const MESSAGE_LEN_MAX: usize = 256;
+    let mut message = [0u8; MESSAGE_LEN_MAX];
+    // SAFETY: the buffer is as long as is said.
+    let len =
+        unsafe { pcre::pcre2_get_error_message_8(error, message.as_mut_ptr(), message.len()) };
+    String::from_utf8_lossy(&message[..usize::try_from(len).unwrap_or(0)]).into_owned()
+}
+
+/// The stack of a match that needs more than is common.
+struct Stack {
+    stack: *mut pcre::pcre2_jit_stack_8,
+    context: *mut pcre::pcre2_match_context_8,
+    bytes_max: usize,
+}
+
+impl Stack {
+    fn new(bytes_max: usize) -> Option<Self> {
+        // SAFETY: what cannot be made is null, and then nothing is done with it; `drop` frees both.
+        unsafe {
+            let first = STACK_BYTES_FIRST.min(bytes_max);
+            let stack = pcre::pcre2_jit_stack_create_8(first, bytes_max, ptr::null_mut());
+            let context = pcre::pcre2_match_context_create_8(ptr::null_mut());
+            let made = Self { stack, context, bytes_max };
+            if stack.is_null() || context.is_null() {
+                return None;
+            }
+            pcre::pcre2_jit_stack_assign_8(context, None, stack.cast());
+            Some(made)
+        }
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // SAFETY: both were made by `new`, and both take null.
+        unsafe {
+            pcre::pcre2_match_context_free_8(self.context);
+            pcre::pcre2_jit_stack_free_8(self.stack);
+        }
+    }
+}
+
+/// The expressions of one VM, by the numbers that Lua has of them, and what rare matches need.
+pub(crate) struct Regexes {
+    compiled: Vec<Option<Box<Compiled>>>,
+    free: Vec<usize>,
+    stack: Option<Stack>,
+    stack_bytes_max: usize,
+    workspace: Vec<i32>,
+}
+
+impl Default for Regexes {
+    fn default() -> Self {
+        let (compiled, free, workspace) = (Vec::new(), Vec::new(), Vec::new());
+        Self { compiled, free, stack: None, stack_bytes_max: STACK_BYTES, workspace }
+    }
+}
+
+impl Regexes {
+    /// Keeps an expression; gives its number.
+    pub(crate) fn keep(&mut self, compiled: Box<Compiled>) -> usize {
+        if let Some(number) = self.free.pop() {
+            self.compiled[number] = Some(compiled);
+            return number;
+        }
+        self.compiled.push(Some(compiled));
+        self.compiled.len() - 1
+    }
+
+    /// Frees one, whose address Lua has forgotten.
+    pub(crate) fn free(&mut self, number: usize) {
+        if self.compiled.get_mut(number).and_then(Option::take).is_some() {
+            self.free.push(number);
+        }
+    }
+
+    /// From here on matches may have so much stack.
+    pub(crate) fn set_stack(&mut self, bytes_max: usize) {
+        self.stack_bytes_max = bytes_max.clamp(STACK_BYTES_FIRST, STACK_BYTES_MAX);
+    }
+
+    fn get(&self, number: usize) -> Option<&Compiled> {
+        self.compiled.get(number)?.as_deref()
+    }
+
+    /// Matches once more what has run out of stack. As `tokaido_regex_run`; `None` if there is no memory.
+    pub(crate) fn run_deep(&mut self, number: usize, subject: &[u8], start: usize) -> Option<i32> {
+        // A stack that a stopped match has left in an unknown state was not put back.
+        let kept = self.stack.take().filter(|stack| stack.bytes_max == self.stack_bytes_max);
+        let stack = kept.or_else(|| Stack::new(self.stack_bytes_max))?;
+        let compiled = self.get(number).filter(|_| start <= subject.len())?;
+        let runnable = Runnable { context: stack.context, ..compiled.runnable };
+        // SAFETY: the expression is there; start and length are those of the subject.
+        let found = unsafe {
+            tokaido_regex_run(&raw const runnable, subject.as_ptr(), subject.len(), start)
+        };
+        self.stack = (found > STOPPED).then_some(stack);
+        Some(found)
+    }
+
+    /// Matches by a DFA: the longest match, without groups. As `tokaido_regex_run`. `is_stopping` is
+    /// asked now and then.
+    pub(crate) fn run_dfa(
+        &mut self,
+        number: usize,
+        subject: &[u8],
+        start: usize,
+        is_stopping: impl Fn() -> bool,
+    ) -> Result<i32, String> {
+        if subject.len() > DFA_SUBJECT_LEN_MAX {
+            return Err(format!("option \"d\" is for texts of up to {DFA_SUBJECT_LEN_MAX} bytes"));
+        }
+        self.workspace.resize(DFA_WORKSPACE_LEN, 0);
+        let workspace = self.workspace.as_mut_ptr();
+        let Some(compiled) = self.get(number).filter(|compiled| compiled.is_dfa) else {
+            return Err("this expression is not one for option \"d\"".to_owned());
+        };
+        let Runnable { code, data, .. } = compiled.runnable;
+        let is_anchored = compiled.is_anchored;
+        let step = (DFA_WORK_PER_LOOK / (subject.len() + 1)).max(1);
+        // SAFETY: all is valid for as long as it is used; the context is freed at once.
+        unsafe {
+            let context = pcre::pcre2_match_context_create_8(ptr::null_mut());
+            if context.is_null() {
+                return Ok(pcre::PCRE2_ERROR_NOMEMORY);
+            }
+            pcre::pcre2_set_match_limit_8(context, DFA_CALLS_MAX);
+            let mut found = pcre::PCRE2_ERROR_NOMATCH;
+            let mut from = start;
+            while from <= subject.len() {
+                pcre::pcre2_set_offset_limit_8(context, from + step - 1);
+                found = pcre::pcre2_dfa_match_8(
+                    code,
+                    subject.as_ptr(),
+                    subject.len(),
+                    from,
+                    0,
+                    data,
+                    context,
+                    workspace,
+                    DFA_WORKSPACE_LEN,
+                );
+                if found != pcre::PCRE2_ERROR_NOMATCH || is_anchored {
+                    break;
+                }
+                from += step;
+                // Within a character of UTF-8 no match begins.
+                from += subject.iter().skip(from).take_while(|&&byte| byte & 0xc0 == 0x80).count();
+                if is_stopping() {
+                    found = STOPPED;
+                    break;
+                }
+            }
+            pcre::pcre2_match_context_free_8(context);
+            // There was no room for the shorter ones.
+            Ok(if found == 0 { 1 } else { found })
+        }
+    }
+}
+
+/// What a match gives that the watchdog has stopped; `c/stoppable.c` has the same.
+const STOPPED: i32 = -1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(pattern: &str, flags: &str, subject: &str) -> Option<(usize, usize)> {
+        let compiled = Compiled::new(pattern.as_bytes(), flags.as_bytes()).unwrap();
+        // SAFETY: the expression and the text are there, and the offsets have been written.
+        unsafe {
+            let regex = compiled.address().cast();
+            let found = tokaido_regex_run(regex, subject.as_ptr(), subject.len(), 0);
+            let offsets = compiled.offsets().cast::<usize>();
+            (found > 0).then(|| (*offsets, *offsets.add(1)))
+        }
+    }
+
+    #[test]
+    fn a_match_writes_its_offsets() {
+        assert_eq!(found(r"\w+\.", "jo", "hello, world."), Some((7, 13)));
+        assert_eq!(found("WORLD", "i", "hello, world."), Some((7, 12)));
+        assert_eq!(found("world", "a", "hello, world."), None);
+        assert_eq!(found("^.$", "u", "日"), Some((0, 3)));
+    }
+
+    #[test]
+    fn what_is_no_expression_says_so() {
+        let why = |pattern: &[u8], flags: &[u8]| {
+            Compiled::new(pattern, flags).err().map(|error| error.to_string()).unwrap()
+        };
+        assert_eq!(why(b"a", b"jz"), "unknown flag \"z\" (flags \"jz\")");
+        let message = why(b"(abc", b"");
+        assert!(message.starts_with("pcre_compile() failed: missing "), "{message}");
+        assert!(message.ends_with(" in \"(abc\""), "{message}");
+        assert!(why(b"a)b", b"").ends_with(" in \"a)b\" at \")b\""));
+        assert!(why(&vec![b'a'; PATTERN_LEN_MAX + 1], b"").contains("65537"));
+        assert!(why(b"(*UTF)\\C", b"").contains("no machine code"));
+    }
+
+    #[test]
+    fn names_come_with_their_numbers() {
+        let compiled = Compiled::new(b"(?<b>.)(?<a>.)(.)", b"").unwrap();
+        assert_eq!(compiled.names(), [(2, b"a".to_vec()), (1, b"b".to_vec())]);
+        assert_eq!(compiled.groups, 3);
+        assert!(compiled.size > 100);
+    }
+
+    #[test]
+    fn what_outgrows_its_stack_has_a_second_try() {
+        let mut regexes = Regexes::default();
+        let number = regexes.keep(Compiled::new(b"(?:a|b|(c))*$", b"").unwrap());
+        let subject = b"ab".repeat(2_000);
+        let regex = regexes.get(number).unwrap().address().cast();
+        // SAFETY: the expression and the text are there.
+        let first = unsafe { tokaido_regex_run(regex, subject.as_ptr(), subject.len(), 0) };
+        assert_eq!(first, pcre::PCRE2_ERROR_JIT_STACKLIMIT);
+        assert_eq!(regexes.run_deep(number, &subject, 0), Some(1));
+        regexes.free(number);
+        assert_eq!(regexes.run_deep(number, &subject, 0), None);
+    }
+
+    #[test]
+    fn a_dfa_finds_the_longest_and_can_be_stopped() {
+        let mut regexes = Regexes::default();
+        let number = regexes.keep(Compiled::new(b"a|ab|abc", b"d").unwrap());
+        let subject = [vec![b'x'; 5_000], b"abc".to_vec()].concat();
+        assert_eq!(regexes.run_dfa(number, &subject, 0, || false), Ok(1));
+        assert_eq!(regexes.run_dfa(number, &subject, 0, || true), Ok(STOPPED));
+        assert!(
+            regexes.run_dfa(number, &vec![b'x'; DFA_SUBJECT_LEN_MAX + 1], 0, || false).is_err()
+        );
+    }
+}

@@ -1,0 +1,17 @@
+"""Encodings, digests and times beside those of nginx-lua."""
+
+import pathlib
+
+import pytest
+from openresty import library
+
+SNIPPETS = pathlib.Path(__file__).parent / "snippets"
+
+
+@pytest.mark.skipif(not library.is_installed(), reason="there is no nginx with Lua")
+@pytest.mark.parametrize("name", ["codecs", "modules"])
+def test_every_function_gives_what_it_gives_in_nginx(tmp_path, name):
+    text = (SNIPPETS / f"{name}.lua").read_text()
+    allowed = {"codecs": {"esc7"}, "modules": {"split17", "split19", "split30", "split25", "opt2"}}[name]
+    theirs, ours = library.Both(tmp_path).run(text)
+    assert library.differences(theirs, ours, allowed) == {}

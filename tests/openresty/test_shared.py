@@ -1,0 +1,44 @@
+"""`ngx.shared` beside that of nginx-lua, and as other protocols see it."""
+
+import pathlib
+
+import pytest
+from openresty import library
+from support import Server
+
+SNIPPETS = pathlib.Path(__file__).parent / "snippets"
+
+# What has expired is gone at once; less than a millisecond is not for ever; what fits nowhere forces nobody out.
+# Flags are not negative, and a time may be text.
+DIFFERENT = {"exptime str", "flags neg", "getflagsneg", "stale", "flush_expired", "set 0.0004", "too big"}
+
+
+@pytest.mark.skipif(not library.is_installed(), reason="there is no nginx with Lua")
+def test_every_method_gives_what_it_gives_in_nginx(tmp_path):
+    theirs, ours = library.Both(tmp_path).run((SNIPPETS / "shared.lua").read_text())
+    assert library.differences(theirs, ours, DIFFERENT) == {}
+
+
+def test_values_are_records_of_every_protocol(tmp_path):
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "keep.lua").write_text(
+        "-- dialect: ngx\n-- route: GET /keep\n"
+        "local d = ngx.shared.d\n"
+        "d:set('n', 5) d:set('b', true) d:set('s', 'text', 0, 7)\n"
+        "ngx.say(d:incr('n', 1))\n"
+    )
+    (tmp_path / "files" / "read.lua").write_text(
+        "-- dialect: ngx\n-- route: GET /read\n"
+        "local d = ngx.shared.d\n"
+        "ngx.say(type(d:get('n')), ' ', d:get('n'), ' ', type(d:get('r')), ' ', tostring(d:get('b')))\n"
+    )
+    (tmp_path / "tokaido.toml").write_text('[databases.d]\nengine = "cache"\nbytes = "1 MiB"\n')
+    options = ["--config", str(tmp_path / "tokaido.toml")]
+    with Server(tmp_path / "data", tmp_path / "log", tmp_path / "files", options=options) as server:
+        assert server.http("GET", "/keep")[2] == b"6\n"
+        client = server.redis()
+        client.execute_command("SELECT", "d")
+        assert [client.get(key) for key in ("n", "b", "s")] == [b"6", b"true", b"text"]
+        assert client.incr("n") == 7
+        client.set("r", "12")
+        assert server.http("GET", "/read")[2] == b"number 7 string true\n"
