@@ -89,7 +89,8 @@ def test_patterns_find_what_they_find_in_nginx(both, options):
         {name: without_messages(line) for name, line in theirs.items()},
         {name: without_messages(line) for name, line in ours.items()},
     )
-    # nginx gives up within a character of UTF-8.
-    found = {name: pair for name, pair in found.items() if "-11" not in pair[0]}
+    # nginx gives up within a character of UTF-8, and gmatch ends there without a word.
+    is_within = lambda name, pair: "-11" in pair[0] or "u" in options and name.endswith("/11 gmatch")
+    found = {name: pair for name, pair in found.items() if not is_within(name, pair)}
     assert found == {}
     assert len(theirs) > 5000

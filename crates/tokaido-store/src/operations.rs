@@ -151,7 +151,7 @@ fn number<N: Default>(
         return Ok((N::default(), NewRecord::of(&[])));
     };
     let number = parse(old.value).ok_or(IncrementError::NotANumber)?;
-    Ok((number, old.with_value(&[])))
+    Ok((number, old.with_number(&[])))
 }
 
 /// The record under `key`, which must not be of another kind than bytes.

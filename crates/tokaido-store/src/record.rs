@@ -242,6 +242,14 @@ impl<'t> Record<'t> {
         NewRecord { marks: Marks::NONE, ..self.with_same_value(value) }
     }
 
+    /// As [`with_value`](Self::with_value) with another number: what is a number to shared dictionaries stays one.
+    #[must_use]
+    pub fn with_number<'v>(&self, digits: &'v [u8]) -> NewRecord<'v> {
+        let is_number = self.marks.form() == Marks::NUMBER;
+        let marks = if is_number { Marks::NUMBER } else { Marks::NONE };
+        NewRecord { marks, ..self.with_same_value(digits) }
+    }
+
     /// What puts this record again with a copy of its value.
     #[must_use]
     pub fn with_same_value<'v>(&self, copy: &'v [u8]) -> NewRecord<'v> {

@@ -3,8 +3,7 @@ local r=require"ngx.re" local s=r.split
 for i,a in ipairs{{"a,b,c,d",","},{"a,b,c,d",",",nil,nil,2},{"a,b,c,d","(,)"},{"a,b,c,d","(,)",nil,nil,2},{"abcd",""},{"abcd","",nil,nil,2},{"",","},{",",","},{"a,",","},{",a",","},{"a,,b",","},{"a,b,c,,",","},{",,,",","},{"a,b,c,d",",",nil,{pos=3}},{"a,b,c,d","(x)?,"},{"a1b22c","[0-9]+"},{"a1b22c","[0-9]*"},{"abc","(b)"},{"a b  c"," *"},{"abc","x"},{"abc","b|$"},{"a,b,c","(,)",nil,nil,1},{"a,b,c",",",nil,nil,-1},{"a,b,c",",",nil,nil,0},{"abc","("},{"a,b,c,d","(,)(b)?",nil,nil,3},{"abc","^"},{"a,b,c",",",nil,{pos=10}},{123,"2"},{"日本語","","u"},{"a,b",",",nil,nil,nil,{1,2,3,4,5}},{"a,b,c,d","(,)()"}, {"abcd","(?=c)"},{"aXbXc","x","i"},{"a,b,c,d",",",nil,nil,3},{"1,2,3","(\\d),"},{"a,b,c,,,",","},{"a,b,",",",nil,nil,2},{"a,,",",",nil,nil,5}} do
 try("split"..i,s,unpack(a,1,6)) end
 try("opt",r.opt,"x",1)
-try("opt2",r.opt,"jit_stack_size",65536) for k in pairs(r) do
-line("key", true, k) end
+try("opt2",r.opt,"jit_stack_size",65536)
 local l=require"resty.lrucache"
 try("lru",l.new,0)
 local c=l.new(2)

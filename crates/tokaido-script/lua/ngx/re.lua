@@ -20,16 +20,18 @@ end
 
 -- Adds the groups that have names. Several groups of one name give a list, where that was asked for.
 local function add_names(regex, res)
-  local names = regex.names
+  local names, last, list = regex.names, nil, nil
   for i = 1, #names do
     local name, value = names[i].name, res[names[i].group]
     if not regex.joins_names then
       res[name] = value
     elseif value then
-      local list = i > 1 and names[i - 1].name == name and res[name]
-      if list then list[#list + 1] = value else res[name] = { value } end
-    elseif i == 1 or names[i - 1].name ~= name then
-      res[name] = false
+      if name == last then
+        list[#list + 1] = value
+      else
+        last, list = name, { value }
+        res[name] = list
+      end
     end
   end
 end

@@ -109,7 +109,10 @@ function regexes.get(pattern, options)
 end
 
 -- What the numbers of PCRE2 were in the first PCRE, which is what scripts compare with.
-local NUMBERS = { [-47] = -8, [-46] = -27, [-48] = -6, [-53] = -21, [-36] = -11, [-33] = -24 }
+local NUMBERS = {
+  [-47] = -8, [-46] = -27, [-48] = -6, [-53] = -21, [-36] = -11, [-33] = -24, [-42] = -16, [-40] = -17, [-43] = -19,
+  [-39] = -20,
+}
 
 local function message_of(found)
   -- Between these lie the ways in which a text is not UTF-8.

@@ -153,7 +153,7 @@ pub(super) fn count(
     let number =
         if count.is_down { number.saturating_sub(count.by) } else { number.wrapping_add(count.by) };
     let mut value = itoa::Buffer::new().format(number).as_bytes().to_vec();
-    let marks = if value.len() <= old.value.len() { old.marks } else { Marks::NONE };
+    let marks = if value.len() <= old.value.len() { old.marks } else { old.with_number(&[]).marks };
     value.resize(value.len().max(old.value.len()), b' ');
     let expires_at_ms = count.exptime.map_or(old.expires_at_ms, |exptime| exptime.at_ms(now_ms));
     let expired_at_ms = old.expires_at_ms;

@@ -57,7 +57,7 @@ fn incrbyfloat(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(),
     let (old, head) = match found {
         Some(record) => {
             let old = parse_double(record.value).ok_or(Failure::NotAFloat)?;
-            (old, record.with_value(&[]))
+            (old, record.with_number(&[]))
         }
         None => (0.0, NewRecord::of(&[])),
     };

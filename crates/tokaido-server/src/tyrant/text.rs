@@ -179,7 +179,7 @@ fn add(session: &mut Session, key: &[u8], by: i64, context: &mut Context<'_>) ->
         let old = records::of_bytes(tx.get(id, key)?)?.ok_or_else(Refusal::missing)?;
         let sum = integer(old.value).saturating_add(by).max(0);
         let digits = sum.to_string();
-        let new = old.with_value(digits.as_bytes());
+        let new = old.with_number(digits.as_bytes());
         tx.put(id, key, new)?;
         Ok(sum)
     })

@@ -1,6 +1,6 @@
 //! Counters: values that are decimal numbers, changed in place.
 
-use crate::{IncrementError, Marks, NewRecord, counter};
+use crate::{IncrementError, NewRecord, counter};
 
 use super::{
     Cache,
@@ -82,10 +82,7 @@ fn put_number(
     old: Location,
     now: &mut Now<'_>,
 ) -> u64 {
-    let record = shard.view(old).record();
-    let form = record.marks.form();
-    let marks = if form == Marks::NUMBER { form } else { Marks::NONE };
-    let new = NewRecord { marks, ..record.with_value(value) };
+    let new = shard.view(old).record().with_number(value);
     shard.put(key, &new, Some(old), now)
 }
 

@@ -255,9 +255,10 @@ fn list_of<'v>(record: &Record<'v>) -> Result<&'v [u8], DictionaryError> {
     }
 }
 
-/// Reads a number as [`NumberText`] writes it.
+/// Reads a number as [`NumberText`] writes it. Spaces may follow: memcached leaves them when a number gets shorter.
 #[must_use]
 pub fn parse_number(text: &[u8]) -> Option<f64> {
+    let text = text.trim_ascii_end();
     /// With so many digits a double holds every integer exactly.
     const EXACT_LEN: usize = 15;
     if text.len() <= EXACT_LEN && !text.is_empty() && text.iter().all(u8::is_ascii_digit) {
@@ -361,6 +362,7 @@ mod tests {
             assert_eq!(parse_number(text.write(number)), Some(number));
         }
         assert!(parse_number(NumberText::default().write(f64::NAN)).unwrap().is_nan());
+        assert_eq!(parse_number(b"9 "), Some(9.0));
         assert_eq!(parse_number(b""), None);
         assert_eq!(parse_number(b"x"), None);
     }
