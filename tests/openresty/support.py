@@ -1,6 +1,7 @@
 """The same handlers, served by nginx's Lua module and by Tokaido."""
 
 import http.client
+import os
 import pathlib
 import re
 import shutil
@@ -9,7 +10,9 @@ import subprocess
 from support import free_port, wait_until
 
 HERE = pathlib.Path(__file__).parent
-MODULES = pathlib.Path("/usr/lib/nginx/modules")
+# Where Debian's packages of nginx's modules are, be they installed or unpacked.
+ROOT = pathlib.Path(os.environ.get("NGINX_LUA_ROOT", "/"))
+MODULES = ROOT / "usr/lib/nginx/modules"
 PHASES = ("rewrite", "access", "header_filter", "body_filter", "log")
 
 # What differs by nature: who answers, when, and how the length of the body is told.
@@ -74,7 +77,7 @@ http {{
   fastcgi_temp_path {directory}/fastcgi;
   uwsgi_temp_path {directory}/uwsgi;
   scgi_temp_path {directory}/scgi;
-  lua_package_path "{handlers}/?.lua;/usr/share/lua/5.1/?.lua;;";
+  lua_package_path "{handlers}/?.lua;{root}/usr/share/lua/5.1/?.lua;;";
   {init}
   server {{
     listen 127.0.0.1:{port};
@@ -98,6 +101,7 @@ class Nginx:
         served = [case for case in found if not case.is_part and "phase" not in case.settings]
         text = CONFIGURATION.format(
             modules=MODULES,
+            root=ROOT,
             directory=directory,
             handlers=handlers,
             port=self.port,

@@ -128,6 +128,7 @@ impl Dialect {
             include_str!("../lua/ngx/modules.lua"),
             include_str!("../lua/ngx/lrucache.lua"),
             include_str!("../lua/ngx/script.lua"),
+            include_str!("../lua/ngx/threads.lua"),
         ],
         globals: Globals::Allowed,
         settings: &[

@@ -1,6 +1,6 @@
 //! What an HTTP handler sees and gives.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 /// A request, borrowed from the connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +25,18 @@ pub struct HttpRequest<'r> {
     pub server: Option<SocketAddr>,
     /// When the request came, in milliseconds since 1970.
     pub began_ms: f64,
+    /// Whether the handler may wait: then it is to be resumed by
+    /// [`resume_http`](crate::Runtime::resume_http).
+    pub may_wait: bool,
+}
+
+/// A handler that is not done.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    /// The number that it is resumed by.
+    pub slot: u64,
+    /// For how long it waits.
+    pub time: Duration,
 }
 
 /// What the handler answered. Reused between requests.
@@ -39,6 +51,8 @@ pub struct HttpResponse {
     /// The handler counts on it that what it has written so far is on its way: should it fail, its client gets that
     /// and no other answer.
     pub is_sent: bool,
+    /// Set if the handler waits, and is not done.
+    pub waiting: Option<Waiting>,
     /// Responses to requests that the handler has made within its own, outermost first.
     pub(crate) nested: Vec<HttpResponse>,
 }
@@ -50,6 +64,7 @@ impl HttpResponse {
         self.headers.clear();
         self.body.clear();
         self.is_sent = false;
+        self.waiting = None;
         self.nested.clear();
     }
 }

@@ -49,7 +49,7 @@ pub use bridge::HostFunction;
 pub use call_error::CallError;
 pub use dialect::{Dialect, Globals, Setting, UnknownDialect};
 pub use host::{CommandError, CommandReply, Host, MiscCall, Scope, Transaction};
-pub use http::{HttpRequest, HttpResponse};
+pub use http::{HttpRequest, HttpResponse, Waiting};
 pub use interrupt::Interrupt;
 pub use limits::{Limits, SOURCE_DEPTH_MAX, SourceLimits};
 pub use procedure::{Hook, Mode, Procedure, ProcedureId, Route};

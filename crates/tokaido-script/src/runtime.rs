@@ -49,6 +49,25 @@ pub trait Runtime {
         request: &HttpRequest<'_>,
         response: &mut HttpResponse,
     ) -> Result<(), CallError>;
+
+    /// Goes on with a handler that waits: [`HttpResponse::waiting`] has told its slot. Request and response are those
+    /// that it was called with.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    fn resume_http(
+        &mut self,
+        procedure: ProcedureId,
+        _slot: u64,
+        _scope: Scope<'_>,
+        _request: &HttpRequest<'_>,
+        _response: &mut HttpResponse,
+    ) -> Result<(), CallError> {
+        panic!("no handler of this runtime waits, so {procedure:?} does not")
+    }
+
+    /// Gives up a handler that waits.
+    fn abandon_http(&mut self, _procedure: ProcedureId, _slot: u64) {}
 }
 
 /// A language that procedures are written in.
@@ -157,5 +176,22 @@ impl Runtime for Together {
     ) -> Result<(), CallError> {
         let (runtime, procedure) = self.locate(procedure);
         runtime.call_http(procedure, scope, request, response)
+    }
+
+    fn resume_http(
+        &mut self,
+        procedure: ProcedureId,
+        slot: u64,
+        scope: Scope<'_>,
+        request: &HttpRequest<'_>,
+        response: &mut HttpResponse,
+    ) -> Result<(), CallError> {
+        let (runtime, procedure) = self.locate(procedure);
+        runtime.resume_http(procedure, slot, scope, request, response)
+    }
+
+    fn abandon_http(&mut self, procedure: ProcedureId, slot: u64) {
+        let (runtime, procedure) = self.locate(procedure);
+        runtime.abandon_http(procedure, slot);
     }
 }

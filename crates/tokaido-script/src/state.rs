@@ -37,6 +37,8 @@ struct References {
     on_error: c_int,
     enter: c_int,
     dispatch: c_int,
+    /// Goes on with a handler that waits; in dialects whose handlers do.
+    wake: c_int,
 }
 
 /// A Lua state. The fields are dropped in order: the context last, since Lua knows its address.
@@ -259,12 +261,21 @@ impl LuaState {
 
     /// Calls the handler of a route; request and response are in the context.
     pub(crate) fn dispatch(&mut self, run: i64) -> Result<(), Failure> {
+        self.call_with_number(self.references.dispatch, run as f64)
+    }
+
+    /// Goes on with a handler that waits.
+    pub(crate) fn wake(&mut self, slot: u64) -> Result<(), Failure> {
+        self.call_with_number(self.references.wake, slot as f64)
+    }
+
+    fn call_with_number(&mut self, function: c_int, number: f64) -> Result<(), Failure> {
         let state = self.raw;
-        let push = |references: References| {
+        let push = |_: References| {
             // SAFETY: `protected` has made room.
             unsafe {
-                push_reference(state, references.dispatch);
-                ffi::lua_pushinteger(state, run as ffi::lua_Integer);
+                push_reference(state, function);
+                ffi::lua_pushnumber(state, number);
             }
             (1, 0)
         };
@@ -394,6 +405,7 @@ fn take_references(
         on_error: of(core, "on_error")?,
         enter: make_reference(lua, enter)?.1,
         dispatch: of(core, "dispatch")?,
+        wake: of(core, "wake")?,
     };
     let lua_side = LuaSide {
         converter,

@@ -373,10 +373,43 @@ impl Runtime for Vm {
         let called = &self.procedures[procedure.index()];
         assert!(called.route.is_some(), "{} has no route", called.name);
         response.clear();
+        let run = run_index(procedure);
+        self.exchange(procedure, scope, request, response, |state| state.dispatch(run))
+    }
+
+    fn resume_http(
+        &mut self,
+        procedure: ProcedureId,
+        slot: u64,
+        scope: Scope<'_>,
+        request: &HttpRequest<'_>,
+        response: &mut HttpResponse,
+    ) -> Result<(), CallError> {
+        self.exchange(procedure, scope, request, response, |state| state.wake(slot))
+    }
+
+    fn abandon_http(&mut self, _: ProcedureId, slot: u64) {
+        let abandon = || self.state.core().get::<Function>("abandon")?.call::<()>(slot as f64);
+        if let Err(error) = abandon() {
+            tracing::warn!(%error, "a handler that nobody waits for any more is not given up");
+        }
+    }
+}
+
+impl Vm {
+    /// Runs a handler, or a part of one, with what it is lent.
+    fn exchange(
+        &mut self,
+        procedure: ProcedureId,
+        scope: Scope<'_>,
+        request: &HttpRequest<'_>,
+        response: &mut HttpResponse,
+        run: impl FnOnce(&mut LuaState) -> Result<(), Failure>,
+    ) -> Result<(), CallError> {
         self.begin(procedure, scope);
         // SAFETY: both are borrowed for the whole of this function, and given back below.
         unsafe { self.state.context().exchange.begin(request, response) };
-        let result = self.state.dispatch(run_index(procedure));
+        let result = run(&mut self.state);
         self.state.context().exchange.end();
         let result = self.end(procedure, result);
         if result.is_err() && !response.is_sent {

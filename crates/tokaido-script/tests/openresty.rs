@@ -270,3 +270,124 @@ fn a_route_that_is_none_is_an_error_of_its_file() {
     assert!(errors("-- phase: init\nngx.say(1)").contains("no request found"));
     assert!(errors("-- phase: init\nerror('broken')").contains("broken"));
 }
+
+/// Calls a handler that may wait, and goes on with it until it is done; gives how often it has waited, too.
+fn call_waiting(
+    (runtime, store): &mut Served,
+    handler: &str,
+) -> (usize, Result<String, CallError>) {
+    let id = runtime.find(handler.as_bytes()).unwrap();
+    let request =
+        HttpRequest { method: "GET", path: "/", may_wait: true, ..HttpRequest::default() };
+    let mut response = HttpResponse::default();
+    let mut snapshot = store.snapshot().unwrap();
+    let scope = Transaction::Read(&mut *snapshot).into();
+    let mut called = runtime.call_http(id, scope, &request, &mut response);
+    let mut waits = 0;
+    while let Some(waiting) = response.waiting.take() {
+        waits += 1;
+        std::thread::sleep(waiting.time);
+        let scope = Transaction::Read(&mut *snapshot).into();
+        called = runtime.resume_http(id, waiting.slot, scope, &request, &mut response);
+    }
+    (waits, called.map(|()| String::from_utf8(response.body).unwrap()))
+}
+
+#[test]
+fn a_handler_waits_and_others_are_answered_meanwhile() {
+    let mut served = runtime(&[
+        (
+            "slow",
+            "-- route: /a\nngx.ctx.x = 'mine' ngx.print('1') ngx.sleep(0.001) ngx.print(ngx.ctx.x)",
+        ),
+        ("quick", "-- route: /b\nngx.ctx.x = 'other' ngx.print(ngx.ctx.x)"),
+    ]);
+    let id = served.0.find(b"slow").unwrap();
+    let request =
+        HttpRequest { method: "GET", path: "/", may_wait: true, ..HttpRequest::default() };
+    let mut response = HttpResponse::default();
+    let mut snapshot = served.1.snapshot().unwrap();
+    let scope = Transaction::Read(&mut *snapshot).into();
+    served.0.call_http(id, scope, &request, &mut response).unwrap();
+    let slot = response.waiting.take().unwrap().slot;
+    assert_eq!(body(&mut served, "quick"), "other");
+    let scope = Transaction::Read(&mut *snapshot).into();
+    served.0.resume_http(id, slot, scope, &request, &mut response).unwrap();
+    assert_eq!((response.waiting.is_none(), &*response.body), (true, &b"1mine"[..]));
+    // It is done, and cannot be gone on with again.
+    let scope = Transaction::Read(&mut *snapshot).into();
+    served.0.resume_http(id, slot, scope, &request, &mut response).unwrap_err();
+    served.0.abandon_http(id, slot);
+}
+
+#[test]
+fn limits_hold_after_a_wait() {
+    let time = Duration::from_millis(50);
+    let limits = Limits { time, memory_bytes: 16 << 20, ..Limits::default() };
+    let endless = "-- route: /a\nngx.sleep(0.001) while true do end";
+    let greedy = "-- route: /b\nngx.sleep(0.001) local t = string.rep('x', 2 ^ 25)";
+    let mut served = limited(
+        &[("endless", endless), ("greedy", greedy), ("well", "-- route: /c\nngx.sleep(0)")],
+        limits,
+    );
+    for _ in 0..2 {
+        let (waits, called) = call_waiting(&mut served, "endless");
+        assert!(waits == 1 && matches!(called, Err(CallError::TimeLimit { .. })), "{called:?}");
+        let (waits, called) = call_waiting(&mut served, "greedy");
+        assert!(waits == 1 && matches!(called, Err(CallError::MemoryLimit { .. })), "{called:?}");
+        assert!(call_waiting(&mut served, "well").1.is_ok());
+    }
+}
+
+#[test]
+fn what_waits_when_its_virtual_machine_is_replaced_is_an_error() {
+    let limits = Limits { memory_bytes: 16 << 20, ..Limits::default() };
+    let mut served = limited(
+        &[
+            ("slow", "-- route: /a\nngx.sleep(0.001) ngx.print('awake')"),
+            ("greedy", "-- route: /b\nlocal t = string.rep('x', 2 ^ 25)"),
+        ],
+        limits,
+    );
+    let id = served.0.find(b"slow").unwrap();
+    let request =
+        HttpRequest { method: "GET", path: "/", may_wait: true, ..HttpRequest::default() };
+    let mut response = HttpResponse::default();
+    let mut snapshot = served.1.snapshot().unwrap();
+    let scope = Transaction::Read(&mut *snapshot).into();
+    served.0.call_http(id, scope, &request, &mut response).unwrap();
+    let slot = response.waiting.take().unwrap().slot;
+    call(&mut served, "greedy").unwrap_err();
+    let scope = Transaction::Read(&mut *snapshot).into();
+    let error = served.0.resume_http(id, slot, scope, &request, &mut response).unwrap_err();
+    assert!(error.to_string().contains("is another one by now"), "{error}");
+    assert_eq!(call_waiting(&mut served, "slow").1.unwrap(), "awake");
+}
+
+#[test]
+fn nothing_waits_in_a_transaction() {
+    let read = "-- route: /a\nlocal t = require 'tokaido'
+        ngx.say(pcall(t.read, function() ngx.sleep(0) end)) ngx.sleep(0) ngx.say('after')";
+    let mut served = runtime(&[("read", read), ("any", "-- route: /b\nngx.sleep(0)")]);
+    let (waits, called) = call_waiting(&mut served, "read");
+    let said = called.unwrap();
+    assert!(said.contains("is not for a function of tokaido.read"), "{said}");
+    assert!(said.ends_with("after\n") && waits == 1, "{said}");
+    // Without a caller that goes on with it.
+    let (error, _) = *call(&mut served, "any").unwrap_err();
+    assert!(error.to_string().contains("is not for a handler that writes"), "{error}");
+}
+
+#[test]
+fn light_threads_that_wait_for_each_other_are_an_error() {
+    let mut served = runtime(&[(
+        "m",
+        "-- route: /a\nlocal a, b
+        a = ngx.thread.spawn(function() ngx.sleep(0.001) return ngx.thread.wait(b) end)
+        b = ngx.thread.spawn(function() ngx.sleep(0.001) return ngx.thread.wait(a) end)
+        ngx.say(pcall(ngx.thread.wait, a, b))",
+    )]);
+    let (_, called) = call_waiting(&mut served, "m");
+    let said = called.unwrap();
+    assert!(said.contains("light threads wait for each other"), "{said}");
+}

@@ -105,6 +105,35 @@ impl<'p> Procedures<'p> {
         let _running = self.heartbeat.map(Heartbeat::begin_procedure);
         let result =
             self.program.timed(id, || self.runtime.call_http(id, scope, request, &mut response));
+        self.answered(id, result, response)
+    }
+
+    /// Gives up a handler that waits.
+    pub(crate) fn abandon_http(&mut self, id: ProcedureId, slot: u64) {
+        self.runtime.abandon_http(id, slot);
+    }
+
+    /// Goes on with a handler that waits.
+    pub(crate) fn resume_http(
+        &mut self,
+        id: ProcedureId,
+        slot: u64,
+        scope: Scope<'_>,
+        request: &HttpRequest<'_>,
+        mut response: HttpResponse,
+    ) -> Result<HttpResponse, (CallFailure, Option<Box<HttpResponse>>)> {
+        let scope = self.narrowed(id, scope);
+        let _running = self.heartbeat.map(Heartbeat::begin_procedure);
+        let result = self.runtime.resume_http(id, slot, scope, request, &mut response);
+        self.answered(id, result, response)
+    }
+
+    fn answered(
+        &self,
+        id: ProcedureId,
+        result: Result<(), CallError>,
+        response: HttpResponse,
+    ) -> Result<HttpResponse, (CallFailure, Option<Box<HttpResponse>>)> {
         match result {
             Ok(()) => Ok(response),
             Err(error) => {
@@ -140,6 +169,13 @@ impl<'p> Procedures<'p> {
     }
 }
 
+/// A program that nothing new is begun in.
+struct Retired {
+    program: Arc<Program>,
+    runtime: Box<dyn Runtime>,
+    waiting: usize,
+}
+
 /// The program as one thread has it, with the thread's own runtime.
 pub(crate) struct LocalProgram {
     /// Where newer programs come from.
@@ -147,6 +183,10 @@ pub(crate) struct LocalProgram {
     program: Arc<Program>,
     runtime: Box<dyn Runtime>,
     scripts: ThreadScripts,
+    /// Handlers of it that wait.
+    waiting: usize,
+    /// Programs whose place another one has taken while handlers of theirs wait.
+    retired: Vec<Retired>,
     /// The newest generation that was looked at. One that has no runtime here is not tried again.
     seen: u64,
     heartbeat: Arc<Heartbeat>,
@@ -160,7 +200,8 @@ impl LocalProgram {
         let seen = program.generation();
         let heartbeat = service.watch.this_thread(role);
         let (service, scripts) = (Some(service.clone()), ThreadScripts::default());
-        Ok(Self { service, program, runtime, scripts, seen, heartbeat })
+        let (waiting, retired) = (0, Vec::new());
+        Ok(Self { service, program, runtime, scripts, waiting, retired, seen, heartbeat })
     }
 
     /// A program of Lua files that stays.
@@ -174,7 +215,9 @@ impl LocalProgram {
         assert!(errors.is_empty(), "{errors:?}");
         let runtime = loader.runtime(&program).expect("a runtime");
         let (scripts, heartbeat) = (ThreadScripts::default(), Arc::default());
-        Self { service: None, program: Arc::new(program), runtime, scripts, seen: 0, heartbeat }
+        let (waiting, retired) = (0, Vec::new());
+        let (service, program, seen) = (None, Arc::new(program), 0);
+        Self { service, program, runtime, scripts, waiting, retired, seen, heartbeat }
     }
 
     /// Whether there is a newer program to be taken over.
@@ -196,7 +239,14 @@ impl LocalProgram {
         self.seen = program.generation();
         let _loading = self.heartbeat.begin_loading();
         match service.loader.runtime(&program) {
-            Ok(runtime) => (self.program, self.runtime) = (program, runtime),
+            Ok(runtime) => {
+                let program = std::mem::replace(&mut self.program, program);
+                let runtime = std::mem::replace(&mut self.runtime, runtime);
+                let waiting = std::mem::take(&mut self.waiting);
+                if waiting > 0 {
+                    self.retired.push(Retired { program, runtime, waiting });
+                }
+            }
             Err(error) => {
                 let generation = program.generation();
                 tracing::error!(%error, generation, "a thread goes on with the old program");
@@ -217,5 +267,36 @@ impl LocalProgram {
         let heartbeat = Some(&*self.heartbeat);
         let scripts = Scripts::OfThread(&mut self.scripts);
         Procedures { program: &self.program, runtime: &mut *self.runtime, scripts, heartbeat }
+    }
+
+    /// A handler of the program that serves now begins to wait.
+    pub(crate) fn begin_wait(&mut self) {
+        self.waiting += 1;
+    }
+
+    /// A handler of that generation waits no more. A program that it was the last of goes.
+    pub(crate) fn end_wait(&mut self, generation: u64) {
+        if self.program.generation() == generation {
+            self.waiting -= 1;
+            return;
+        }
+        for retired in &mut self.retired {
+            if retired.program.generation() == generation {
+                retired.waiting -= 1;
+            }
+        }
+        self.retired.retain(|retired| retired.waiting > 0);
+    }
+
+    /// The procedures of the program of that generation, a handler of which waits.
+    pub(crate) fn waiting_procedures(&mut self, generation: u64) -> Procedures<'_> {
+        let of_generation = |retired: &&mut Retired| retired.program.generation() == generation;
+        let (program, runtime) = match self.retired.iter_mut().find(of_generation) {
+            Some(retired) => (&*retired.program, &mut *retired.runtime),
+            None => (&*self.program, &mut *self.runtime),
+        };
+        let heartbeat = Some(&*self.heartbeat);
+        let scripts = Scripts::OfThread(&mut self.scripts);
+        Procedures { program, runtime, scripts, heartbeat }
     }
 }

@@ -4,7 +4,7 @@ local core = ...
 
 local ngx, native = core.ngx, core.native
 local context = native.context
-local error, type, ipairs, tostring = error, type, ipairs, tostring
+local error, type, ipairs, tostring, xpcall = error, type, ipairs, tostring, xpcall
 local fields = core.fields
 
 function ngx.get_phase()
@@ -58,9 +58,19 @@ end
 
 local transaction = core.transaction
 
--- Calls a function with the transaction of the handler.
+local function finished(request, was_reading, ok, ...)
+  request.reading = was_reading
+  if not ok then error((...), 0) end
+  return ...
+end
+
+-- Calls a function with the transaction of the handler, which does not wait in it.
 local function read(run, ...)
-  return run(transaction, ...)
+  local request = core.request
+  if not request then core.disabled(2) end
+  local was_reading = request.reading
+  request.reading = true
+  return finished(request, was_reading, xpcall(run, core.keep_error, transaction, ...))
 end
 
 local writable = native.writable
@@ -76,13 +86,8 @@ core.modules.tokaido = function()
 end
 
 -- What is not offered, and why.
-local NO_WAITING = "a handler here is answered in one go and waits for nothing"
+local NO_WAITING = "nothing here waits for what another request does"
 local NO_SOCKETS = "a handler reaches the data of its own server, and no other machine"
-ngx.sleep = core.refused("ngx.sleep", NO_WAITING)
-ngx.thread = {}
-for _, name in ipairs { "spawn", "wait", "kill" } do
-  ngx.thread[name] = core.refused("ngx.thread." .. name, NO_WAITING)
-end
 ngx.timer = {}
 for _, name in ipairs { "at", "every", "pending_count", "running_count" } do
   ngx.timer[name] = core.refused("ngx.timer." .. name, "code runs here while a request or a file of a phase has it run")

@@ -11,11 +11,13 @@ local response_sent, response_header = native.response_sent, native.response_hea
 local response_nest, response_unnest = native.response_nest, native.response_unnest
 local response_forget = native.response_forget
 
--- What a coroutine yields first: the end of its phase, an error that nobody caught, or `ngx.exit`.
-local FINISHED, FAILED, EXIT = {}, {}, {}
-
--- The coroutines of phases.
+-- The coroutines that no handler resumes.
 local own = setmetatable({}, { __mode = "k" })
+
+-- What a coroutine yields first: the end of its phase, an error that nobody caught, `ngx.exit`, or that it waits, with
+-- the time in ms at which it goes on.
+local FINISHED, FAILED, EXIT, WAIT = {}, {}, {}, {}
+core.EXIT, core.WAIT, core.own_threads = EXIT, WAIT, own
 
 -- Runs one phase after another, so that the next request need not make a coroutine.
 local function loop(chunk)
@@ -33,10 +35,32 @@ local bounded_resume = core.bounded.coroutine.resume
 local function left(ok, signal, value)
   if signal == FINISHED then return nil end
   if ok and signal == EXIT then return value end
-  if ok and signal ~= FAILED then
-    error("a handler yields only within a coroutine of its own", 0)
-  end
   error(not ok and signal or value, 0)
+end
+
+-- Goes on with a phase for as often as it waits, which the request does with it, or yields for nobody.
+local function resume_to_end(resume_one, thread, ok, signal, value)
+  while ok and signal ~= FINISHED and signal ~= FAILED and signal ~= EXIT do
+    if signal == WAIT then yield(WAIT, value) end
+    ok, signal, value = resume_one(thread)
+  end
+  return ok, signal, value
+end
+
+local function take_thread()
+  if idle_count == 0 then
+    local thread = create(loop)
+    own[thread] = true
+    return thread
+  end
+  local thread = idle[idle_count]
+  idle[idle_count], idle_count = nil, idle_count - 1
+  return thread
+end
+
+local function give_back(thread)
+  idle_count = idle_count + 1
+  idle[idle_count] = thread
 end
 
 -- Runs a chunk; gives what ended it early. Errors pass through.
@@ -45,19 +69,13 @@ local function run(chunk)
     -- Below other coroutines, which are counted.
     local thread = create(loop)
     own[thread] = true
-    return left(bounded_resume(thread, chunk))
+    return left(resume_to_end(bounded_resume, thread, bounded_resume(thread, chunk)))
   end
-  local thread
-  if idle_count > 0 then
-    thread, idle[idle_count], idle_count = idle[idle_count], nil, idle_count - 1
-  else
-    thread = create(loop)
-    own[thread] = true
-  end
+  local thread = take_thread()
   local ok, signal, value = resume(thread, chunk)
+  if signal ~= FINISHED then ok, signal, value = resume_to_end(resume, thread, ok, signal, value) end
   if signal == FINISHED then
-    idle_count = idle_count + 1
-    idle[idle_count] = thread
+    give_back(thread)
     return nil
   end
   return left(ok, signal, value)
@@ -73,8 +91,8 @@ end
 -- The coroutines of scripts. What ends a phase passes through them, up to the phase's own.
 
 local function passed(thread, ok, signal, ...)
-  if ok and signal == EXIT then
-    yield(EXIT, ...)
+  if ok and (signal == EXIT or signal == WAIT) then
+    yield(signal, ...)
     return passed(thread, bounded_resume(thread))
   end
   return ok, signal, ...
@@ -167,6 +185,8 @@ end
 local function run_phase(request, phase, chunk)
   request.phase = phase
   local value = run(chunk)
+  if value == nil and request.lights then value = core.finish_lights(request) end
+  request.lights = nil
   if type(value) == "number" then return settle(request, value) end
   if value ~= nil then
     core.change_handler(request, value)
@@ -206,7 +226,7 @@ end
 local function fail_request(failure)
   local request = core.request
   if not request.is_sent then request.status = 500 end
-  log_phase(request)
+  if request.phase ~= "log" then log_phase(request) end
   error(failure, 0)
 end
 
@@ -226,15 +246,38 @@ function core.handler(handler)
   end
 end
 
+-- Requests that wait, by the numbers that they are woken by.
+local waiting = {}
+local wait, reply = native.wait, native.reply
+
+local function go_on(thread, ok, signal, value)
+  if signal == FINISHED then
+    give_back(thread)
+  elseif ok and signal == WAIT then
+    if wait(context, value - core.clock_ms()) ~= 1 then fail(3) end
+    waiting[reply.number] = { thread = thread, request = core.request }
+  else
+    fail_request(not ok and signal or value)
+  end
+end
+
+-- A request is a coroutine around those of its phases, so that all of it can wait.
 local runs = core.runs
 local keep_error = core.keep_error
 function core.dispatch(index)
-  local ok, failure = xpcall(runs[index], keep_error)
-  if not ok then
-    if core.request.phase == "log" then error(failure, 0) end
-    fail_request(failure)
-  end
+  local thread = take_thread()
+  go_on(thread, resume(thread, runs[index]))
 end
+
+function core.wake(slot)
+  local found = waiting[slot]
+  if not found then error("the virtual machine of this request is another one by now", 0) end
+  waiting[slot] = nil
+  core.request = found.request
+  go_on(found.thread, resume(found.thread))
+end
+
+function core.abandon(slot) waiting[slot] = nil end
 
 local function answer_nested(request)
   answer(request, true)

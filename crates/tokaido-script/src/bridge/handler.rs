@@ -1,12 +1,19 @@
 //! What handlers of OpenResty's do with request and response beside what those of the native dialect do.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
 
 use super::{
     context::{Context, Fault, NO, YES},
     exchange::header_name,
 };
-use crate::HttpResponse;
+use crate::{HttpResponse, Waiting};
 
 /// Maximum depth of requests within requests.
 const NESTED_MAX: usize = 20;
@@ -105,4 +112,33 @@ pub(super) fn response_unnest(context: &mut Context) -> Result<i32, Fault> {
     let response = context.exchange.outer_response()?;
     let nested = response.nested.pop().unwrap_or_default();
     Ok(context.answer(|out| out.extend_from_slice(&nested.body)))
+}
+
+/// The number of the handler that was the last to wait. No two have the same one, whatever virtual machine they are of.
+static LAST_SLOT: AtomicU64 = AtomicU64::new(0);
+
+/// The time since the first of these calls in milliseconds, as the reply's number.
+pub(super) fn clock(context: &mut Context) -> Result<i32, Fault> {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    context.reply.number = START.elapsed().as_secs_f64() * 1000.0;
+    Ok(YES)
+}
+
+/// Whether the handler may wait.
+pub(super) fn may_wait(context: &mut Context) -> Result<i32, Fault> {
+    Ok(if context.exchange.request()?.may_wait { YES } else { NO })
+}
+
+/// The handler waits for so many milliseconds; the reply's number is that by which it is resumed.
+pub(super) fn wait(context: &mut Context, time_ms: f64) -> Result<i32, Fault> {
+    if !context.exchange.request()?.may_wait {
+        return Err(Fault::Refused(
+            "nothing waits here: a handler that writes is a transaction, for which all others would wait".to_owned(),
+        ));
+    }
+    let slot = LAST_SLOT.fetch_add(1, Relaxed) + 1;
+    let time = Duration::try_from_secs_f64(time_ms.max(0.0) / 1000.0).unwrap_or(Duration::MAX);
+    context.exchange.outer_response()?.waiting = Some(Waiting { slot, time });
+    context.reply.number = slot as f64;
+    Ok(YES)
 }

@@ -176,6 +176,9 @@ fn of_exchanges() -> Vec<Function> {
         handler::response_forget();
         handler::response_nest();
         handler::response_unnest();
+        handler::clock();
+        handler::may_wait();
+        handler::wait(double);
     }
 }
 

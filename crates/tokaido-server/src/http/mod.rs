@@ -20,6 +20,7 @@ mod site;
 mod socket;
 mod status;
 mod tyrant;
+mod wait;
 
 pub(crate) use connection::{raw_error, serve};
 pub(crate) use exchange::Paths;

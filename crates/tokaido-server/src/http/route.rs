@@ -15,14 +15,18 @@ use super::{
     error::{HttpError, allowed},
     kyoto::Caller,
     router::Found,
+    wait::Wait,
 };
 use crate::{
     Shared,
+    access::Principal,
     connection::Connection,
     placement::{Place, Placement},
     procedures::Procedures,
     program::Program,
+    read_context::ReadContext,
     redis::{Message, ScriptCommands},
+    worker::Worker,
 };
 
 /// What the `:name` and `*name` of a route matched.
@@ -93,18 +97,8 @@ pub(super) async fn answer(
     let place = Place::of_procedure(&worker.service.shared, &program, id);
     let shared = &worker.service.shared;
     let result = if place == Place::Worker {
-        // Nothing has come between: the worker still has the program that the id is of.
-        placement.here(|context| {
-            let transaction = Transaction::Read(&mut *context.snapshot);
-            let procedures = &mut context.program.procedures();
-            let name = &procedures.get(id).name;
-            let commands =
-                ScriptCommands::for_call(shared, &principal, shared.main_selected(), name)?;
-            let (response, messages) =
-                call(commands, procedures, (id, parameters), transaction, parts, (&body, arrival))?;
-            shared.channels.publish_all(&messages);
-            Ok(response)
-        })?
+        let asked = Asked { shared, principal: &principal, parts, body: &body, arrival };
+        on_worker(worker, &program, (id, &parameters), asked).await
     } else {
         let (shared, parts) = (Arc::clone(shared), parts.clone());
         let find_and_call = move |procedures: &mut Procedures<'_>, transaction: Transaction<'_>| {
@@ -112,54 +106,136 @@ pub(super) async fn answer(
             if !procedures.fits(found.0, &transaction) {
                 return Ok(None);
             }
-            let name = &procedures.get(found.0).name;
-            let commands =
-                ScriptCommands::for_call(&shared, &principal, shared.main_selected(), name)?;
-            let sent = (&*body, arrival);
-            call(commands, procedures, found, transaction, &parts, sent).map(Some)
+            let (shared, principal, parts) = (&*shared, &principal, &parts);
+            let asked = Asked { shared, principal, parts, body: &body, arrival };
+            call(asked, procedures, found, transaction).map(Some)
         };
         placement.procedure(place, find_and_call).await
     };
     result.map_err(|error| error.of_call(&program, id).of_route())
 }
 
+/// What a request has, for as long as it takes to answer it.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    shared: &'a Shared,
+    principal: &'a Principal,
+    parts: &'a Parts,
+    body: &'a [u8],
+    arrival: Arrival,
+}
+
+/// A handler that is called, or goes on.
+enum Step {
+    Begin,
+    Resume { slot: u64, so_far: HttpResponse },
+}
+
+/// Calls the procedure on the worker, and goes on with it for as often as it waits.
+async fn on_worker(
+    worker: &Worker,
+    program: &Program,
+    (id, parameters): (ProcedureId, &Parameters<'_>),
+    asked: Asked<'_>,
+) -> Result<Response<Reply>, HttpError> {
+    let placement = Placement::http(worker);
+    let may_wait = true;
+    let mut given = placement.here(|context| {
+        // Nothing has come between: the worker still has the program that the id is of.
+        let transaction = Transaction::Read(&mut *context.snapshot);
+        let procedures = &mut context.program.procedures();
+        let found = (id, parameters);
+        let (given, messages) = asked.run(procedures, found, transaction, Step::Begin, may_wait)?;
+        asked.shared.channels.publish_all(&messages);
+        if given.waiting.is_some() {
+            context.program.begin_wait();
+        }
+        Ok::<_, HttpError>(given)
+    })??;
+    let mut wait = given.waiting.map(|_| Wait::new(worker, program.generation(), id));
+    while let (Some(waiting), Some(wait)) = (given.waiting.take(), &mut wait) {
+        wait.until(waiting).await?;
+        given = placement.here(|context| {
+            let transaction = Transaction::Read(&mut *context.snapshot);
+            let procedures = &mut context.program.waiting_procedures(program.generation());
+            let step = Step::Resume { slot: waiting.slot, so_far: given };
+            let (given, messages) =
+                asked.run(procedures, (id, parameters), transaction, step, may_wait)?;
+            asked.shared.channels.publish_all(&messages);
+            Ok::<_, HttpError>(given)
+        })??;
+    }
+    to_response(given).map_err(|message| {
+        let failed = |context: &mut ReadContext| {
+            let procedures = context.program.waiting_procedures(program.generation());
+            procedures.failed(id, CallError::Value { message })
+        };
+        placement.here(failed).map_or_else(HttpError::from, HttpError::from)
+    })
+}
+
 /// Calls the procedure, and makes a response of what it gives: within the transaction, so that a write
 /// is not done when its answer cannot be given.
 fn call(
-    mut commands: ScriptCommands<'_>,
+    asked: Asked<'_>,
     procedures: &mut Procedures<'_>,
     (id, parameters): (ProcedureId, Parameters<'_>),
     transaction: Transaction<'_>,
-    parts: &Parts,
-    (body, arrival): (&[u8], Arrival),
 ) -> Result<(Response<Reply>, Vec<Message>), HttpError> {
-    let parameters: Vec<_> =
-        parameters.iter().map(|(name, value)| (*name, value.as_ref())).collect();
-    let headers: Vec<_> =
-        parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
-    let request = HttpRequest {
-        method: parts.method.as_str(),
-        path: parts.uri.path(),
-        query: parts.uri.query().unwrap_or_default(),
-        parameters: &parameters,
-        headers: &headers,
-        body,
-        is_1_1: parts.version == Version::HTTP_11,
-        client: arrival.client,
-        server: arrival.server,
-        began_ms: arrival.began_ms,
-    };
-    let called = procedures.call_http(id, commands.in_transaction(transaction), &request);
-    let given = called.map_err(|(failure, unfinished)| {
-        let error = HttpError::from(failure);
-        match unfinished.map(|given| to_response(*given)) {
-            Some(Ok(response)) => error.after(response.map(Reply::broken_off)),
-            _ => error,
-        }
-    })?;
+    let found = (id, &parameters);
+    let (given, messages) = asked.run(procedures, found, transaction, Step::Begin, false)?;
     let response = to_response(given);
     let failed = |message| procedures.failed(id, CallError::Value { message });
-    Ok((response.map_err(failed)?, commands.into_messages()))
+    Ok((response.map_err(failed)?, messages))
+}
+
+impl Asked<'_> {
+    /// Runs the handler until it is done, or waits.
+    fn run(
+        &self,
+        procedures: &mut Procedures<'_>,
+        (id, parameters): (ProcedureId, &Parameters<'_>),
+        transaction: Transaction<'_>,
+        step: Step,
+        may_wait: bool,
+    ) -> Result<(HttpResponse, Vec<Message>), HttpError> {
+        let Self { shared, principal, parts, body, arrival } = *self;
+        let name = &procedures.get(id).name;
+        let mut commands =
+            ScriptCommands::for_call(shared, principal, shared.main_selected(), name)?;
+        let parameters: Vec<_> =
+            parameters.iter().map(|(name, value)| (*name, value.as_ref())).collect();
+        let headers: Vec<_> =
+            parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        let request = HttpRequest {
+            method: parts.method.as_str(),
+            path: parts.uri.path(),
+            query: parts.uri.query().unwrap_or_default(),
+            parameters: &parameters,
+            headers: &headers,
+            body,
+            is_1_1: parts.version == Version::HTTP_11,
+            client: arrival.client,
+            server: arrival.server,
+            began_ms: arrival.began_ms,
+            may_wait,
+        };
+        let scope = commands.in_transaction(transaction);
+        let called = match step {
+            Step::Begin => procedures.call_http(id, scope, &request),
+            Step::Resume { slot, so_far } => {
+                procedures.resume_http(id, slot, scope, &request, so_far)
+            }
+        };
+        let given = called.map_err(|(failure, unfinished)| {
+            let error = HttpError::from(failure);
+            match unfinished.map(|given| to_response(*given)) {
+                Some(Ok(response)) => error.after(response.map(Reply::broken_off)),
+                _ => error,
+            }
+        })?;
+        Ok((given, commands.into_messages()))
+    }
 }
 
 /// What the procedure gave, as hyper sends it; or why that cannot be sent. Lengths and framing are

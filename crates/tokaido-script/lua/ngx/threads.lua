@@ -1,0 +1,176 @@
+-- `ngx.sleep` and `ngx.thread`: a request waits as a whole, until the first of its light threads has to go on.
+
+local core = ...
+
+local ngx, native = core.ngx, core.native
+local context, reply = native.context, native.reply
+local may_wait, clock = native.may_wait, native.clock
+local create, yield = coroutine.create, coroutine.yield
+local resume = core.bounded.coroutine.resume
+local type, error, tonumber, select, unpack, xpcall = type, error, tonumber, select, unpack, xpcall
+local huge, min = math.huge, math.min
+local EXIT, WAIT, own = core.EXIT, core.WAIT, core.own_threads
+
+-- Maximum number of light threads of a request.
+local THREADS_MAX = 1000
+
+function core.clock_ms()
+  clock(context)
+  return reply.number
+end
+local clock_ms = core.clock_ms
+
+local WAITING = { rewrite = true, access = true, content = true }
+
+local function request_to_wait(name)
+  local request = core.request
+  if not request or not WAITING[request.phase] then core.disabled(3) end
+  if may_wait(context) ~= 1 then
+    error(name .. " is not for a handler that writes: it is a transaction, and all others would wait for it; see "
+      .. core.PAGE, 3)
+  end
+  if request.reading then
+    error(name .. " is not for a function of tokaido.read: what it has read is of one moment; see " .. core.PAGE, 3)
+  end
+  return request
+end
+
+-- A light thread is {thread =, wake = when it goes on, results =}: results once it has ended.
+local DONE = {}
+
+local function body(run, ...)
+  return DONE, xpcall(run, core.keep_error, ...)
+end
+
+-- A thread has ended: those that wait for one look whether it is theirs.
+function core.wake_waiting(request)
+  local lights = request.lights
+  for i = 1, #lights do
+    if lights[i].wake == huge then lights[i].wake = 0 end
+  end
+end
+
+local function noted(light, ok, signal, ...)
+  if ok and signal == WAIT then
+    light.wake = ...
+  elseif ok and signal == EXIT then
+    yield(EXIT, ...)
+  elseif ok and signal == DONE then
+    light.results, light.count = { ... }, select("#", ...)
+  elseif ok then
+    light.wake = 0
+  else
+    light.results, light.count = { false, signal }, 2
+  end
+  if not light.results then return end
+  if light.results[1] == false then core.log_failure(light.results[2]) end
+  core.wake_waiting(core.request)
+end
+
+local function step(request, light, ...)
+  local outer = request.light
+  request.light = light
+  noted(light, resume(light.thread, ...))
+  request.light = outer
+end
+
+-- When the next of these goes on.
+local function next_wake(lights)
+  local wake = huge
+  for i = 1, #lights do
+    if not lights[i].results then wake = min(wake, lights[i].wake) end
+  end
+  return wake
+end
+
+-- Runs those whose time has come.
+local function run_due(request)
+  local now, lights = clock_ms(), request.lights
+  for i = 1, #lights do
+    local light = lights[i]
+    if not light.results and light.wake <= now then step(request, light) end
+  end
+end
+
+-- What waits is a light thread, for which the others are looked after elsewhere, or else looks after them itself.
+local function wait_until(request, wake)
+  if request.light or not request.lights then
+    yield(WAIT, wake)
+    return
+  end
+  wake = min(wake, next_wake(request.lights))
+  if wake == huge then error("light threads wait for each other", 3) end
+  yield(WAIT, wake)
+  run_due(request)
+end
+
+function ngx.sleep(seconds)
+  local request = request_to_wait("ngx.sleep")
+  seconds = tonumber(seconds)
+  if not seconds or not (seconds >= 0) then error("invalid sleep duration", 2) end
+  local wake = clock_ms() + seconds * 1000
+  repeat wait_until(request, wake) until clock_ms() >= wake
+end
+
+ngx.thread = {}
+
+function ngx.thread.spawn(run, ...)
+  local request = request_to_wait("ngx.thread.spawn")
+  if type(run) ~= "function" then error("bad argument #1 to 'spawn' (function expected, got " .. type(run) .. ")", 2) end
+  local lights = request.lights or {}
+  if #lights == THREADS_MAX then error("a request has at most " .. THREADS_MAX .. " light threads", 2) end
+  request.lights = lights
+  local light = { thread = create(body), wake = 0 }
+  own[light.thread] = true
+  lights[#lights + 1] = light
+  step(request, light, run, ...)
+  return light.thread
+end
+
+local function find(request, thread)
+  local lights = request.lights or {}
+  for i = 1, #lights do
+    if lights[i].thread == thread then return lights[i] end
+  end
+  return nil
+end
+
+-- The results of the first of these threads that ends.
+function ngx.thread.wait(...)
+  local request = request_to_wait("ngx.thread.wait")
+  local awaited = {}
+  for i = 1, select("#", ...) do
+    awaited[i] = find(request, (select(i, ...)))
+    if not awaited[i] then error("attempt to wait on a coroutine that is not a user thread", 2) end
+    if awaited[i].is_waited then return nil, "already waited or killed" end
+  end
+  if #awaited == 0 then error("at least one coroutine should be specified", 2) end
+  while true do
+    for i = 1, #awaited do
+      local light = awaited[i]
+      if light.results then
+        light.is_waited = true
+        return unpack(light.results, 1, light.count)
+      end
+    end
+    wait_until(request, huge)
+  end
+end
+
+function ngx.thread.kill(thread)
+  local request = request_to_wait("ngx.thread.kill")
+  local light = find(request, thread)
+  if not light then error("attempt to kill a coroutine that is not a user thread", 2) end
+  if light.is_waited then return nil, "already waited or killed" end
+  if light.results then return nil, "already terminated" end
+  light.results, light.count, light.is_waited = { false, "killed" }, 2, true
+  core.wake_waiting(request)
+  return 1
+end
+
+-- A phase ends when its light threads have.
+function core.finish_lights(request)
+  return core.run_chunk(function()
+    while next_wake(request.lights) < huge do wait_until(request, huge) end
+  end)
+end

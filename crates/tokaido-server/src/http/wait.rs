@@ -1,0 +1,58 @@
+//! A handler that waits, and holds nothing meanwhile but what its virtual machine has of it.
+
+use std::time::Duration;
+
+use hyper::StatusCode;
+use tokaido_script::{ProcedureId, Waiting};
+use tokio::time::{Instant, sleep_until};
+
+use super::error::HttpError;
+use crate::worker::Worker;
+
+/// Maximum time that a handler which waits takes to answer, in seconds.
+const ANSWER_SECONDS_MAX: u64 = 60;
+
+/// A handler of a worker that waits. When it is dropped, be it that the client is gone, the handler is given up.
+pub(super) struct Wait<'w> {
+    worker: &'w Worker,
+    /// The program whose handler it is.
+    generation: u64,
+    handler: ProcedureId,
+    began: Instant,
+    /// That of the handler while it waits.
+    slot: Option<u64>,
+}
+
+impl<'w> Wait<'w> {
+    /// The worker has been told that one more handler waits.
+    pub(super) fn new(worker: &'w Worker, generation: u64, handler: ProcedureId) -> Self {
+        Self { worker, generation, handler, began: Instant::now(), slot: None }
+    }
+
+    /// Waits.
+    ///
+    /// # Errors
+    /// If the handler has taken too long.
+    pub(super) async fn until(&mut self, waiting: Waiting) -> Result<(), HttpError> {
+        self.slot = Some(waiting.slot);
+        let end = self.began + Duration::from_secs(ANSWER_SECONDS_MAX);
+        let wake = Instant::now().checked_add(waiting.time).map_or(end, |wake| wake.min(end));
+        sleep_until(wake).await;
+        if wake == end {
+            let message = format!("the handler was not done after {ANSWER_SECONDS_MAX} s");
+            return Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message));
+        }
+        self.slot = None;
+        Ok(())
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        let mut reading = self.worker.reading.borrow_mut();
+        if let Some(slot) = self.slot {
+            reading.program.waiting_procedures(self.generation).abandon_http(self.handler, slot);
+        }
+        reading.program.end_wait(self.generation);
+    }
+}
