@@ -1,6 +1,9 @@
 //! `cargo xtask test`: every test there is, a suite after another, and what each said at the end.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use crate::{
     dependencies, docs,
@@ -119,6 +122,12 @@ fn peers() -> Outcome<Ready> {
         return Ok(missing);
     }
     if let missing @ Ready::No(_) = setup::program("memccapable", "libmemcached-tools")? {
+        return Ok(missing);
+    }
+    // It is where only root's path leads; mod_lua comes with it.
+    if !Path::new("/usr/sbin/apache2").exists()
+        && let missing @ Ready::No(_) = setup::program("apache2", "apache2")?
+    {
         return Ok(missing);
     }
     // Its library is what counts.

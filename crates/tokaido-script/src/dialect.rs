@@ -54,8 +54,13 @@ pub enum Globals {
 
 impl Dialect {
     /// Those that procedure files may be written in.
-    pub const ALL: &'static [&'static Self] =
-        &[&Self::NATIVE, &Self::KYOTO_TYCOON, &Self::TOKYO_TYRANT, &Self::OPENRESTY];
+    pub const ALL: &'static [&'static Self] = &[
+        &Self::NATIVE,
+        &Self::KYOTO_TYCOON,
+        &Self::TOKYO_TYRANT,
+        &Self::OPENRESTY,
+        &Self::MOD_LUA,
+    ];
 
     /// The dialect of that name.
     ///
@@ -64,6 +69,15 @@ impl Dialect {
     pub fn find(name: &str) -> Result<&'static Self, UnknownDialect> {
         let found = Self::ALL.iter().find(|dialect| dialect.name == name);
         found.copied().ok_or_else(|| UnknownDialect { name: name.to_owned() })
+    }
+
+    /// What makes a procedure one that writes, for a message.
+    pub(crate) fn how_to_write(&self) -> &'static str {
+        if self.settings.iter().any(|setting| setting.name == "writes") {
+            "say \"-- writes: true\" at the beginning of its file"
+        } else {
+            "declare it with tokaido.write"
+        }
     }
 
     /// Tokaido's own, and that of a file that names no other: files return tables of what `tokaido.read`, `tokaido.write` and `tokaido.http`
@@ -162,6 +176,42 @@ impl Dialect {
         ],
         globals: Globals::Allowed,
         settings: &[],
+        has_exact_values: false,
+    };
+
+    /// That of Apache's mod_lua: the function `handle` of a file answers the requests of a route. Each file has
+    /// its own globals.
+    pub const MOD_LUA: Self = Self {
+        name: "mod_lua",
+        loader: include_str!("../lua/apache/loader.lua"),
+        prelude: &[
+            include_str!("../lua/apache/tables.lua"),
+            include_str!("../lua/apache/request.lua"),
+            include_str!("../lua/apache/output.lua"),
+            include_str!("../lua/apache/texts.lua"),
+            include_str!("../lua/apache/input.lua"),
+            include_str!("../lua/apache/server.lua"),
+            include_str!("../lua/apache/refusals.lua"),
+            include_str!("../lua/apache/phases.lua"),
+            include_str!("../lua/procedure.lua"),
+            include_str!("../lua/api.lua"),
+            include_str!("../lua/apache/module.lua"),
+        ],
+        globals: Globals::Allowed,
+        settings: &[
+            Setting { name: "route", is_file: false },
+            Setting { name: "function", is_file: false },
+            Setting { name: "writes", is_file: false },
+            Setting { name: "quick_handler", is_file: false },
+            Setting { name: "translate_name", is_file: false },
+            Setting { name: "access_checker", is_file: false },
+            Setting { name: "type_checker", is_file: false },
+            Setting { name: "fixups", is_file: false },
+            Setting { name: "insert_filter", is_file: false },
+            Setting { name: "log", is_file: false },
+            Setting { name: "input_filter", is_file: false },
+            Setting { name: "output_filter", is_file: false },
+        ],
         has_exact_values: false,
     };
 

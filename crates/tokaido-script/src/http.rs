@@ -28,6 +28,8 @@ pub struct HttpRequest<'r> {
     /// Whether the handler may wait: then it is to be resumed by
     /// [`resume_http`](crate::Runtime::resume_http).
     pub may_wait: bool,
+    /// Path and query as sent.
+    pub target: &'r str,
 }
 
 /// A handler that is not done.

@@ -8,6 +8,7 @@
 
 #[cfg(test)]
 mod annotations;
+mod apache;
 mod bridge;
 pub mod cabinet;
 mod call_error;
@@ -36,6 +37,7 @@ mod prelude;
 mod procedure;
 mod redis;
 mod runtime;
+mod settings;
 mod source;
 mod state;
 mod tyrant;
@@ -45,6 +47,7 @@ mod value;
 mod vm;
 mod watchdog;
 
+pub use apache::SharedValues;
 pub use bridge::HostFunction;
 pub use call_error::CallError;
 pub use dialect::{Dialect, Globals, Setting, UnknownDialect};
@@ -58,7 +61,8 @@ pub use redis::{
     RegisteredFunction, sha1_hex,
 };
 pub use runtime::{Language, Runtime, RuntimeError, start};
+pub use settings::Settings;
 pub use source::{LoadError, ScriptFile, Source, SourcePlaces, Sources};
 pub use tyrant::{KeyIterator, TyrantCommons, TyrantSettings};
 pub use value::Value;
-pub use vm::{Lua, Settings, Vm};
+pub use vm::{Lua, Vm};

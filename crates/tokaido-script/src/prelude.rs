@@ -98,6 +98,7 @@ fn rust_side(lua: &Lua, context: *mut Context, limits: Limits) -> mlua::Result<T
     rust.set("codecs", codecs)?;
     rust.set("pid", std::process::id())?;
     rust.set("hostname", hostname())?;
+    rust.set("banner", concat!("Tokaido/", env!("CARGO_PKG_VERSION")))?;
     rust.set("pattern_steps_max", limits.pattern_steps_max)?;
     rust.set("regex_run", LightUserData(openresty::regex::run_address()))?;
     // LuaJIT's own modules that only `require` opens; user code has no way to them but what the prelude gives.

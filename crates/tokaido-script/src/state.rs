@@ -8,9 +8,10 @@ use crate::{
     Dialect, Interrupt, Limits, RuntimeError, Value,
     bridge::{
         Context,
-        context::{Entering, LuaSide, StoreOrReason, Target, Texts},
+        context::{Entering, LuaSide, StoreOrReason, Target},
         functions::SharedFunction,
         random,
+        texts::Texts,
     },
     convert::{Converter, Style},
     failure::{Failure, failure_of},

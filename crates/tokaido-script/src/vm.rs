@@ -8,29 +8,14 @@ use tokaido_store::{Store, Writer};
 
 use crate::{
     CallError, Dialect, HostFunction, HttpRequest, HttpResponse, Interrupt, Language, Limits,
-    LoadError, Procedure, ProcedureId, Runtime, RuntimeError, Scope, Source, Sources,
-    TyrantSettings, UnknownDialect, Value,
+    LoadError, Procedure, ProcedureId, Runtime, RuntimeError, Scope, Settings, Source, Sources,
+    UnknownDialect, Value,
     bridge::{context::StoreOrReason, engine_of, functions::SharedFunction},
     failure::Failure,
     limits::ARGUMENTS_MAX,
     load, runtime,
     state::LuaState,
 };
-
-/// What an operator may set for dialects.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The databases that scripts of Kyoto Tycoon's have, the first of which is `__kyototycoon__.db`.
-    pub kyoto_databases: Vec<String>,
-    /// What is set for scripts of Tokyo Tyrant's.
-    pub tyrant: TyrantSettings,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { kyoto_databases: vec!["main".to_owned()], tyrant: TyrantSettings::default() }
-    }
-}
 
 /// Lua as a language of procedures: a VM for each dialect that has files.
 #[derive(Clone, Debug)]
@@ -472,9 +457,12 @@ fn writer_of_stdout(state: &LuaState, end: &'static [u8]) -> mlua::Result<Functi
 /// Tells a dialect that wants to know what the operator has set.
 fn configure(
     state: &mut LuaState,
-    settings: &Settings,
+    settings: &Arc<Settings>,
     store: &StoreOrReason,
 ) -> Result<(), RuntimeError> {
+    let dialect = state.dialect();
+    state.context().how_to_write = dialect.how_to_write();
+    state.context().apache.configure(settings);
     state.context().tyrant = Arc::clone(&settings.tyrant.commons);
     let configure = || {
         let Some(configure) = state.core().get::<Option<Function>>("configure")? else {

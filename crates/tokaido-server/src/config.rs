@@ -19,6 +19,7 @@ mod kyoto;
 mod limits;
 mod listen;
 mod memcached;
+mod mod_lua;
 mod redis;
 mod rewrite;
 mod scripts;
@@ -29,6 +30,7 @@ pub use kyoto::KyotoConfig;
 pub use limits::{LIMITS, Limit, Limits};
 pub use listen::{Address, AddressError, Listen, Mode};
 pub use memcached::MemcachedConfig;
+pub(crate) use mod_lua::ModLuaConfig;
 pub use redis::{DebugCommand, RedisConfig};
 pub(crate) use redis::{SLOW_ENTRIES_MAX, TRACKED_KEYS_MAX};
 pub(crate) use rewrite::rewrite;
@@ -93,6 +95,8 @@ pub struct Config {
     pub tyrant: TyrantConfig,
     /// What clients of Redis see.
     pub redis: RedisConfig,
+    /// What scripts of Apache's mod_lua may use.
+    pub mod_lua: ModLuaConfig,
     /// Sizes and times.
     pub limits: Limits,
     /// The file that it was read from, into which `CONFIG REWRITE` writes; `None`: there is none.
@@ -124,6 +128,7 @@ impl Default for Config {
             kyoto: KyotoConfig::default(),
             tyrant: TyrantConfig::default(),
             redis: RedisConfig::default(),
+            mod_lua: ModLuaConfig::default(),
             limits: Limits::default(),
             file: None,
         }
@@ -212,6 +217,7 @@ impl Config {
         self.kyoto.validate()?;
         self.tyrant.validate()?;
         self.redis.validate()?;
+        self.mod_lua.validate()?;
         self.limits.validate()?;
         let (given, min) = (self.limits.snapshots_max, self.snapshots_min());
         if given < min {
@@ -419,7 +425,7 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `backups`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `acl_file`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `limits`
+        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `backups`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `acl_file`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `mod_lua`, `limits`
         ");
         let message = |text: &str| parse(text).expect_err(text).to_string();
         let no_port = message("[[listen]]\naddress = \"localhost\"");

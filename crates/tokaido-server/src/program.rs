@@ -175,7 +175,13 @@ pub(crate) fn languages(config: &Config) -> Vec<Arc<dyn Language>> {
         commons: Arc::new(TyrantCommons::new(config.limits.tyrant_stash_bytes_max)),
         database,
     };
-    let settings = Settings { kyoto_databases: config.kyoto.databases.clone(), tyrant };
+    let settings = Settings {
+        kyoto_databases: config.kyoto.databases.clone(),
+        tyrant,
+        document_root: config.mod_lua.document_root.clone(),
+        body_bytes_max: config.limits.http_body_bytes_max,
+        ..Settings::default()
+    };
     vec![Arc::new(Lua { settings: Arc::new(settings), ..Lua::default() })]
 }
 

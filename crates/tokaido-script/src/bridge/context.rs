@@ -8,10 +8,10 @@ use tokaido_store::{
 };
 
 use super::{
-    Exchange, cabinet::Expressions, functions::SharedFunction, many::Many, openresty::Regexes,
-    pages::LoadedPage,
+    Exchange, apache::Apache, cabinet::Expressions, functions::SharedFunction, many::Many,
+    openresty::Regexes, pages::LoadedPage, texts::Texts,
 };
-use crate::{Host, Limits, Scope, Transaction, TyrantCommons, Value, convert::Converter};
+use crate::{Dialect, Host, Limits, Scope, Transaction, TyrantCommons, Value, convert::Converter};
 
 /// No, nothing, not there.
 pub(crate) const NO: i32 = 0;
@@ -164,6 +164,9 @@ pub(crate) struct Context {
     /// The caches that Lua has handles of, by their mount. None is taken out again.
     caches: Vec<Option<Arc<Cache>>>,
     pub(crate) exchange: Exchange,
+    pub(crate) apache: Apache,
+    /// What makes a procedure one that writes, for a message.
+    pub(crate) how_to_write: &'static str,
     /// The procedure that runs, for messages and the log.
     pub(crate) procedure: String,
     /// How many databases had been dropped when Lua last forgot its handles.
@@ -231,26 +234,6 @@ pub(crate) enum Target {
     Function { function: c_int, keys: Texts, arguments: Texts },
 }
 
-/// Texts that the caller holds.
-#[derive(Clone, Copy)]
-pub(crate) struct Texts {
-    first: *const &'static [u8],
-    len: usize,
-}
-
-impl Texts {
-    pub(crate) fn new(texts: &[&[u8]]) -> Self {
-        Self { first: texts.as_ptr().cast(), len: texts.len() }
-    }
-
-    /// # Safety
-    /// Whoever holds them must still do so.
-    pub(crate) unsafe fn get<'t>(self) -> &'t [&'t [u8]] {
-        // SAFETY: promised by the caller.
-        unsafe { std::slice::from_raw_parts(self.first, self.len) }
-    }
-}
-
 impl Context {
     pub(crate) fn new(store: StoreOrReason, limits: Limits) -> Self {
         Self {
@@ -277,6 +260,8 @@ impl Context {
             ahead: Vec::new(),
             caches: Vec::new(),
             exchange: Exchange::default(),
+            apache: Apache::default(),
+            how_to_write: Dialect::NATIVE.how_to_write(),
             procedure: String::new(),
             dropped: 0,
             is_seeded: false,
@@ -366,8 +351,8 @@ impl Context {
         let running = self.running.ok_or_else(ended)?;
         let write = running.write.ok_or_else(|| {
             Fault::Refused(format!(
-                "{} is a read procedure; declare it with tokaido.write to write",
-                self.procedure
+                "{} is a read procedure; {} to write",
+                self.procedure, self.how_to_write
             ))
         })?;
         self.reply.outdate_ahead();

@@ -5,6 +5,8 @@ use crate::{HttpRequest, HttpResponse, percent};
 
 /// Kinds of body; `lua/http.lua` has the same.
 const JSON: i32 = 2;
+/// One whose type the handler alone says, if it does.
+const BARE: i32 = 3;
 
 /// Maximum length of a response's headers, names and values together, in bytes.
 const HEADERS_LEN_MAX: usize = 64 << 10;
@@ -32,6 +34,13 @@ impl Exchange {
     pub(crate) fn end(&mut self) {
         self.request = None;
         self.response = None;
+    }
+
+    /// Readies pairs that Lua is about to fetch; answers how many there are.
+    pub(super) fn set_pairs(&mut self, pairs: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> usize {
+        self.pairs.clear();
+        self.pairs.extend(pairs);
+        self.pairs.len()
     }
 
     pub(super) fn request<'r>(&self) -> Result<&'r HttpRequest<'r>, Fault> {
@@ -62,15 +71,25 @@ fn over() -> Fault {
     Fault::Refused("this request is over; read it while its handler runs".to_owned())
 }
 
-/// Method, path, query string or body, as the reply's data.
+/// Method, path, query string, body, target, protocol or the client's address, as the reply's data; the port
+/// as its number.
 pub(super) fn request_field(context: &mut Context, field: i32) -> Result<i32, Fault> {
     let request = context.exchange.request()?;
-    context.reply.data(match field {
+    context.reply.number = request.server.map_or(0.0, |end| f64::from(end.port()));
+    let text = match field {
         0 => request.method.as_bytes(),
         1 => request.path.as_bytes(),
         2 => request.query.as_bytes(),
-        _ => request.body,
-    });
+        3 => request.body,
+        4 => request.target.as_bytes(),
+        5 if request.is_1_1 => b"HTTP/1.1",
+        5 => b"HTTP/1.0",
+        _ => {
+            let peer = request.client.map(|end| end.ip().to_string()).unwrap_or_default();
+            return Ok(context.answer(|out| out.extend_from_slice(peer.as_bytes())));
+        }
+    };
+    context.reply.data(text);
     Ok(YES)
 }
 
@@ -187,6 +206,12 @@ fn append_body(response: &mut HttpResponse, data: &[u8], len_max: usize) -> Resu
     Ok(())
 }
 
+/// Forgets the headers and the body of the response so far.
+pub(super) fn response_clear(context: &mut Context) -> Result<i32, Fault> {
+    context.exchange.response()?.clear();
+    Ok(YES)
+}
+
 /// Ends the response: status, the rest of the body, and the content type if none was set.
 pub(super) fn respond(
     context: &mut Context,
@@ -198,7 +223,7 @@ pub(super) fn respond(
     append_body(response, data, context.limits.response_len_max)?;
     response.status = status as u16;
     let typed = response.headers.iter().any(|(name, _)| name == "content-type");
-    if !response.body.is_empty() && !typed {
+    if !response.body.is_empty() && !typed && kind != BARE {
         let content_type: &[u8] = match kind {
             JSON => b"application/json",
             _ => b"text/plain; charset=utf-8",

@@ -7,6 +7,7 @@
 //! What takes or gives values of any kind is reached by the C API instead: [`functions`], and the
 //! replies of [`command`].
 
+mod apache;
 mod cabinet;
 mod cache;
 mod collections;
@@ -24,6 +25,7 @@ pub(crate) mod random;
 mod read;
 mod scan;
 mod script;
+pub(crate) mod texts;
 mod tyrant;
 mod write;
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Context, cabinet, cache,
+    Context, apache, cabinet, cache,
     collections::{hash, list, set, sorted_set, stream, stream_group},
     command,
     context::Fault,
@@ -165,6 +165,7 @@ fn of_exchanges() -> Vec<Function> {
         exchange::response_header(bytes, bytes, int);
         exchange::response_header_get(bytes);
         exchange::response_write(bytes);
+        exchange::response_clear();
         exchange::respond(int, int, bytes);
         handler::request_end(int);
         handler::request_line();
@@ -179,6 +180,20 @@ fn of_exchanges() -> Vec<Function> {
         handler::clock();
         handler::may_wait();
         handler::wait(double);
+        apache::apache_text(int, bytes);
+        apache::apache_date(bytes);
+        apache::apache_wildcard(bytes, bytes, int);
+        apache::apache_regex(bytes, bytes, int);
+        apache::apache_capture(int);
+        apache::apache_clock();
+        apache::apache_started();
+        apache::apache_body_max();
+        apache::apache_pairs(int, bytes, bytes);
+        apache::apache_value(bytes);
+        apache::apache_set_value(bytes, int, double, bytes);
+        apache::apache_root();
+        apache::apache_file(bytes);
+        apache::apache_stat(bytes);
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_int};
 
 use mlua::ffi;
 
-use crate::{bridge::context::Texts, convert};
+use crate::{bridge::texts::Texts, convert};
 
 /// Sets a field of the table on top of the stack to a list of texts. May raise.
 ///

@@ -6,7 +6,7 @@ use hyper::{
     Response, StatusCode, Version,
     body::Bytes,
     header::{self, HeaderName, HeaderValue},
-    http::request::Parts,
+    http::{request::Parts, uri::PathAndQuery},
 };
 use tokaido_script::{CallError, HttpRequest, HttpResponse, ProcedureId, Transaction};
 
@@ -219,6 +219,7 @@ impl Asked<'_> {
             server: arrival.server,
             began_ms: arrival.began_ms,
             may_wait,
+            target: parts.uri.path_and_query().map_or("/", PathAndQuery::as_str),
         };
         let scope = commands.in_transaction(transaction);
         let called = match step {

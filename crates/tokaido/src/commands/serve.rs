@@ -24,7 +24,7 @@ const CONFIG_PATH: &str = "tokaido.toml";
 /// Start a server
 ///
 /// Options come from the configuration file, and flags go over it; each option has a flag of the
-/// same name, which of the sections [memcached], [kyoto], [tyrant] and [redis] begins with that; the example file tokaido.toml tells
+/// same name, which of the sections [memcached], [kyoto], [tyrant], [redis] and [mod_lua] begins with that; the example file tokaido.toml tells
 /// more of each. Those of its section [limits] are left out of -h.
 ///
 /// The server answers every protocol on the same port. It stops on SIGINT and SIGTERM, once it has
@@ -65,6 +65,10 @@ pub(crate) struct ServeArgs {
     /// /hello=hello.lua; may be given several times
     #[arg(long, value_name = "[ROUTE=]FILE")]
     ngx: Vec<String>,
+    /// Handler of Apache's mod_lua, with the path that it answers unless that is /NAME.lua or it says so itself;
+    /// may be given several times
+    #[arg(long, value_name = "[ROUTE=]FILE")]
+    mod_lua: Vec<String>,
     /// Refuse to start if any of the procedures cannot be loaded
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     strict: Option<bool>,
@@ -128,6 +132,9 @@ pub(crate) struct ServeArgs {
     /// Who may call DEBUG: no (nobody), local (whoever is on the same machine) or yes (everybody)
     #[arg(long, value_name = "WHO")]
     redis_debug_command: Option<DebugCommand>,
+    /// Directory whose files handlers of mod_lua may read and send; without it they may not
+    #[arg(long, value_name = "DIR")]
+    mod_lua_document_root: Option<PathBuf>,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -192,16 +199,18 @@ impl ServeArgs {
         let kyoto = kyoto.map(|path| script(path, Some(&Dialect::KYOTO_TYCOON)));
         let tyrant = self.tokyotyrant.into_iter();
         let tyrant = tyrant.map(|path| script(path, Some(&Dialect::TOKYO_TYRANT)));
-        let ngx = self.ngx.into_iter().map(|given| {
+        let routed = |given: String, dialect| {
             let (route, path) = match given.split_once('=') {
                 Some((route, path)) => (Some(route), path),
                 None => (None, &*given),
             };
             let settings = route.map(|route| ("route".to_owned(), route.to_owned()));
             let settings = settings.into_iter().collect();
-            ScriptConfig { settings, ..script(path.into(), Some(&Dialect::OPENRESTY)) }
-        });
-        let scripts: Vec<_> = own.chain(kyoto).chain(tyrant).chain(ngx).collect();
+            ScriptConfig { settings, ..script(path.into(), Some(dialect)) }
+        };
+        let ngx = self.ngx.into_iter().map(|given| routed(given, &Dialect::OPENRESTY));
+        let mod_lua = self.mod_lua.into_iter().map(|given| routed(given, &Dialect::MOD_LUA));
+        let scripts: Vec<_> = own.chain(kyoto).chain(tyrant).chain(ngx).chain(mod_lua).collect();
         if !scripts.is_empty() {
             config.scripts = scripts;
         }
@@ -228,6 +237,7 @@ impl ServeArgs {
         put(&mut config.redis.latency_threshold_ms, self.redis_latency_threshold_ms);
         put(&mut config.redis.tracked_keys_max, self.redis_tracked_keys_max);
         put(&mut config.redis.debug_command, self.redis_debug_command);
+        put(&mut config.mod_lua.document_root, self.mod_lua_document_root.map(Some));
         self.limits.put_over(&mut config.limits)
     }
 }

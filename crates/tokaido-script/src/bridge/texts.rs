@@ -1,0 +1,21 @@
+//! Lists of texts on their way from Rust into Lua.
+
+/// Texts that the caller holds.
+#[derive(Clone, Copy)]
+pub(crate) struct Texts {
+    first: *const &'static [u8],
+    len: usize,
+}
+
+impl Texts {
+    pub(crate) fn new(texts: &[&[u8]]) -> Self {
+        Self { first: texts.as_ptr().cast(), len: texts.len() }
+    }
+
+    /// # Safety
+    /// Whoever holds them must still do so.
+    pub(crate) unsafe fn get<'t>(self) -> &'t [&'t [u8]] {
+        // SAFETY: promised by the caller.
+        unsafe { std::slice::from_raw_parts(self.first, self.len) }
+    }
+}

@@ -1,0 +1,49 @@
+//! `[mod_lua]`: what scripts of Apache's mod_lua may use.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::ConfigError;
+
+/// What scripts of Apache's mod_lua may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModLuaConfig {
+    /// The directory whose files they may read and send; `None`: there is none.
+    #[serde(with = "super::empty_is_none")]
+    pub document_root: Option<PathBuf>,
+}
+
+impl ModLuaConfig {
+    /// Refuses a directory that is not there.
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        match &self.document_root {
+            Some(path) if !path.is_dir() => {
+                let message =
+                    format!("{} is no directory; make it, or name another", path.display());
+                Err(ConfigError::Value { option: "mod_lua.document_root", message })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_root_is_a_directory() {
+        let check = |root: &str| {
+            let config = ModLuaConfig { document_root: Some(root.into()) };
+            config.validate().map_err(|error| error.to_string())
+        };
+        assert_eq!(check("/"), Ok(()));
+        let error = check("/none/of/these").unwrap_err();
+        assert!(
+            error.contains("option mod_lua.document_root: /none/of/these is no directory"),
+            "{error}"
+        );
+    }
+}
