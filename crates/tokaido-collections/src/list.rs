@@ -124,6 +124,8 @@ impl List<'_> {
         direction: Direction,
         visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
+        /// As many are got one by one: what was just written need not be put into order for them.
+        const GOT_MAX: u64 = 4;
         let range = range.start..range.end.min(large.len);
         if range.is_empty() {
             return Ok(());
@@ -132,6 +134,9 @@ impl List<'_> {
             Direction::Forward => (range.start, range.end - range.start),
             Direction::Backward => (range.end - 1, range.end - range.start),
         };
+        if left <= GOT_MAX {
+            return self.visit_few(tx, large, range, direction, visit);
+        }
         let from = large.key(index);
         let head = head(large.collection, TAG);
         self.place.scan(tx, &head, Bound::Included(&from), direction, &mut |_, item| {
@@ -145,6 +150,30 @@ impl List<'_> {
             };
             ControlFlow::Continue(())
         })
+    }
+}
+
+impl List<'_> {
+    fn visit_few(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        large: &Large,
+        range: Range<u64>,
+        direction: Direction,
+        visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        for nth in range.clone() {
+            let index = match direction {
+                Direction::Forward => nth,
+                Direction::Backward => range.end - 1 - (nth - range.start),
+            };
+            let found = tx.get(self.place.elements(), &large.key(index))?;
+            let item = found.ok_or_else(|| damaged("an item of a large list is missing"))?;
+            if visit(index, item.value).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 
