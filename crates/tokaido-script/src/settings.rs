@@ -2,7 +2,14 @@
 
 use std::{path::PathBuf, sync::Arc, time::SystemTime};
 
-use crate::{SharedValues, TyrantSettings};
+use mlua::Function;
+
+use crate::{
+    RuntimeError, SharedValues, TyrantSettings,
+    bridge::{context::StoreOrReason, engine_of},
+    state::LuaState,
+    vm::cannot_start,
+};
 
 /// What an operator may set for dialects.
 #[derive(Clone, Debug)]
@@ -31,5 +38,32 @@ impl Default for Settings {
             shared_values: Arc::default(),
             started: SystemTime::now(),
         }
+    }
+}
+
+impl Settings {
+    /// Tells a dialect that wants to know what the operator has set.
+    pub(crate) fn tell(
+        self: &Arc<Self>,
+        state: &mut LuaState,
+        store: &StoreOrReason,
+    ) -> Result<(), RuntimeError> {
+        let dialect = state.dialect();
+        state.context().how_to_write = dialect.how_to_write();
+        state.context().apache.configure(self);
+        state.context().tyrant = Arc::clone(&self.tyrant.commons);
+        let configure = || {
+            let Some(configure) = state.core().get::<Option<Function>>("configure")? else {
+                return Ok(());
+            };
+            let told = state.lua().create_table()?;
+            told.set("kyoto_databases", self.kyoto_databases.clone())?;
+            told.set("tyrant_database", self.tyrant.database.as_str())?;
+            told.set("tyrant_is_table", self.tyrant.is_table)?;
+            told.set("tyrant_engine", engine_of(store, &self.tyrant.database))?;
+            told.set("process", std::process::id())?;
+            configure.call::<()>(told)
+        };
+        configure().map_err(|error| cannot_start(&error))
     }
 }

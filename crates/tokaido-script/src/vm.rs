@@ -10,7 +10,7 @@ use crate::{
     CallError, Dialect, HostFunction, HttpRequest, HttpResponse, Interrupt, Language, Limits,
     LoadError, Procedure, ProcedureId, Runtime, RuntimeError, Scope, Settings, Source, Sources,
     UnknownDialect, Value,
-    bridge::{context::StoreOrReason, engine_of, functions::SharedFunction},
+    bridge::{context::StoreOrReason, functions::SharedFunction},
     failure::Failure,
     limits::ARGUMENTS_MAX,
     load, runtime,
@@ -123,7 +123,7 @@ impl Vm {
     ) -> Result<(Self, Vec<LoadError>), RuntimeError> {
         let interrupt = Interrupt::default();
         let mut state = LuaState::new(dialect, &store, limits, interrupt.clone())?;
-        configure(&mut state, &settings, &store)?;
+        settings.tell(&mut state, &store)?;
         let (procedures, errors) = load::load(&mut state, sources)?;
         let (functions, sources) = (Vec::new(), sources.clone());
         let vm = Self { state, procedures, functions, store, sources, limits, settings, interrupt };
@@ -220,7 +220,7 @@ impl Vm {
         let replaced =
             LuaState::new(self.state.dialect(), &self.store, self.limits, self.interrupt())
                 .and_then(|mut state| {
-                    configure(&mut state, &self.settings, &self.store)?;
+                    self.settings.tell(&mut state, &self.store)?;
                     let (procedures, _) = load::load(&mut state, &self.sources)?;
                     for function in &self.functions {
                         let set = state.set_function(Rc::clone(function));
@@ -452,31 +452,6 @@ fn writer_of_stdout(state: &LuaState, end: &'static [u8]) -> mlua::Result<Functi
             mlua::Error::RuntimeError(format!("cannot write to the standard output: {error}"))
         })
     })
-}
-
-/// Tells a dialect that wants to know what the operator has set.
-fn configure(
-    state: &mut LuaState,
-    settings: &Arc<Settings>,
-    store: &StoreOrReason,
-) -> Result<(), RuntimeError> {
-    let dialect = state.dialect();
-    state.context().how_to_write = dialect.how_to_write();
-    state.context().apache.configure(settings);
-    state.context().tyrant = Arc::clone(&settings.tyrant.commons);
-    let configure = || {
-        let Some(configure) = state.core().get::<Option<Function>>("configure")? else {
-            return Ok(());
-        };
-        let told = state.lua().create_table()?;
-        told.set("kyoto_databases", settings.kyoto_databases.clone())?;
-        told.set("tyrant_database", settings.tyrant.database.as_str())?;
-        told.set("tyrant_is_table", settings.tyrant.is_table)?;
-        told.set("tyrant_engine", engine_of(store, &settings.tyrant.database))?;
-        told.set("process", std::process::id())?;
-        configure.call::<()>(told)
-    };
-    configure().map_err(|error| cannot_start(&error))
 }
 
 /// The place of a procedure's function in the prelude's list, which counts from 1.

@@ -131,13 +131,6 @@ impl Writer for GroupWriter {
         Ok(())
     }
 
-    fn tidy(&mut self) -> Result<(), WriteError> {
-        match &mut self.inner {
-            Ok(writer) if self.lost.is_none() => writer.tidy(),
-            _ => Ok(()),
-        }
-    }
-
     fn may_wait(&self) -> bool {
         self.is_lost() || self.inner.as_ref().map_or(true, |writer| writer.may_wait())
     }

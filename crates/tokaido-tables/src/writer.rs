@@ -327,10 +327,6 @@ impl Writer for TableWriter {
         self.inner.flush()
     }
 
-    fn tidy(&mut self) -> Result<(), WriteError> {
-        self.inner.tidy()
-    }
-
     fn may_wait(&self) -> bool {
         self.inner.may_wait()
     }
