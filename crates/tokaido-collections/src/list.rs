@@ -21,6 +21,8 @@ const TAG: u8 = 1;
 /// Where the first item of a large list stands, so that there is room on both sides.
 const MIDDLE: u64 = 1 << 63;
 
+const MISSING: &str = "an item of a large list is missing";
+
 /// One of the two ends of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -124,14 +126,17 @@ impl List<'_> {
         direction: Direction,
         visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
+        /// As many are got one by one: what was just written need not be put into order for them.
+        const GOT_MAX: u64 = 4;
         let range = range.start..range.end.min(large.len);
         if range.is_empty() {
             return Ok(());
         }
-        let (mut index, mut left) = match direction {
-            Direction::Forward => (range.start, range.end - range.start),
-            Direction::Backward => (range.end - 1, range.end - range.start),
-        };
+        let mut left = range.end - range.start;
+        if left <= GOT_MAX {
+            return self.visit_few(tx, large, range, direction, visit);
+        }
+        let mut index = if direction == Direction::Forward { range.start } else { range.end - 1 };
         let from = large.key(index);
         let head = head(large.collection, TAG);
         self.place.scan(tx, &head, Bound::Included(&from), direction, &mut |_, item| {
@@ -139,12 +144,29 @@ impl List<'_> {
             if visit(index, item).is_break() || left == 0 {
                 return ControlFlow::Break(());
             }
-            index = match direction {
-                Direction::Forward => index + 1,
-                Direction::Backward => index - 1,
-            };
+            index = if direction == Direction::Forward { index + 1 } else { index - 1 };
             ControlFlow::Continue(())
         })
+    }
+
+    fn visit_few(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        large: &Large,
+        range: Range<u64>,
+        direction: Direction,
+        visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let (start, last) = (range.start, range.end - 1);
+        for nth in range {
+            let index = if direction == Direction::Forward { nth } else { last - (nth - start) };
+            let found = tx.get(self.place.elements(), &large.key(index))?;
+            let item = found.ok_or_else(|| damaged(MISSING))?;
+            if visit(index, item.value).is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 }
 
@@ -375,8 +397,7 @@ impl List<'_> {
 
     fn load(&self, tx: &mut dyn WriteTransaction) -> Result<Loaded, ReadError> {
         let root = self.place.load(tx)?;
-        let large = root.collection.map(|collection| Large::read(collection, &root.value));
-        let large = large.transpose()?;
+        let large = root.collection.map(|id| Large::read(id, &root.value)).transpose()?;
         let len = match large {
             Some(large) => large.len,
             None => packed::count(&root.value)? as u64,
@@ -430,7 +451,7 @@ impl List<'_> {
             return Ok(());
         }
         let found = tx.get(self.place.elements(), from)?.map(|record| record.value.to_vec());
-        let item = found.ok_or_else(|| damaged("an item of a large list is missing"))?;
+        let item = found.ok_or_else(|| damaged(MISSING))?;
         tx.put(self.place.elements(), to, NewRecord::of(&item))
     }
 

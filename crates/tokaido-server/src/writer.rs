@@ -398,6 +398,9 @@ impl Expiry {
         }
         let mut pen = pen.lock();
         let Some(writer) = pen.as_mut() else { return };
+        if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(|| writer.tidy())) {
+            tracing::warn!(%error, "what was written stays in memory and in the log");
+        }
         let removed = catch_unwind(AssertUnwindSafe(|| {
             let removed = transact_unflushed(writer, |tx| tx.reclaim(self.removals_max));
             let removed = removed.map_err(|e| e.to_string())?;

@@ -131,6 +131,13 @@ impl Writer for GroupWriter {
         Ok(())
     }
 
+    fn tidy(&mut self) -> Result<(), WriteError> {
+        match &mut self.inner {
+            Ok(writer) if self.lost.is_none() => writer.tidy(),
+            _ => Ok(()),
+        }
+    }
+
     fn may_wait(&self) -> bool {
         self.is_lost() || self.inner.as_ref().map_or(true, |writer| writer.may_wait())
     }

@@ -149,6 +149,15 @@ pub trait Writer: Send {
     /// None of those transactions happened, or with [`CommitError::Undetermined`] it is unknown.
     fn flush(&mut self) -> Result<(), CommitError>;
 
+    /// Between two groups, now and then, by whoever has the writer: an engine may use that nothing was written for
+    /// some time, and give memory back.
+    ///
+    /// # Errors
+    /// Only if the engine fails; nothing that was written is lost by that.
+    fn tidy(&mut self) -> Result<(), WriteError> {
+        Ok(())
+    }
+
     /// Whether the next group may wait for a disk, or for another machine, as far as that is known: then a
     /// thread on which others wait leaves it to one that can.
     fn may_wait(&self) -> bool {

@@ -327,6 +327,10 @@ impl Writer for TableWriter {
         self.inner.flush()
     }
 
+    fn tidy(&mut self) -> Result<(), WriteError> {
+        self.inner.tidy()
+    }
+
     fn may_wait(&self) -> bool {
         self.inner.may_wait()
     }

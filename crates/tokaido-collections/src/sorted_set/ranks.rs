@@ -1,7 +1,7 @@
 //! The ranks of a large sorted set: how many members are before a place, without counting them.
 //!
 //! Some members are *boundaries*, of one or more levels; chance, which is the hash of the member,
-//! makes one in 128 a boundary of the first level, one in 128 of those one of the second, and so
+//! makes one in 32 a boundary of the first level, one in 32 of those one of the second, and so
 //! on. Each level has a range of elements: for each of its boundaries, in the order of ranks, the
 //! number of members from there up to the next one. Before the first boundary there is another,
 //! with no member. So a rank is the sum of some counts of each level and of what is left, which
@@ -24,17 +24,38 @@ pub(super) const TAG_RANKS: u8 = 2;
 /// The range of the first level of boundaries, after which come the others.
 const TAG_LEVELS: u8 = 3;
 
-/// One in two to the power of so many is a boundary.
-const LEVEL_BITS: u32 = 7;
+/// How far boundaries are from one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spacing {
+    /// One member in 128 is a boundary: so in stores that were written before there was the other.
+    Wide,
+    /// One in 32: there is a quarter to be counted at each level, and there are some more levels.
+    Close,
+}
 
-/// There are not more levels. The hash has bits for four.
-const LEVELS_MAX: u32 = 4;
+impl Spacing {
+    /// One in two to the power of so many is a boundary.
+    fn level_bits(self) -> u32 {
+        match self {
+            Self::Wide => 7,
+            Self::Close => 5,
+        }
+    }
+
+    /// The levels that a member is a boundary of: the first ones, so many.
+    fn levels_of(self, member: &[u8]) -> u8 {
+        let bits = self.level_bits();
+        // There are not more than the hash has bits for.
+        (hash(member).trailing_zeros() / bits).min(u32::BITS / bits) as u8
+    }
+}
 
 /// The counts of a large sorted set.
 #[derive(Clone, Copy)]
 pub(super) struct Ranks<'p> {
     pub(super) place: Place<'p>,
     pub(super) collection: CollectionId,
+    pub(super) spacing: Spacing,
     /// The highest level that has had a boundary.
     pub(super) levels: u8,
     /// No member is before this place. Those that were, and have gone, are not walked over.
@@ -45,11 +66,6 @@ pub(super) struct Ranks<'p> {
 struct Boundary {
     rank_key: Vec<u8>,
     count: u64,
-}
-
-/// The levels that a member is a boundary of: the first ones, so many.
-fn levels_of(member: &[u8]) -> u8 {
-    (hash(member).trailing_zeros() / LEVEL_BITS).min(LEVELS_MAX) as u8
 }
 
 fn count_of(value: &[u8]) -> Result<u64, ReadError> {
@@ -72,7 +88,7 @@ impl Ranks<'_> {
         rank_key: &[u8],
         member: &[u8],
     ) -> Result<(), WriteError> {
-        let own_levels = levels_of(member);
+        let own_levels = self.spacing.levels_of(member);
         while self.levels < own_levels {
             self.levels += 1;
             self.put(tx, self.levels, &[], len)?;
@@ -100,7 +116,7 @@ impl Ranks<'_> {
         rank_key: &[u8],
         member: &[u8],
     ) -> Result<(), WriteError> {
-        let own_levels = levels_of(member);
+        let own_levels = self.spacing.levels_of(member);
         for level in 1..=self.levels {
             let mut counted = 0;
             if level <= own_levels {
@@ -111,6 +127,33 @@ impl Ranks<'_> {
             let count = (before.count + counted).checked_sub(1);
             let count = count.ok_or_else(|| damaged("the counts of a sorted set disagree"))?;
             self.put(tx, level, &before.rank_key, count)?;
+        }
+        Ok(())
+    }
+
+    /// Takes note of a member that goes from one place to another, where it stands already; `len` are there.
+    pub(super) fn shift(
+        &mut self,
+        tx: &mut dyn WriteTransaction,
+        len: u64,
+        [from, to]: [&[u8]; 2],
+        member: &[u8],
+    ) -> Result<(), WriteError> {
+        if self.spacing.levels_of(member) > 0 {
+            self.remove(tx, from, member)?;
+            return self.add(tx, len - 1, to, member);
+        }
+        for level in 1..=self.levels {
+            let (loses, gains) =
+                (self.boundary_at(tx, level, from)?, self.boundary_at(tx, level, to)?);
+            // Where it stays between the same two boundaries, no count changes, and none of a higher level.
+            if loses.rank_key == gains.rank_key {
+                break;
+            }
+            let left = loses.count.checked_sub(1);
+            let left = left.ok_or_else(|| damaged("the counts of a sorted set disagree"))?;
+            self.put(tx, level, &loses.rank_key, left)?;
+            self.put(tx, level, &gains.rank_key, gains.count + 1)?;
         }
         Ok(())
     }
@@ -146,13 +189,15 @@ impl Ranks<'_> {
         let (mut last, mut before) = (Vec::new(), 0);
         for level in (1..=self.levels).rev() {
             let (from, mut passed) = (last.clone(), Ok(0));
-            self.scan(tx, level, &from, &mut |key, value| {
+            self.scan(tx, level, &from, &mut |key: &[u8], value| {
                 let Ok(count) = passed else { return ControlFlow::Break(()) };
                 if !holds(key, before + count) {
                     return ControlFlow::Break(());
                 }
                 before += count;
-                (last, passed) = (key.to_vec(), count_of(value));
+                last.clear();
+                last.extend_from_slice(key);
+                passed = count_of(value);
                 ControlFlow::Continue(())
             })?;
             passed?;

@@ -55,12 +55,11 @@ impl SortedSet<'_> {
                 set.len += u64::from(old.is_none());
                 continue;
             }
-            if let Some(old) = old {
-                self.enlarge(tx, &mut set)?;
-                self.remove_large(tx, &mut set, member, old)?;
-            }
             let large = self.enlarge(tx, &mut set)?;
-            self.add_large(tx, large, member, score)?;
+            match old {
+                Some(old) => self.move_large(tx, large, member, [old, score])?,
+                None => self.add_large(tx, large, member, score)?,
+            }
             set.len = large.len;
         }
         if has_changed { self.save(tx, set) } else { Ok(()) }
@@ -308,6 +307,29 @@ impl SortedSet<'_> {
         Ok(())
     }
 
+    /// Gives a member that is there another score.
+    fn move_large(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        large: &mut Large,
+        member: &[u8],
+        scores: [f64; 2],
+    ) -> Result<(), WriteError> {
+        let [from, to] = scores.map(|score| rank_key(score, member));
+        if to < large.low {
+            large.set_low(&to);
+        }
+        let elements = self.place.elements();
+        let by_member = element_key(large.collection, member);
+        tx.put(elements, &by_member, NewRecord::of(&to[..SCORE_LEN]))?;
+        tx.delete(elements, &large.key(&from))?;
+        tx.put(elements, &large.key(&to), NewRecord::of(&[]))?;
+        let mut ranks = large.ranks(self.place);
+        ranks.shift(tx, large.len, [&from, &to], member)?;
+        large.levels = ranks.levels;
+        Ok(())
+    }
+
     /// Makes a large sorted set of a packed one.
     fn enlarge<'l>(
         &self,
@@ -318,7 +340,7 @@ impl SortedSet<'_> {
             Some(large) => large,
             None => {
                 let collection = tx.new_collection()?;
-                let mut large = Large { collection, len: 0, levels: 0, low: Vec::new() };
+                let mut large = Large::new(collection);
                 let mut texts = Texts::of(&set.root.value);
                 while let Some(key) = texts.next()? {
                     let (member, score) = split(key)?;
@@ -358,4 +380,125 @@ fn insert_packed(packed: &mut Vec<u8>, key: &[u8]) -> Result<(), ReadError> {
     };
     packed::replace(packed, at..at, &[key]);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::BTreeMap,
+        ops::{Bound, ControlFlow},
+    };
+
+    use tokaido_store::{Store, transact, tree};
+
+    use super::{
+        super::{
+            super::{name_hash::hash, place::Root},
+            ranks::Spacing,
+        },
+        Direction, Large, Loaded, Packing, SortedSet, WriteTransaction,
+    };
+
+    const MEMBERS: u32 = 3_000;
+
+    fn member(n: u32) -> Vec<u8> {
+        format!("member {n}").into_bytes()
+    }
+
+    fn scattered(n: u32) -> f64 {
+        f64::from(n.wrapping_mul(2_654_435_761) % MEMBERS)
+    }
+
+    /// Every rank, by member and by number, is that of the model.
+    fn check(set: &SortedSet<'_>, tx: &mut dyn WriteTransaction, scores: &BTreeMap<u32, f64>) {
+        let mut order: Vec<_> = scores.iter().map(|(n, score)| (*score, member(*n))).collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        assert_eq!(set.len(tx).unwrap(), order.len() as u64);
+        for (rank, (score, member)) in (0..).zip(&order) {
+            assert_eq!(set.rank(tx, member).unwrap(), Some((rank, *score)));
+            let mut found = None;
+            set.visit_ranks(tx, rank..rank + 1, Direction::Forward, |member, _| {
+                found = Some(member.to_vec());
+                ControlFlow::Break(())
+            })
+            .unwrap();
+            assert_eq!(found.as_ref(), Some(member));
+        }
+    }
+
+    /// How many elements there are of the first level of boundaries, the one without a member included.
+    fn boundaries(set: &SortedSet<'_>, tx: &mut dyn WriteTransaction) -> usize {
+        let (mut found, elements) = (0, set.place.elements());
+        tx.scan(elements, Bound::Unbounded, Direction::Forward, &mut |entry| {
+            found += usize::from(entry.key[8] == 3);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        found
+    }
+
+    /// Stores that were written before boundaries were close have sets whose record lacks the mark.
+    #[test]
+    fn a_sorted_set_whose_boundaries_are_far_apart_keeps_them_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = tree::Options { size_max: 1 << 30, ..tree::Options::default() };
+        let store = tree::open(directory.path(), options).unwrap();
+        let set = SortedSet::new(store.database("main").unwrap(), b"z");
+        let mut writer = store.writer().unwrap();
+        let mut scores: BTreeMap<_, _> = (0..MEMBERS).map(|n| (n, scattered(n))).collect();
+        transact(&mut *writer, |tx| {
+            let collection = tx.new_collection()?;
+            let mut large = Large { spacing: Spacing::Wide, ..Large::new(collection) };
+            for (n, score) in &scores {
+                set.add_large(tx, &mut large, &member(*n), *score)?;
+            }
+            let len = large.len;
+            set.save(tx, Loaded { root: Root::default(), large: Some(large), len })
+        })
+        .unwrap();
+        let expected = (0..MEMBERS).filter(|n| hash(&member(*n)).is_multiple_of(128)).count();
+        transact(&mut *writer, |tx| {
+            assert!(set.place.find(tx)?.unwrap().value[8] < 0x80);
+            assert_eq!(boundaries(&set, tx), expected + 1);
+            check(&set, tx, &scores);
+            for n in (0..MEMBERS).step_by(3) {
+                let score = scattered(n + 7);
+                scores.insert(n, score);
+                set.update(tx, Packing::default(), [(&member(n)[..], score)], |_, s| Some(s))?;
+            }
+            for n in (0..MEMBERS).step_by(5) {
+                scores.remove(&n);
+                set.remove(tx, [&member(n)[..]])?;
+            }
+            check(&set, tx, &scores);
+            assert!(set.place.find(tx)?.unwrap().value[8] < 0x80);
+            Ok::<_, tokaido_store::WriteError>(())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn ranks_stay_true_while_members_move() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = tree::Options { size_max: 1 << 30, ..tree::Options::default() };
+        let store = tree::open(directory.path(), options).unwrap();
+        let set = SortedSet::new(store.database("main").unwrap(), b"z");
+        let mut writer = store.writer().unwrap();
+        let mut scores = BTreeMap::new();
+        for round in 0..4 {
+            transact(&mut *writer, |tx| {
+                for n in 0..MEMBERS {
+                    // Some stay near their place, some go far.
+                    let score =
+                        if n % 3 == 0 { scattered(n + round) } else { f64::from(n + round) };
+                    scores.insert(n, score);
+                    set.update(tx, Packing::default(), [(&member(n)[..], score)], |_, s| Some(s))?;
+                }
+                check(&set, tx, &scores);
+                assert!(set.place.find(tx)?.unwrap().value[8] > 0x80);
+                Ok::<_, tokaido_store::WriteError>(())
+            })
+            .unwrap();
+        }
+    }
 }

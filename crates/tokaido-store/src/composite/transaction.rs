@@ -325,6 +325,10 @@ impl Writer for CompositeWriter {
         self.inner.writer.flush()
     }
 
+    fn tidy(&mut self) -> Result<(), WriteError> {
+        self.inner.writer.tidy()
+    }
+
     fn may_wait(&self) -> bool {
         self.inner.writer.may_wait()
     }

@@ -197,7 +197,10 @@ impl View {
                 {
                     *at = self.first_seen(node.beside(direction), tree, direction);
                     if let Some(ahead) = at.and_then(|node| node.beside(direction)) {
-                        ahead.prefetch();
+                        ahead.prefetch_newest();
+                        if let Some(further) = ahead.beside(direction) {
+                            further.prefetch();
+                        }
                     }
                 }
             }

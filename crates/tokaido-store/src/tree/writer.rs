@@ -1,6 +1,10 @@
 //! The one writer: begins, commits and rolls back transactions of a group, and flushes the group.
 
-use std::{io, mem, sync::Arc};
+use std::{
+    io, mem,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use crate::{CommitError, CommitNumber, WriteError, WriteTransaction, Writer};
 
@@ -22,6 +26,13 @@ use super::{
 /// write. The smallest nodes take about as much, so what was within the limit is not cut.
 const BYTES_PER_NODE_MIN: usize = 128;
 
+/// When nothing was written for so long, what the memtable has goes into the base.
+const REST: Duration = Duration::from_secs(3);
+
+/// A smaller memtable stays: there is little memory to be given back, and pages of the base would be written for
+/// it.
+const TIDIED_BYTES_MIN: usize = 4 << 20;
+
 pub(super) struct TreeWriter {
     /// Before `shared`.
     transaction: Option<TreeTransaction>,
@@ -32,6 +43,8 @@ pub(super) struct TreeWriter {
     committed: CommitNumber,
     /// The version of the tables that the transaction's view has.
     tables_version: u64,
+    /// What was flushed when it was last looked at, and since when that is the last.
+    resting: (CommitNumber, Instant),
     shared: Arc<Shared>,
 }
 
@@ -59,6 +72,7 @@ impl TreeWriter {
             flushed: sequence,
             committed: sequence,
             tables_version,
+            resting: (sequence, Instant::now()),
             shared: Arc::clone(shared),
         })
     }
@@ -83,7 +97,7 @@ impl TreeWriter {
                 return Ok(());
             }
             if transaction.view.tables.frozen.is_none() {
-                return self.freeze();
+                return self.freeze(self.nodes_expected());
             }
             self.wait_for_checkpoint()?;
         }
@@ -107,16 +121,22 @@ impl TreeWriter {
             if view.tables.frozen.is_some() {
                 self.wait_for_checkpoint()?;
             } else if view.base.sequence() < self.flushed && self.log.bytes() >= log_bytes_min {
-                self.freeze()?;
+                self.freeze(self.nodes_expected())?;
             } else {
                 return Ok(());
             }
         }
     }
 
-    /// Begins a checkpoint: the memtable is frozen, and a new one takes its place, with a new
+    /// The next memtable will hold about as much as this one.
+    fn nodes_expected(&self) -> usize {
+        let len = self.transaction.as_ref().map_or(0, |tx| tx.memtable.table().len());
+        len.min(self.shared.options.memtable_bytes / BYTES_PER_NODE_MIN)
+    }
+
+    /// Begins a checkpoint: the memtable is frozen, and a new one, for so many nodes, takes its place, with a new
     /// segment of the log.
-    fn freeze(&mut self) -> Result<(), WriteError> {
+    fn freeze(&mut self, nodes: usize) -> Result<(), WriteError> {
         checkpoint::start_checkpointer(&self.shared).map_err(|error| WriteError::Engine {
             message: format!("no thread could be started for a checkpoint ({error}); try again"),
         })?;
@@ -133,10 +153,7 @@ impl TreeWriter {
         })?;
         self.shared.durable.set_synced(self.flushed);
         let keep_from = self.log.begin_segment(self.shared.durable.log_place()).map_err(untried)?;
-        // The next one will hold about as much.
-        let len = self.open_transaction().memtable.table().len();
-        let len_max = self.shared.options.memtable_bytes / BYTES_PER_NODE_MIN;
-        let memtable = Memtable::create(len.min(len_max));
+        let memtable = Memtable::create(nodes);
         let (flushed, shared) = (self.flushed, Arc::clone(&self.shared));
         let transaction = self.open_transaction();
         let active = Arc::clone(memtable.table());
@@ -250,6 +267,26 @@ impl Writer for TreeWriter {
         Ok(())
     }
 
+    fn tidy(&mut self) -> Result<(), WriteError> {
+        let now = Instant::now();
+        if self.is_open || self.committed != self.flushed || self.resting.0 != self.flushed {
+            self.resting = (self.flushed, now);
+            return Ok(());
+        }
+        let transaction = self.open_transaction();
+        let is_large = transaction.memtable.table().bytes() >= TIDIED_BYTES_MIN;
+        let is_free = transaction.view.tables.frozen.is_none();
+        if !is_large || !is_free || now.duration_since(self.resting.1) < REST {
+            return Ok(());
+        }
+        // What cannot be done now is tried again after as long.
+        self.resting.1 = now;
+        self.shared.durable.check_poison()?;
+        self.shared.signal.check_open()?;
+        // Nobody knows what comes next.
+        self.freeze(0)
+    }
+
     /// In the one mode every flush syncs; in all of them the next memtable begins with a new segment of
     /// the log, and when it is full, too, it waits for the checkpoint. The group after a checkpoint gives back
     /// the memory of a whole memtable.
@@ -283,12 +320,15 @@ impl Drop for TreeWriter {
 #[cfg(test)]
 mod tests {
     use crate::{
-        GroupWriter, NewRecord, Store, WriteError, WriteTransaction, transact, transact_unflushed,
+        GroupWriter, NewRecord, Store, WriteError, WriteTransaction, Writer, transact,
+        transact_unflushed,
         tree::{
             self, Options, SyncMode, TreeStore, base::format::NO_TREE, catalog::EXPIRY_TREE,
             expiry, writer_state::WriterState,
         },
     };
+
+    use super::{Instant, REST, TIDIED_BYTES_MIN, TreeWriter};
 
     /// What no record can be.
     const NO_RECORD: [&[u8]; 2] = [b"\xff", b""];
@@ -355,6 +395,36 @@ mod tests {
         let error = transact(&mut *writer, |tx| tx.clear(main)).unwrap_err();
         assert!(error.to_string().contains("open the store again"), "{error}");
         assert!(store.snapshot().unwrap().get(main, b"k").unwrap().is_some());
+    }
+
+    #[test]
+    fn what_was_written_goes_into_the_base_once_the_writer_rests() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options { sync: SyncMode::Os, size_max: 1 << 30, ..Options::default() };
+        let store = tree::open(directory.path(), options).unwrap();
+        let main = store.database("main").unwrap();
+        let mut writer = TreeWriter::take(&store.shared).unwrap();
+        let bytes = || store.shared.visible.tables().active.bytes();
+        let put = |tx: &mut dyn WriteTransaction, n: u32| {
+            tx.put(main, &n.to_be_bytes(), NewRecord::of(&[0; 1_000]))
+        };
+        transact(&mut writer, |tx| (0..10_000).try_for_each(|n| put(tx, n))).unwrap();
+        // It has just written.
+        writer.tidy().unwrap();
+        writer.tidy().unwrap();
+        assert!(bytes() > TIDIED_BYTES_MIN);
+        writer.resting.1 = Instant::now() - REST;
+        // It writes again.
+        transact(&mut writer, |tx| put(tx, 0)).unwrap();
+        writer.tidy().unwrap();
+        assert!(bytes() > TIDIED_BYTES_MIN);
+        writer.resting.1 = Instant::now() - REST;
+        writer.tidy().unwrap();
+        assert!(bytes() < TIDIED_BYTES_MIN, "{} bytes", bytes());
+        // Waits for the checkpoint, and finds nothing left to do.
+        writer.checkpoint(0).unwrap();
+        let view = &writer.open_transaction().view;
+        assert!(view.tables.frozen.is_none() && view.base.sequence() == 2);
     }
 
     #[test]

@@ -1,15 +1,29 @@
 //! Memory that is handed out piece by piece and freed all at once.
+//!
+//! Chunks are mapped, not allocated: a memtable is freed by another thread than the one that filled it, which may
+//! rest from then on, and an allocator would wait for that thread before it gave anything back to the system.
 
-use std::{mem::MaybeUninit, ptr::NonNull};
+use std::{
+    alloc::{Layout, handle_alloc_error},
+    mem::MaybeUninit,
+    ptr::{self, NonNull},
+};
 
 use super::sync::{AtomicUsize, Mutex, Ordering, PoisonError};
 
-/// Bytes of an ordinary chunk; a larger piece gets a chunk of its own.
-const CHUNK_LEN: usize = if cfg!(miri) { 1 << 12 } else { 1 << 20 };
+/// Bytes of an ordinary chunk; a larger piece gets a chunk of its own. It is as long as a huge page of most
+/// machines.
+const CHUNK_LEN: usize = if cfg!(miri) { 1 << 12 } else { 1 << 21 };
 
 /// Bytes of the first chunk, which has room for a memtable's head and little more: most stores that
 /// are opened to be read are not written to.
 const FIRST_CHUNK_LEN: usize = 1 << 9;
+
+/// Bytes of the second one: many stores are hardly written to.
+const SECOND_CHUNK_LEN: usize = if cfg!(miri) { 1 << 11 } else { 1 << 18 };
+
+/// From so many bytes on a chunk is mapped.
+const MAPPED_LEN_MIN: usize = CHUNK_LEN;
 
 /// Pieces are aligned to this many bytes, and their lengths rounded up to it.
 pub(super) const ALIGN: usize = align_of::<u64>();
@@ -19,7 +33,29 @@ struct Chunk(NonNull<[MaybeUninit<u64>]>);
 
 impl Chunk {
     fn new(bytes: usize) -> Self {
-        Self(NonNull::from(Box::leak(Box::new_uninit_slice(bytes / ALIGN))))
+        match Self::is_mapped(bytes) {
+            true => Self::map(bytes),
+            false => Self(NonNull::from(Box::leak(Box::new_uninit_slice(bytes / ALIGN)))),
+        }
+    }
+
+    fn is_mapped(bytes: usize) -> bool {
+        bytes >= MAPPED_LEN_MIN && !cfg!(miri)
+    }
+
+    fn map(bytes: usize) -> Self {
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping, of nothing that there was.
+        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
+        let start = NonNull::new(start).filter(|start| start.as_ptr() != libc::MAP_FAILED);
+        let Some(start) = start else {
+            handle_alloc_error(Layout::array::<u64>(bytes / ALIGN).unwrap_or(Layout::new::<u64>()))
+        };
+        // Far fewer entries of the processor's table of pages lead to all of it so. Without, it works as well.
+        // SAFETY: the range is the mapping.
+        unsafe { libc::madvise(start.as_ptr(), bytes, libc::MADV_HUGEPAGE) };
+        Self(NonNull::slice_from_raw_parts(start.cast(), bytes / ALIGN))
     }
 
     fn start(&self) -> NonNull<u8> {
@@ -29,6 +65,12 @@ impl Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
+        let bytes = self.0.len() * ALIGN;
+        if Self::is_mapped(bytes) {
+            // SAFETY: `map` has made it of so many bytes, and whoever points into it is gone with the arena.
+            unsafe { libc::munmap(self.0.as_ptr().cast(), bytes) };
+            return;
+        }
         // SAFETY: it was leaked by `new`, and whoever points into it is gone with the arena.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
@@ -80,6 +122,7 @@ impl Arena {
         let chunk_len = match is_large {
             true => len,
             false if chunks.is_empty() && len <= FIRST_CHUNK_LEN => FIRST_CHUNK_LEN,
+            false if chunks.len() <= 1 && len <= SECOND_CHUNK_LEN => SECOND_CHUNK_LEN,
             false => CHUNK_LEN,
         };
         let chunk = Chunk::new(chunk_len);

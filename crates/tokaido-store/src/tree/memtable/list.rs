@@ -5,14 +5,14 @@
 //! checkpoint, which gets by with one sort. One thread links at a time; readers go on meanwhile.
 
 use std::{
-    iter,
+    array, iter,
     ptr::{self, NonNull},
 };
 
 use crate::{Direction, tree::prefetch::prefetch};
 
 use super::{
-    node::{Node, Place},
+    node::{Node, Place, WORD_LEN, word},
     order_index::{OrderIndex, Pages},
     sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, PoisonError},
 };
@@ -44,10 +44,11 @@ struct Linker {
     sorting: Vec<Unlinked>,
 }
 
-/// A node to be sorted, with what most comparisons need, so that they do not go to the node.
+/// A node to be sorted, with what most comparisons need, so that they do not go to the node: the number of a
+/// collection takes the first word of the keys of all its elements.
 struct Unlinked {
     tree: u32,
-    prefix: u64,
+    words: [u64; 3],
     node: NonNull<Node>,
 }
 
@@ -119,13 +120,14 @@ impl List {
     fn link_all(&self) {
         let linker: &mut Linker = &mut self.linker.lock().unwrap_or_else(PoisonError::into_inner);
         let mut nodes = std::mem::take(&mut linker.sorting);
+        nodes.reserve(self.len().saturating_sub(self.linked.load(Ordering::Relaxed)));
         // Acquire: pairs with `add`.
         let mut next = self.unlinked.swap(ptr::null_mut(), Ordering::Acquire);
         while let Some(node) = NonNull::new(next) {
             // SAFETY: nodes live as long as the list.
             let found = unsafe { node.as_ref() };
-            let Place { tree, prefix, .. } = found.place();
-            nodes.push(Unlinked { tree, prefix, node });
+            let words = array::from_fn(|i| word(found.key(), i * WORD_LEN));
+            nodes.push(Unlinked { tree: found.tree(), words, node });
             next = found.handed_before();
         }
         // Oldest first: keys that came in order are sorted already.
@@ -133,7 +135,7 @@ impl List {
         // SAFETY: as above.
         let key = |unlinked: &Unlinked| unsafe { unlinked.node.as_ref() }.key();
         nodes.sort_unstable_by(|a, b| {
-            (a.tree, a.prefix).cmp(&(b.tree, b.prefix)).then_with(|| key(a).cmp(key(b)))
+            (a.tree, a.words).cmp(&(b.tree, b.words)).then_with(|| key(a).cmp(key(b)))
         });
         for (i, Unlinked { node, .. }) in nodes.iter().enumerate() {
             if let Some(ahead) = nodes.get(i + PREFETCH_DISTANCE) {

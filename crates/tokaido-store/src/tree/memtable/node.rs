@@ -58,7 +58,24 @@ pub(in crate::tree) enum Seen<'t> {
 }
 
 /// Bytes of a key that make its prefix.
-const PREFIX_LEN: usize = 8;
+const PREFIX_LEN: usize = WORD_LEN;
+
+/// Bytes that are compared at once.
+pub(super) const WORD_LEN: usize = 8;
+
+/// The bytes of a key from `at` on as a number that is ordered as they are, with zeros where the key has ended.
+#[inline]
+pub(super) fn word(key: &[u8], at: usize) -> u64 {
+    let rest = key.get(at..).unwrap_or_default();
+    match rest.first_chunk::<WORD_LEN>() {
+        Some(word) => u64::from_be_bytes(*word),
+        None => {
+            let mut word = [0; WORD_LEN];
+            word[..rest.len()].copy_from_slice(rest);
+            u64::from_be_bytes(word)
+        }
+    }
+}
 
 /// What orders nodes: the tree, then the key.
 #[derive(Clone, Copy)]
@@ -72,15 +89,7 @@ pub(super) struct Place<'k> {
 
 impl<'k> Place<'k> {
     pub(super) fn new(tree: u32, key: &'k [u8]) -> Self {
-        let prefix = match key.first_chunk::<PREFIX_LEN>() {
-            Some(head) => u64::from_be_bytes(*head),
-            None => {
-                let mut head = [0; PREFIX_LEN];
-                head[..key.len()].copy_from_slice(key);
-                u64::from_be_bytes(head)
-            }
-        };
-        Self { tree, prefix, key }
+        Self { tree, prefix: word(key, 0), key }
     }
 }
 
@@ -177,6 +186,12 @@ impl Node {
         for line in 0..PREFETCHED_LINES {
             prefetch(start.wrapping_add(line * LINE_LEN));
         }
+    }
+
+    /// Fetches the newest version, which of a key that was written again lies somewhere else.
+    #[inline]
+    pub(in crate::tree) fn prefetch_newest(&self) {
+        prefetch(self.newest());
     }
 
     /// The next node in that direction.

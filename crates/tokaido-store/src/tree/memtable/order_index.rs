@@ -8,6 +8,7 @@
 
 use std::{
     array,
+    cmp::Ordering::{Equal, Greater, Less},
     hint::select_unpredictable,
     ptr::{self, NonNull},
 };
@@ -15,7 +16,7 @@ use std::{
 use crate::tree::prefetch::{LINE_LEN, prefetch};
 
 use super::{
-    node::{Node, Place},
+    node::{Node, Place, WORD_LEN, word},
     sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering},
 };
 
@@ -28,6 +29,12 @@ const DEPTH_MAX: usize = if cfg!(any(miri, feature = "shuttle")) { 32 } else { 1
 
 /// The tree of a page whose nodes are of several: no tree has that number.
 const MIXED: u64 = u64::MAX;
+
+/// Words of what a page has of the beginning that its keys have in common.
+const HEAD_WORDS: usize = 4;
+
+/// The beginning that counts as common is not longer, in bytes.
+const HEAD_LEN: usize = HEAD_WORDS * WORD_LEN;
 
 /// What everybody may follow.
 pub(super) struct OrderIndex {
@@ -62,8 +69,13 @@ struct IndexPage {
     tree: AtomicU64,
     /// Those of a branch; a leaf has none.
     children: Option<Box<[AtomicPtr<IndexPage>; FANOUT]>>,
-    /// Of the nodes, so that most comparisons need not go there.
-    prefixes: [AtomicU64; FANOUT],
+    /// So many bytes all keys of the page begin with, unless it is mixed.
+    head_len: AtomicUsize,
+    /// These are they, as words; behind them stands what one of the keys has there.
+    head: [AtomicU64; HEAD_WORDS],
+    /// What follows the head in the keys of the nodes, so that most comparisons need not go there: keys that are
+    /// close to one another, as those of one collection are, differ late.
+    words: [AtomicU64; FANOUT],
     /// In a leaf, nodes in their order. In a branch, the first node below each child; that of the
     /// first child is never looked at.
     nodes: [AtomicPtr<Node>; FANOUT],
@@ -229,7 +241,9 @@ impl IndexPage {
             len: AtomicUsize::new(0),
             tree: AtomicU64::new(MIXED),
             children,
-            prefixes: array::from_fn(|_| AtomicU64::default()),
+            head_len: AtomicUsize::new(0),
+            head: array::from_fn(|_| AtomicU64::default()),
+            words: array::from_fn(|_| AtomicU64::default()),
             nodes: array::from_fn(|_| AtomicPtr::default()),
         };
         NonNull::from(Box::leak(Box::new(page)))
@@ -263,22 +277,47 @@ impl IndexPage {
     #[inline]
     fn rank(&self, first: usize, place: &Place<'_>) -> usize {
         let (len, tree) = (self.len(), self.tree.load(Ordering::Relaxed));
-        if tree == u64::from(place.tree) {
-            partition(first, len, |index| {
-                let prefix = self.prefixes[index].load(Ordering::Relaxed);
-                prefix < place.prefix
-                    || (prefix == place.prefix
-                        && self.node(index).is_some_and(|node| node.key() < place.key))
-            })
-        } else if tree == MIXED {
-            partition(first, len, |index| {
+        if tree == MIXED {
+            return partition(first, len, |index| {
                 self.node(index).is_some_and(|node| node.is_before(place))
-            })
-        } else if tree < u64::from(place.tree) {
-            len.max(first)
-        } else {
-            first
+            });
         }
+        let head_len = self.head_len.load(Ordering::Relaxed);
+        let head =
+            tree.cmp(&u64::from(place.tree)).then_with(|| self.compare_head(head_len, place));
+        match head {
+            Less => len.max(first),
+            Greater => first,
+            Equal => {
+                let wanted = word(place.key, head_len);
+                partition(first, len, |index| {
+                    let found = self.words[index].load(Ordering::Relaxed);
+                    found < wanted
+                        || (found == wanted
+                            && self.node(index).is_some_and(|node| node.key() < place.key))
+                })
+            }
+        }
+    }
+
+    /// The common beginning beside that of a key. A key that is shorter, and has zeros to be as long, counts as
+    /// equal: what follows tells.
+    #[inline]
+    fn compare_head(&self, len: usize, place: &Place<'_>) -> std::cmp::Ordering {
+        let mut left = len;
+        for (i, own) in self.head.iter().enumerate() {
+            if left == 0 {
+                break;
+            }
+            let unused = (WORD_LEN - left.min(WORD_LEN)) * u8::BITS as usize;
+            let own = own.load(Ordering::Relaxed) >> unused;
+            let compared = own.cmp(&(word(place.key, i * WORD_LEN) >> unused));
+            if compared.is_ne() {
+                return compared;
+            }
+            left = left.saturating_sub(WORD_LEN);
+        }
+        Equal
     }
 
     /// Puts an entry before the one of that index. There is room for it.
@@ -287,23 +326,37 @@ impl IndexPage {
         for at in (index..len).rev() {
             self.copy(at, self, at + 1);
         }
-        self.note_tree(len, entry.node);
+        let is_head_kept = self.admit(len, entry.node);
         self.put(index, entry);
         self.len.store(len + 1, Ordering::Release);
+        if !is_head_kept {
+            self.write_words();
+        }
     }
 
     fn put(&self, index: usize, entry: &Entry<'_>) {
-        self.prefixes[index].store(entry.node.prefix(), Ordering::Relaxed);
+        self.write_word(index, entry.node);
         self.nodes[index].store(ptr::from_ref(entry.node).cast_mut(), Ordering::Release);
         if let Some(children) = &self.children {
             children[index].store(entry.child, Ordering::Release);
         }
     }
 
+    fn write_word(&self, index: usize, node: &Node) {
+        let word = word(node.key(), self.head_len.load(Ordering::Relaxed));
+        self.words[index].store(word, Ordering::Relaxed);
+    }
+
+    fn write_words(&self) {
+        for index in 0..self.len() {
+            self.node(index).inspect(|node| self.write_word(index, node));
+        }
+    }
+
     /// Copies the entry `from` to the entry `to` of a page of the same level.
     fn copy(&self, from: usize, page: &Self, to: usize) {
-        let prefix = self.prefixes[from].load(Ordering::Relaxed);
-        page.prefixes[to].store(prefix, Ordering::Relaxed);
+        let word = self.words[from].load(Ordering::Relaxed);
+        page.words[to].store(word, Ordering::Relaxed);
         let node = self.nodes[from].load(Ordering::Relaxed);
         page.nodes[to].store(node, Ordering::Release);
         if let (Some(own), Some(children)) = (&self.children, &page.children) {
@@ -311,14 +364,43 @@ impl IndexPage {
         }
     }
 
-    /// Keeps `tree` true when a node comes to `len` others.
-    fn note_tree(&self, len: usize, node: &Node) {
-        let tree = u64::from(node.tree());
+    /// Keeps the tree and the head true when a node comes to `len` others. Tells whether the head is as long
+    /// as before, so that the words are right.
+    fn admit(&self, len: usize, node: &Node) -> bool {
+        let (own, tree) = (self.tree.load(Ordering::Relaxed), u64::from(node.tree()));
         if len == 0 {
             self.tree.store(tree, Ordering::Relaxed);
-        } else if self.tree.load(Ordering::Relaxed) != tree {
+            self.set_head(node.key(), node.key().len());
+        } else if own != tree {
             self.tree.store(MIXED, Ordering::Relaxed);
+        } else if self.compare_head(self.head_len.load(Ordering::Relaxed), &node.place()).is_ne()
+            || node.key().len() < self.head_len.load(Ordering::Relaxed)
+        {
+            let Some(other) = self.node(0) else { return true };
+            self.set_head(node.key(), common_len(node.key(), other.key()));
+            return false;
         }
+        true
+    }
+
+    fn set_head(&self, key: &[u8], len: usize) {
+        self.head_len.store(len.min(HEAD_LEN), Ordering::Relaxed);
+        for (i, own) in self.head.iter().enumerate() {
+            own.store(word(key, i * WORD_LEN), Ordering::Relaxed);
+        }
+    }
+
+    /// Makes tree, head and words of the nodes that there are. That of the first child of a branch need not be the
+    /// smallest, so all of them are looked at.
+    fn settle(&self) {
+        let nodes = || (0..self.len()).filter_map(|index| self.node(index));
+        let Some(first) = nodes().next() else { return };
+        let is_mixed = nodes().any(|node| node.tree() != first.tree());
+        let tree = if is_mixed { MIXED } else { u64::from(first.tree()) };
+        self.tree.store(tree, Ordering::Relaxed);
+        let common = nodes().map(|node| common_len(first.key(), node.key())).min();
+        self.set_head(first.key(), common.unwrap_or(0));
+        self.write_words();
     }
 
     /// Moves the upper half of a full page to an empty one and puts an entry in; tells whether it
@@ -332,15 +414,18 @@ impl IndexPage {
         upper.len.store(FANOUT - middle, Ordering::Release);
         self.len.store(middle, Ordering::Release);
         for page in [self, upper] {
-            for at in 0..page.len() {
-                page.node(at).inspect(|node| page.note_tree(at, node));
-            }
+            page.settle();
         }
         let is_upper = index > middle || middle == FANOUT;
         let (page, index) = if is_upper { (upper, index - middle) } else { (self, index) };
         page.insert(index, entry);
         is_upper
     }
+}
+
+/// So many bytes two keys have in common at their beginning.
+fn common_len(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
 /// The first index from `first` on that is not before, where all behind it are not, either. Whether

@@ -49,6 +49,9 @@ fn keys() -> impl Strategy<Value = Key> {
         vec(any::<u8>(), 1..3),
         (0..300u16).prop_map(|n| n.to_be_bytes().to_vec()),
         (0..300u16).prop_map(|n| format!("the same beginning {n}").into_bytes()),
+        // Longer than what pages know of a common beginning, and shorter, and all zeros.
+        (0..300u16).prop_map(|n| [&[0; 40][..], &n.to_be_bytes()].concat()),
+        (1..45usize).prop_map(|len| vec![0; len]),
     ];
     (2..5u32, key)
 }
@@ -82,13 +85,15 @@ fn pages_are_filled_in_whatever_order_keys_come() {
     let outwards = |n| if n % 2 == 0 { KEYS + n } else { KEYS - n };
     // A full page, then always right behind it.
     let behind_a_page = |n| if n < 32 { n } else { 2 * KEYS - n };
-    let orders: [fn(u32) -> u32; 5] = [upwards, downwards, inwards, outwards, behind_a_page];
+    let scattered = |n| n * 7_919 % KEYS;
+    let orders: [fn(u32) -> u32; 6] =
+        [upwards, downwards, inwards, outwards, behind_a_page, scattered];
     for order in orders {
         let mut writer = Memtable::create(0);
         let bare = writer.table().list_bytes();
         let mut expected = BTreeSet::new();
         for n in 0..KEYS {
-            let key = (2, order(n).to_be_bytes().to_vec());
+            let key = (2, [&b"the same beginning"[..], &order(n).to_be_bytes()].concat());
             add(&mut writer, &key);
             expected.insert(key);
             let last = writer.table().seek(2, Bound::Unbounded, Direction::Backward);
