@@ -5,11 +5,13 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use regex::bytes::Regex;
 use tokaido_wire::kyoto::Fixed;
 
 use super::context::{Context, Fault, NO, YES};
-use crate::cabinet::{self, CodecError, Groups};
+use crate::{
+    cabinet::{self, CodecError, Expression, Groups, Replacement},
+    watchdog,
+};
 
 /// There is no such expression; `lua/kyoto` and `lua/tyrant` have the same.
 const NO_EXPRESSION: i32 = 2;
@@ -20,10 +22,6 @@ const EXPRESSIONS_MAX: usize = 64;
 /// Maximum length of an expression, in bytes; a longer one cannot be compiled.
 const EXPRESSION_LEN_MAX: usize = 4096;
 
-/// Maximum product of the lengths of a text and the expression that is looked for in it: some tenths of a
-/// second, in which no time limit is looked at.
-const REGEX_WORK_MAX: usize = 1 << 26;
-
 /// Maximum product of the lengths of two texts whose distance is told: some tenths of a second, in which
 /// no time limit is looked at.
 const DISTANCE_WORK_MAX: usize = 1 << 26;
@@ -31,7 +29,7 @@ const DISTANCE_WORK_MAX: usize = 1 << 26;
 /// Maximum length of each of the two, in bytes, since a row of numbers is as long as one of them.
 const DISTANCE_LEN_MAX: usize = 1 << 20;
 
-/// Maximum length of a text in which matches are replaced, and of what comes of it, in bytes.
+/// Maximum length of what a replacement of matches makes, in bytes.
 const REPLACED_LEN_MAX: usize = 64 << 20;
 
 /// A regular expression.
@@ -43,10 +41,10 @@ pub(super) struct Pattern<'p> {
 
 /// Compiled expressions by their text, those that ignore case apart; `None` for one that is none.
 #[derive(Default)]
-pub(crate) struct Expressions([HashMap<Box<[u8]>, Option<Regex>>; 2]);
+pub(crate) struct Expressions([HashMap<Box<[u8]>, Option<Expression>>; 2]);
 
 impl Expressions {
-    fn get(&mut self, Pattern { text, ignores_case }: Pattern<'_>) -> Option<&Regex> {
+    fn get(&mut self, Pattern { text, ignores_case }: Pattern<'_>) -> Option<&Expression> {
         if text.len() > EXPRESSION_LEN_MAX {
             return None;
         }
@@ -55,7 +53,7 @@ impl Expressions {
             if compiled.len() == EXPRESSIONS_MAX {
                 compiled.clear();
             }
-            compiled.insert(text.into(), cabinet::compile(text, ignores_case));
+            compiled.insert(text.into(), Expression::new(text, ignores_case));
         }
         compiled.get(text)?.as_ref()
     }
@@ -101,7 +99,7 @@ pub(super) fn cabinet_codec(context: &mut Context, mode: &[u8], text: &[u8]) -> 
             Ok(YES)
         }
         Err(CodecError::Broken) => Ok(NO),
-        Err(error @ CodecError::TooLong) => Err(Fault::refused(error)),
+        Err(error) => Err(Fault::refused(error)),
     }
 }
 
@@ -125,16 +123,14 @@ pub(super) fn regex(
     by: Option<&[u8]>,
     groups: Groups,
 ) -> Result<i32, Fault> {
-    let Some(regex) = context.expressions.get(pattern) else { return Ok(NO_EXPRESSION) };
-    if text.len().saturating_mul(pattern.text.len()) > REGEX_WORK_MAX {
-        let message = "the text is too long for such an expression; look for a shorter one, or in parts of the text";
-        return Err(Fault::refused(message));
-    }
+    let Some(expression) = context.expressions.get(pattern) else { return Ok(NO_EXPRESSION) };
     let Some(by) = by else {
-        return Ok(if regex.is_match(text) { YES } else { NO });
+        let is_match = expression.is_match(text).map_err(Fault::refused)?;
+        return Ok(if is_match { YES } else { NO });
     };
-    let made = cabinet::replace(regex, text, by, groups, REPLACED_LEN_MAX)
-        .ok_or_else(|| Fault::Refused(format!("regex makes at most {REPLACED_LEN_MAX} bytes")))?;
+    let replacement = Replacement { by, groups, len_max: REPLACED_LEN_MAX };
+    let made = expression.replace(text, replacement, watchdog::is_stopping);
+    let made = made.map_err(Fault::refused)?;
     context.scratch = made;
     context.reply.data(&context.scratch);
     Ok(YES)

@@ -46,7 +46,7 @@ pub(super) fn tyrant_codec(context: &mut Context, mode: &[u8], text: &[u8]) -> R
             Ok(YES)
         }
         Err(CodecError::Broken) => Ok(NO),
-        Err(error @ CodecError::TooLong) => Err(Fault::refused(error)),
+        Err(error) => Err(Fault::refused(error)),
     }
 }
 

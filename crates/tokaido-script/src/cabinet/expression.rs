@@ -1,19 +1,127 @@
 //! Regular expressions over bytes.
 
+use std::iter;
+
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 /// Maximum size of a compiled expression, and of what it remembers while it runs.
 const REGEX_BYTES_MAX: usize = 1 << 20;
 
+/// The size from which on an expression is weighed.
+const REGEX_BYTES_MIN: usize = 1 << 8;
+
+/// What a state of a compiled expression takes, at least.
+const STATE_BYTES: usize = 32;
+
+/// Maximum number of steps of one search: some tenths of a second, in which no time limit is looked at.
+const STEPS_MAX: usize = 1 << 26;
+
 /// Keys are bytes, which need not be UTF-8; neither need what an expression finds in them.
 #[must_use]
 pub fn compile(pattern: &[u8], ignores_case: bool) -> Option<Regex> {
+    compile_within(pattern, ignores_case, REGEX_BYTES_MAX)
+}
+
+fn compile_within(pattern: &[u8], ignores_case: bool, bytes_max: usize) -> Option<Regex> {
     let pattern = std::str::from_utf8(pattern).ok()?;
     let mut builder = RegexBuilder::new(pattern);
     builder.unicode(false).case_insensitive(ignores_case);
-    builder.size_limit(REGEX_BYTES_MAX).dfa_size_limit(REGEX_BYTES_MAX);
+    builder.size_limit(bytes_max).dfa_size_limit(REGEX_BYTES_MAX);
     // A class of characters above ASCII is one of Unicode.
     builder.build().or_else(|_| builder.unicode(true).build()).ok()
+}
+
+/// A compiled expression that knows what a search with it may cost.
+pub(crate) struct Expression {
+    regex: Regex,
+    /// Steps that a search may take at each byte: the states that the expression has, more or less.
+    steps: usize,
+}
+
+/// Why matches were not looked for, or not replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SearchError {
+    #[error(
+        "the text has more than {len_max} bytes, which is most for this expression; look for a simpler one, or in parts of the text"
+    )]
+    TextTooLong { len_max: usize },
+    #[error("regex makes at most {len_max} bytes")]
+    MadeTooLong { len_max: usize },
+    #[error("the time is over")]
+    Stopped,
+}
+
+impl Expression {
+    /// Compiles an expression, if it is one.
+    pub(crate) fn new(pattern: &[u8], ignores_case: bool) -> Option<Self> {
+        let regex = compile(pattern, ignores_case)?;
+        let next = |bytes: &usize| Some(bytes * 4).filter(|&bytes| bytes < REGEX_BYTES_MAX);
+        let bytes = iter::successors(Some(REGEX_BYTES_MIN), next)
+            .find(|&bytes| compile_within(pattern, ignores_case, bytes).is_some())
+            .unwrap_or(REGEX_BYTES_MAX);
+        Some(Self { regex, steps: bytes / STATE_BYTES })
+    }
+
+    /// Whether it matches somewhere in the text.
+    pub(crate) fn is_match(&self, text: &[u8]) -> Result<bool, SearchError> {
+        self.check(text)?;
+        Ok(self.regex.is_match(text))
+    }
+
+    fn check(&self, text: &[u8]) -> Result<(), SearchError> {
+        let len_max = STEPS_MAX / self.steps;
+        if text.len() > len_max { Err(SearchError::TextTooLong { len_max }) } else { Ok(()) }
+    }
+
+    /// The text, with every match replaced. Each search is bounded, but there may be as many as the text has bytes, so
+    /// `is_stopping` is asked before each.
+    pub(crate) fn replace(
+        &self,
+        text: &[u8],
+        Replacement { by, groups, len_max }: Replacement<'_>,
+        is_stopping: impl Fn() -> bool,
+    ) -> Result<Vec<u8>, SearchError> {
+        self.check(text)?;
+        let mut made = Made { bytes: Vec::with_capacity(text.len().min(len_max)), len_max };
+        let mut matches: Box<dyn Iterator<Item = Captures<'_>>> = match groups {
+            Groups::Dollar => Box::new(self.regex.captures_iter(text)),
+            Groups::Backslash => Box::new(self.matches_of_tokyo(text)),
+        };
+        let mut end = 0;
+        loop {
+            if is_stopping() {
+                return Err(SearchError::Stopped);
+            }
+            let Some(found) = matches.next() else { break };
+            let whole = found.get_match();
+            made.add(&text[end..whole.start()])?;
+            expand(by, groups, &found, &mut made)?;
+            end = whole.end();
+        }
+        made.add(&text[end..])?;
+        Ok(made.bytes)
+    }
+
+    /// The matches that Tokyo Cabinet replaces: in no empty text, each from the end of the one before, until one
+    /// gets no further.
+    fn matches_of_tokyo<'t>(&self, text: &'t [u8]) -> impl Iterator<Item = Captures<'t>> {
+        let mut from = if self.regex.as_str().is_empty() { text.len() } else { 0 };
+        iter::from_fn(move || {
+            let found = if from < text.len() { self.regex.captures_at(text, from) } else { None }?;
+            let end = found.get_match().end();
+            from = if end > from { end } else { text.len() };
+            Some(found)
+        })
+    }
+}
+
+/// What stands in the place of matches.
+#[derive(Clone, Copy)]
+pub(crate) struct Replacement<'b> {
+    pub(crate) by: &'b [u8],
+    pub(crate) groups: Groups,
+    /// How long the whole may get.
+    pub(crate) len_max: usize,
 }
 
 /// How a replacement names what was matched. In both, a backslash takes away what a character means.
@@ -25,33 +133,6 @@ pub(crate) enum Groups {
     Backslash,
 }
 
-/// The text with every match replaced; `None` if that gets longer than `len_max`.
-pub(crate) fn replace(
-    regex: &Regex,
-    text: &[u8],
-    by: &[u8],
-    groups: Groups,
-    len_max: usize,
-) -> Option<Vec<u8>> {
-    if text.len() > len_max {
-        return None;
-    }
-    let mut made = Made { bytes: Vec::with_capacity(text.len()), len_max };
-    let mut end = 0;
-    for found in regex.captures_iter(text) {
-        let whole = found.get_match();
-        // Nothing is found once more behind a match, as POSIX has it.
-        if whole.is_empty() && whole.start() == end && end > 0 {
-            continue;
-        }
-        made.add(&text[end..whole.start()])?;
-        expand(by, groups, &found, &mut made)?;
-        end = whole.end();
-    }
-    made.add(&text[end..])?;
-    Some(made.bytes)
-}
-
 /// What a replacement makes, up to its limit.
 struct Made {
     bytes: Vec<u8>,
@@ -59,16 +140,21 @@ struct Made {
 }
 
 impl Made {
-    fn add(&mut self, piece: &[u8]) -> Option<()> {
+    fn add(&mut self, piece: &[u8]) -> Result<(), SearchError> {
         if piece.len() > self.len_max - self.bytes.len() {
-            return None;
+            return Err(SearchError::MadeTooLong { len_max: self.len_max });
         }
         self.bytes.extend_from_slice(piece);
-        Some(())
+        Ok(())
     }
 }
 
-fn expand(by: &[u8], groups: Groups, found: &Captures<'_>, made: &mut Made) -> Option<()> {
+fn expand(
+    by: &[u8],
+    groups: Groups,
+    found: &Captures<'_>,
+    made: &mut Made,
+) -> Result<(), SearchError> {
     let group = |digit: u8| {
         let group = found.get(usize::from(digit.saturating_sub(b'0')));
         group.map(|group| group.as_bytes()).unwrap_or_default()
@@ -95,7 +181,7 @@ fn expand(by: &[u8], groups: Groups, found: &Captures<'_>, made: &mut Made) -> O
             }
         };
     }
-    Some(())
+    Ok(())
 }
 
 #[cfg(test)]
@@ -116,27 +202,77 @@ mod tests {
         assert!(compile(b"A", true).is_some_and(|regex| regex.is_match(b"a")));
     }
 
+    fn replaced(
+        pattern: &str,
+        text: &str,
+        by: &str,
+        groups: Groups,
+    ) -> Result<String, SearchError> {
+        let expression = Expression::new(pattern.as_bytes(), false).unwrap();
+        let replacement = Replacement { by: by.as_bytes(), groups, len_max: 100 };
+        let made = expression.replace(text.as_bytes(), replacement, || false)?;
+        Ok(String::from_utf8(made).unwrap())
+    }
+
     /// What Kyoto Cabinet gives.
     #[test]
     fn matches_are_replaced() {
-        let replaced = |text: &str, pattern: &str, by: &str| {
-            let regex = compile(pattern.as_bytes(), false).unwrap();
-            replace(&regex, text.as_bytes(), by.as_bytes(), Groups::Dollar, 100)
-                .map(|m| String::from_utf8(m).unwrap())
-        };
+        let replaced =
+            |text: &str, pattern: &str, by: &str| replaced(pattern, text, by, Groups::Dollar);
         let swapped = replaced("hello world", "(o) (w)", "[$2$1&$&$0]").unwrap();
         assert_eq!(swapped, "hell[wo&o wo w]orld");
         assert_eq!(replaced("aaa", "a*", "x").unwrap(), "x");
         assert_eq!(replaced("a.b", "[.]", "\\$1").unwrap(), "a$1b");
-        assert_eq!(replaced(&"a".repeat(99), "a", "bb"), None);
-        assert_eq!(replaced(&"a".repeat(101), "a+", ""), None);
+        let too_long = Err(SearchError::MadeTooLong { len_max: 100 });
+        assert_eq!(replaced(&"a".repeat(99), "a", "bb"), too_long);
+        assert_eq!(replaced(&"a".repeat(101), "b", ""), too_long);
     }
 
     #[test]
     fn tokyo_cabinet_names_groups_by_a_backslash() {
-        let regex = compile(b"(o) (w)", false).unwrap();
-        let made = replace(&regex, b"hello world", br"[\2\1&\&\\\0$1]", Groups::Backslash, 100);
-        assert_eq!(made.unwrap(), br"hell[woo w&\o w$1]orld");
+        let made = replaced("(o) (w)", "hello world", r"[\2\1&\&\\\0$1]", Groups::Backslash);
+        assert_eq!(made.unwrap(), r"hell[woo w&\o w$1]orld");
+    }
+
+    /// What `tcregexreplace` of Tokyo Cabinet 1.4.48 gives.
+    #[test]
+    fn tokyo_cabinet_ends_at_a_match_that_gets_no_further() {
+        for (text, pattern, expected) in [
+            ("abc", "", "abc"),
+            ("", "^$", ""),
+            ("abc", "x*", "-abc"),
+            ("aab", "a*", "--b"),
+            ("abab", "^a", "-bab"),
+            ("abc", "$", "abc-"),
+            ("abc", "c|$", "ab-"),
+        ] {
+            let made = replaced(pattern, text, "-", Groups::Backslash).unwrap();
+            assert_eq!(made, expected, "{pattern:?} in {text:?}");
+        }
+    }
+
+    #[test]
+    fn what_repeats_weighs_more() {
+        let steps = |pattern: &[u8]| Expression::new(pattern, false).unwrap().steps;
+        assert!(steps(b"a") < 50, "{}", steps(b"a"));
+        assert!(steps(b"[ab]{2000}") >= 2000, "{}", steps(b"[ab]{2000}"));
+        let text = vec![b'a'; 1 << 20];
+        let heavy = Expression::new(b"[ab]{2000}x", false).unwrap();
+        assert!(matches!(heavy.is_match(&text), Err(SearchError::TextTooLong { .. })));
+        let light = Expression::new(b"x+", false).unwrap();
+        assert_eq!(light.is_match(&text), Ok(false));
+    }
+
+    /// Each search of this one goes to the end of the text.
+    #[test]
+    fn a_replacement_ends_with_the_time() {
+        let expression = Expression::new(b".*[^A-Z]|[A-Z]", false).unwrap();
+        let asked = std::cell::Cell::new(0);
+        let is_stopping = || asked.replace(asked.get() + 1) == 10;
+        let replacement = Replacement { by: b"x", groups: Groups::Backslash, len_max: 1 << 20 };
+        let made = expression.replace(&[b'A'; 200_000], replacement, is_stopping);
+        assert_eq!(made, Err(SearchError::Stopped));
+        assert_eq!(asked.get(), 11);
     }
 
     #[test]
@@ -144,7 +280,7 @@ mod tests {
         let regex = compile(b".+", false).unwrap();
         let found = regex.captures(b"aaaaaaaaaa").unwrap();
         let mut made = Made { bytes: Vec::new(), len_max: 95 };
-        assert!(expand(&b"$0".repeat(1 << 20), Groups::Dollar, &found, &mut made).is_none());
+        assert!(expand(&b"$0".repeat(1 << 20), Groups::Dollar, &found, &mut made).is_err());
         assert_eq!(made.bytes.len(), 90);
     }
 }
