@@ -2,7 +2,7 @@
 
 use tokaido_store::{ReadTransaction, WriteTransaction};
 
-use crate::{KeyIterator, Value};
+use crate::{TyrantCommons, Value};
 
 /// The transaction that a call runs in.
 pub enum Transaction<'t> {
@@ -55,8 +55,8 @@ pub struct MiscCall<'c> {
     pub name: &'c [u8],
     /// What it is given.
     pub arguments: &'c [&'c [u8]],
-    /// The iterator that it moves, if it does.
-    pub iterator: &'c mut KeyIterator,
+    /// Where the iterator is that it moves, if it does.
+    pub commons: &'c TyrantCommons,
 }
 
 /// What a command replied. The replies of most commands are lent by the host, so that no memory is taken for them.

@@ -66,3 +66,4 @@ pub use source::{LoadError, ScriptFile, Source, SourcePlaces, Sources};
 pub use tyrant::{KeyIterator, TyrantCommons, TyrantSettings};
 pub use value::Value;
 pub use vm::{Lua, Vm};
+pub use watchdog::is_stopping;

@@ -303,8 +303,9 @@ unsafe extern "C-unwind" fn on_hook(state: *mut ffi::lua_State, _: *mut ffi::lua
 }
 
 /// Whether the call that runs on this thread is to be stopped. For loops in Rust, which no hook
-/// reaches.
-pub(crate) fn is_stopping() -> bool {
+/// reaches, in the commands of a server, too: where no call runs on this thread, nothing is to be stopped.
+#[must_use]
+pub fn is_stopping() -> bool {
     RUNNING.with(|running| {
         let member = running.load(Ordering::Relaxed);
         // SAFETY: `RUNNING` names a member only during its call, in which it lives.

@@ -183,7 +183,7 @@ fn a_constant_database_is_read() {
 fn keys_are_gone_through() {
     run("for _, k in ipairs { 'abc', 'abd', 'ab', 'b' } do _put(k, k .. '!') end
          is(_fwmkeys('ab'), { 'ab', 'abc', 'abd' }) is(_fwmkeys('ab', 2), { 'ab', 'abc' }) is(_fwmkeys('ab', '1'), { 'ab' })
-         is(_fwmkeys('ab', -1), { 'ab', 'abc', 'abd' }) is(_fwmkeys('x'), {}) is(#_fwmkeys(''), 4) is(_fwmkeys('', 0), {})
+         is(_fwmkeys('ab', -1), { 'ab', 'abc', 'abd' }) is(_fwmkeys('x'), {}) is(_fwmkeys('ab', 1.5), { 'ab' }) is(#_fwmkeys('', 0/0), 4) is(#_fwmkeys(''), 4) is(_fwmkeys('', 0), {})
          is(_iternext(), nil) is(_iterinit(), true) is(_iternext(), 'ab') _out('abc') is(_iternext(), 'abd')
          _put('a', 1) _put('az', 1) is(_iternext(), 'az') is(_iternext(), 'b') is(_iternext(), nil) is(_iternext(), nil)
          assert(raises(_iterinit, 1):find '_iterinit: invalid') assert(raises(_fwmkeys):find '_fwmkeys: invalid')");

@@ -3,9 +3,9 @@
 use tokaido_store::{DatabaseId, NewRecord, ReadTransaction, WriteError, WriteTransaction};
 
 use crate::{
-    Columns, Condition, Found, Order, Query, QueryError, Row, SetOperation, TableError, Wanted,
-    build::set_index_all, condition::lossy, entries, limits::QUERIES_MAX, meta_search::meta_search,
-    search::search, sequence::next_unique_id,
+    Bounds, Columns, Condition, Found, Order, Query, QueryError, Row, SetOperation, TableError,
+    Wanted, build::set_index_all, condition::lossy, entries, limits::QUERIES_MAX,
+    meta_search::meta_search, search::search, sequence::next_unique_id,
 };
 
 /// What begins the text of a hint, which is no row.
@@ -65,7 +65,7 @@ impl Command {
         }
     }
 
-    /// Runs a command that only reads. What it finds, and its reply, may have `bytes_max` bytes each.
+    /// Runs a command that only reads.
     ///
     /// # Errors
     /// See [`TableError`]; for a command that [`writes`](Self::writes), too.
@@ -74,20 +74,20 @@ impl Command {
         tx: &mut dyn ReadTransaction,
         database: DatabaseId,
         arguments: &[&[u8]],
-        bytes_max: usize,
+        bounds: Bounds,
     ) -> Reply {
         match self {
             Self::Get => get(tx, database, arguments),
             Self::Search | Self::MetaSearch => {
                 let request = Request::parse(arguments)?;
-                let found = request.find(tx, database, bytes_max)?;
-                request.reply(tx, database, found, bytes_max).map(Some)
+                let found = request.find(tx, database, bounds)?;
+                request.reply(tx, database, found, bounds).map(Some)
             }
             _ => Err(WriteError::ReadOnly.into()),
         }
     }
 
-    /// Runs a command. What it finds, and its reply, may have `bytes_max` bytes each.
+    /// Runs a command.
     ///
     /// # Errors
     /// See [`TableError`].
@@ -96,7 +96,7 @@ impl Command {
         tx: &mut dyn WriteTransaction,
         database: DatabaseId,
         arguments: &[&[u8]],
-        bytes_max: usize,
+        bounds: Bounds,
     ) -> Reply {
         match self {
             Self::Put | Self::PutKeep | Self::PutCat => self.put(tx, database, arguments),
@@ -110,10 +110,10 @@ impl Command {
             }
             Self::Search | Self::MetaSearch if self.writes(arguments) => {
                 let request = Request::parse(arguments)?;
-                request.remove(tx, database, bytes_max).map(Some)
+                request.remove(tx, database, bounds).map(Some)
             }
             Self::Get | Self::Search | Self::MetaSearch => {
-                self.read(tx, database, arguments, bytes_max)
+                self.read(tx, database, arguments, bounds)
             }
         }
     }
@@ -298,11 +298,11 @@ impl Request {
         &self,
         tx: &mut dyn ReadTransaction,
         database: DatabaseId,
-        bytes_max: usize,
+        bounds: Bounds,
     ) -> Result<Found, TableError> {
         match &self.queries[..] {
-            [query] if self.wants_count => search(tx, database, query, Wanted::Count),
-            queries => meta_search(tx, database, queries, self.operation, bytes_max),
+            [query] if self.wants_count => search(tx, database, query, Wanted::Count, bounds),
+            queries => meta_search(tx, database, queries, self.operation, bounds),
         }
     }
 
@@ -311,16 +311,17 @@ impl Request {
         &self,
         tx: &mut dyn WriteTransaction,
         database: DatabaseId,
-        bytes_max: usize,
+        bounds: Bounds,
     ) -> Result<Vec<Vec<u8>>, TableError> {
         let Some(query) = self.queries.last() else { return Ok(Vec::new()) };
-        let mut found = search(tx, database, query, Wanted::Keys { bytes_max })?;
+        let mut found = search(tx, database, query, Wanted::Keys, bounds)?;
         let keys = std::mem::take(&mut found.keys);
         let mut rows = Vec::new();
         if let Some(columns) = &self.columns {
-            rows = read_rows(tx, database, &keys, columns, bytes_max)?;
+            rows = read_rows(tx, database, &keys, columns, bounds)?;
         }
         for key in &keys {
+            bounds.check_stop()?;
             tx.delete(database, key)?;
         }
         found.hint.push_str(&format!("rows removed: {}\n", keys.len()));
@@ -332,13 +333,11 @@ impl Request {
         tx: &mut dyn ReadTransaction,
         database: DatabaseId,
         mut found: Found,
-        bytes_max: usize,
+        bounds: Bounds,
     ) -> Result<Vec<Vec<u8>>, TableError> {
         let keys = std::mem::take(&mut found.keys);
         let rows = match &self.columns {
-            Some(columns) if !self.wants_count => {
-                read_rows(tx, database, &keys, columns, bytes_max)?
-            }
+            Some(columns) if !self.wants_count => read_rows(tx, database, &keys, columns, bounds)?,
             _ => keys,
         };
         Ok(self.finish(rows, &found))
@@ -362,10 +361,11 @@ fn read_rows(
     database: DatabaseId,
     keys: &[Vec<u8>],
     wanted: &[Vec<u8>],
-    bytes_max: usize,
+    bounds: Bounds,
 ) -> Result<Vec<Vec<u8>>, TableError> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
     for key in keys {
+        bounds.check_stop()?;
         let found = tx.get(database, key)?;
         let Some(value) = found.as_ref().and_then(entries::row_value) else { continue };
         let row = Row::new(value);
@@ -381,9 +381,7 @@ fn read_rows(
         }
         let text = columns.to_value();
         bytes += text.len();
-        if bytes > bytes_max {
-            return Err(TableError::TooLarge { max: bytes_max });
-        }
+        bounds.check_bytes(bytes)?;
         rows.push(text);
     }
     Ok(rows)

@@ -88,6 +88,9 @@ pub enum TableError {
         /// The bytes that it may have.
         max: usize,
     },
+    /// Whoever asked wants it no longer.
+    #[error("the search was stopped")]
+    Stopped,
     /// All numbers of the sequence are used.
     #[error("the numbers of this table's sequence are used up")]
     NoMoreIds,

@@ -10,6 +10,7 @@
 
 #![deny(missing_docs)]
 
+mod bounds;
 mod build;
 mod command;
 mod condition;
@@ -35,6 +36,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use bounds::Bounds;
 pub use build::{set_index, set_index_all};
 pub use command::{Command, Reply, add_number, put_cat};
 pub use condition::{Condition, OPERATORS, Operator};

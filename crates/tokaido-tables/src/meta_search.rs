@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tokaido_store::{DatabaseId, ReadTransaction};
 
 use crate::{
-    Found, Query, QueryError, Row, TableError, Wanted,
+    Bounds, Found, Query, QueryError, Row, TableError, Wanted,
     condition::{integer_of, lossy},
     entries,
     search::{self, Ranked},
@@ -49,31 +49,28 @@ impl SetOperation {
 /// come as the last query that had a say has them.
 ///
 /// # Errors
-/// [`TableError::TooLarge`] if the results have more than `bytes_max` bytes; otherwise only if the engine
-/// fails.
+/// [`TableError::TooLarge`] and [`TableError::Stopped`]; otherwise only if the engine fails.
 pub fn meta_search(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
     queries: &[Query],
     operation: SetOperation,
-    bytes_max: usize,
+    bounds: Bounds,
 ) -> Result<Found, TableError> {
     let [first, others @ ..] = queries else { return Ok(Found::default()) };
-    let wanted = Wanted::Keys { bytes_max };
     if others.is_empty() {
-        return search::search(tx, database, first, wanted);
+        return search::search(tx, database, first, Wanted::Keys, bounds);
     }
     let mut hint = String::new();
     let mut keys: Vec<Vec<u8>> = Vec::new();
-    let mut bytes_left = bytes_max;
+    let mut left = bounds;
     for (place, query) in queries.iter().enumerate() {
         if place > 0 && keys.is_empty() && operation != SetOperation::Union {
             hint.push_str(&format!("[{place}] left out\n"));
             continue;
         }
         let query = unlimited(query, operation);
-        let wanted = Wanted::Keys { bytes_max: bytes_left };
-        let found = search::search(tx, database, &query, wanted)?;
+        let found = search::search(tx, database, &query, Wanted::Keys, left)?;
         found.hint.lines().for_each(|line| hint.push_str(&format!("[{place}] {line}\n")));
         keys = match (place, operation) {
             (0, _) => found.keys,
@@ -87,10 +84,10 @@ pub fn meta_search(
                 keys.into_iter().filter(|key| !taken.contains(key)).collect()
             }
         };
-        bytes_left = bytes_max.saturating_sub(keys.iter().map(Vec::len).sum());
+        left.bytes_max = bounds.bytes_max.saturating_sub(keys.iter().map(Vec::len).sum());
     }
     if operation == SetOperation::Union {
-        keys = sort(tx, database, first, keys, bytes_left)?;
+        keys = sort(tx, database, first, keys, left)?;
     }
     let keys: Vec<_> = keys.into_iter().skip(first.skip).take(first.max).collect();
     Ok(Found { count: keys.len(), keys, hint })
@@ -117,18 +114,17 @@ fn sort(
     database: DatabaseId,
     query: &Query,
     keys: Vec<Vec<u8>>,
-    bytes_max: usize,
+    bounds: Bounds,
 ) -> Result<Vec<Vec<u8>>, TableError> {
     let Some(order) = &query.order else { return Ok(keys) };
     let (mut ranked, mut bytes) = (Vec::with_capacity(keys.len()), 0);
     for key in keys {
+        bounds.check_stop()?;
         let found = tx.get(database, &key)?;
         let Some(value) = found.as_ref().and_then(entries::row_value) else { continue };
         let row = Ranked::new(order, key, Row::new(value));
         bytes += row.bytes();
-        if bytes > bytes_max {
-            return Err(TableError::TooLarge { max: bytes_max });
-        }
+        bounds.check_bytes(bytes)?;
         ranked.push(row);
     }
     ranked.sort_unstable();

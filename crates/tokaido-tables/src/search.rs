@@ -5,7 +5,7 @@ use std::{cmp::Ordering, collections::BinaryHeap, ops::ControlFlow};
 use tokaido_store::{DatabaseId, Direction, ReadTransaction};
 
 use crate::{
-    Index, Order, Query, Row, TableError,
+    Bounds, Index, Order, Query, Row, TableError,
     condition::lossy,
     declaration::Declaration,
     entries,
@@ -17,11 +17,8 @@ use crate::{
 /// What is wanted of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// The keys of the rows; they, and what orders them, may have so many bytes while the search goes on.
-    Keys {
-        /// The bytes.
-        bytes_max: usize,
-    },
+    /// The keys of the rows.
+    Keys,
     /// Only how many rows there are.
     Count,
 }
@@ -40,12 +37,13 @@ pub struct Found {
 /// Searches a table. It need not be declared as one; then it has no indexes.
 ///
 /// # Errors
-/// [`TableError::TooLarge`]; otherwise only if the engine fails.
+/// [`TableError::TooLarge`] and [`TableError::Stopped`]; otherwise only if the engine fails.
 pub fn search(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
     query: &Query,
     wanted: Wanted,
+    bounds: Bounds,
 ) -> Result<Found, TableError> {
     let declaration = Declaration::read(tx, database)?.unwrap_or_default();
     let rows = tx.statistics(database)?.records;
@@ -55,7 +53,7 @@ pub fn search(
     }
     let plan = Plan::choose(&query, &declaration, rows);
     let mut search =
-        Search { database, query: &query, found: Collector::new(&query, &plan, wanted) };
+        Search { database, query: &query, found: Collector::new(&query, &plan, wanted, bounds) };
     let mut hint = describe(&plan);
     if search.run(tx, &plan)? == Outcome::Unordered {
         // The index is still the way to the rows, but does not tell their order.
@@ -65,7 +63,7 @@ pub fn search(
             way => way,
         };
         let plan = Plan { way, ..plan };
-        search.found = Collector::new(&query, &plan, wanted);
+        search.found = Collector::new(&query, &plan, wanted, bounds);
         search.run(tx, &plan)?;
         hint.push_str("the index has only the beginnings of long values: begun again\n");
     }
@@ -122,8 +120,16 @@ impl Search<'_> {
                 let all = [Range::beginning(entries::prefix(index))];
                 let (outcome, flow) = self.walk(tx, plan, index, &all, false)?;
                 if outcome == Outcome::Done && flow.is_continue() {
+                    let bounds = self.found.bounds;
                     let mut visit = |key: &[u8], row: Row<'_>| self.look_at(key, row);
-                    let _ = rows_without(tx, database, &index.column, plan.direction, &mut visit)?;
+                    let _ = rows_without(
+                        tx,
+                        database,
+                        &index.column,
+                        plan.direction,
+                        bounds,
+                        &mut visit,
+                    )?;
                 }
                 Ok(outcome)
             }
@@ -155,6 +161,7 @@ impl Search<'_> {
     }
 
     fn look_at(&mut self, key: &[u8], row: Row<'_>) -> Shown {
+        self.found.bounds.check_stop()?;
         if self.query.holds(key, row) {
             self.found.add(key, row)
         } else {
@@ -169,13 +176,14 @@ fn rows_without(
     database: DatabaseId,
     column: &[u8],
     direction: Direction,
+    bounds: Bounds,
     visit: &mut dyn FnMut(&[u8], Row<'_>) -> Shown,
 ) -> Shown {
     if column.is_empty() {
         return Ok(ControlFlow::Continue(()));
     }
     walk::rows(tx, database, &[Range::ALL], direction, &mut |key, row| match row.column(column) {
-        Some(_) => Ok(ControlFlow::Continue(())),
+        Some(_) => bounds.check_stop().map(ControlFlow::Continue),
         None => visit(key, row),
     })
 }
@@ -185,6 +193,7 @@ struct Collector<'q> {
     /// Unless the rows come in order.
     order: Option<&'q Order>,
     wanted: Wanted,
+    bounds: Bounds,
     rows_max: usize,
     bytes: usize,
     count: usize,
@@ -194,10 +203,11 @@ struct Collector<'q> {
 }
 
 impl<'q> Collector<'q> {
-    fn new(query: &'q Query, plan: &Plan<'_>, wanted: Wanted) -> Self {
+    fn new(query: &'q Query, plan: &Plan<'_>, wanted: Wanted, bounds: Bounds) -> Self {
         Self {
             order: query.order.as_ref().filter(|_| !plan.is_ordered),
             wanted,
+            bounds,
             rows_max: query.wanted(),
             bytes: 0,
             count: 0,
@@ -208,7 +218,7 @@ impl<'q> Collector<'q> {
 
     fn add(&mut self, key: &[u8], row: Row<'_>) -> Shown {
         self.count += 1;
-        if let Wanted::Keys { bytes_max } = self.wanted {
+        if self.wanted == Wanted::Keys {
             match self.order {
                 Some(order) => self.rank(order, key, row),
                 None => {
@@ -216,9 +226,7 @@ impl<'q> Collector<'q> {
                     self.keys.push(key.to_vec());
                 }
             }
-            if self.bytes > bytes_max {
-                return Err(TableError::TooLarge { max: bytes_max });
-            }
+            self.bounds.check_bytes(self.bytes)?;
         }
         let is_enough = self.order.is_none() && self.count >= self.rows_max;
         Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

@@ -10,7 +10,8 @@ use tokaido_store::{
 };
 
 use crate::{
-    Condition, IndexSetting, OPERATORS, ORDERS, Order, Query, Row, TableStore, Wanted,
+    Bounds, Condition, IndexSetting, OPERATORS, ORDERS, Order, Query, Row, TableError, TableStore,
+    Wanted,
     declaration::Declaration,
     entries,
     search::{Ranked, search},
@@ -21,6 +22,8 @@ const PAST: Option<u64> = Some(1);
 const FUTURE: Option<u64> = Some(u64::MAX);
 const KINDS: [&str; 7] = ["LEXICAL", "DECIMAL", "TOKEN", "QGRAM", "OPTIMIZE", "VOID", "+TOKEN"];
 const COLUMNS: [&str; 4] = ["", "name", "age", "text"];
+
+const UNBOUNDED: Bounds = Bounds { bytes_max: usize::MAX, is_stopping: || false };
 
 /// What may be done to a table.
 #[derive(Clone, Debug)]
@@ -201,8 +204,7 @@ impl Bed {
         }
         let all: Vec<_> = rows.iter().map(|(key, _)| (*key).clone()).collect();
         let expected: Vec<_> = all.iter().skip(query.skip).take(query.max).cloned().collect();
-        let wanted = Wanted::Keys { bytes_max: usize::MAX };
-        let found = search(&mut *tx, self.table, query, wanted).expect("a search");
+        let found = search(&mut *tx, self.table, query, Wanted::Keys, UNBOUNDED).expect("a search");
         let is_any_right = query.order.is_none();
         if is_any_right {
             let mut sorted = found.keys.clone();
@@ -214,7 +216,8 @@ impl Bed {
             assert_eq!(found.keys, expected, "{query:?}: {}", found.hint);
         }
         assert_eq!(found.count, expected.len(), "{query:?}: {}", found.hint);
-        let counted = search(&mut *tx, self.table, query, Wanted::Count).expect("a count");
+        let counted =
+            search(&mut *tx, self.table, query, Wanted::Count, UNBOUNDED).expect("a count");
         assert_eq!((counted.count, counted.keys.len()), (expected.len(), 0), "{query:?}");
     }
 }
@@ -329,11 +332,17 @@ fn a_table_with_indexes_is_swapped_with_tables_only() {
     tx.put(two, b"l", NewRecord::of(b"name\0Ieyasu")).unwrap();
     let mut query = Query::default();
     query.add(Condition::new(b"name", b"STREQ", b"Ieyasu").unwrap()).unwrap();
-    let wanted = Wanted::Keys { bytes_max: 100 };
-    let found = search(tx, two, &query, wanted).unwrap();
+    let found = search(tx, two, &query, Wanted::Keys, UNBOUNDED).unwrap();
     assert_eq!(found.keys, [b"k", b"l"]);
     assert!(found.hint.starts_with("using an index"), "{}", found.hint);
-    let found = search(tx, one, &query, wanted).unwrap();
+    let found = search(tx, one, &query, Wanted::Keys, UNBOUNDED).unwrap();
     assert_eq!(found.keys, [b"p"]);
     assert!(found.hint.starts_with("scanning"), "{}", found.hint);
+    // Whether a row holds or not.
+    let stopping = Bounds { is_stopping: || true, ..UNBOUNDED };
+    for query in [&query, &Query::default()] {
+        for (table, wanted) in [(one, Wanted::Keys), (two, Wanted::Keys), (two, Wanted::Count)] {
+            assert_eq!(search(tx, table, query, wanted, stopping), Err(TableError::Stopped));
+        }
+    }
 }

@@ -81,7 +81,8 @@ function cabinet.unpack(format, text)
     letter = SAME[letter] or letter
     for _ = 1, count_of(times) do
       local number, behind = number_of(letter, text, at)
-      if not number or #numbers == ITEMS_MAX then break end
+      -- One that is not whole ends them all.
+      if not number or #numbers == ITEMS_MAX then return numbers end
       numbers[#numbers + 1], at = number, behind
     end
   end

@@ -127,21 +127,25 @@ function functions._regex(text, pattern, alternative)
   return text
 end
 
--- The numbers of the characters of a text in UTF-8, without those that have more than 16 bits.
+local function is_tail(group) return group ~= nil and group >= 0x80 and group < 0xc0 end
+
+-- The numbers of the characters of a text in UTF-8, without those that have more than 16 bits. A byte that is part of
+-- no character is passed over.
 local function codes_of(text)
   local codes, count, at, len = {}, 0, 1, #text
   while at <= len do
-    local first, second, third = byte(text, at, at + 2)
-    local code
+    local first, second, third, fourth = byte(text, at, at + 3)
+    local code, width = nil, 1
     if first < 0x80 then
-      code, at = first, at + 1
-    elseif first < 0xe0 then
-      code, at = first % 0x20 * 0x40 + (second or 0) % 0x40, at + 2
-    elseif first < 0xf0 then
-      code, at = first % 0x10 * 0x1000 + (second or 0) % 0x40 * 0x40 + (third or 0) % 0x40, at + 3
-    else
-      at = at + 4
+      code = first
+    elseif first >= 0xc0 and first < 0xe0 and is_tail(second) then
+      code, width = first % 0x20 * 0x40 + second % 0x40, 2
+    elseif first >= 0xe0 and first < 0xf0 and is_tail(second) and is_tail(third) then
+      code, width = first % 0x10 * 0x1000 + second % 0x40 * 0x40 + third % 0x40, 3
+    elseif first >= 0xf0 and is_tail(second) and is_tail(third) and is_tail(fourth) then
+      width = 4
     end
+    at = at + width
     if code then
       count = count + 1
       codes[count] = code

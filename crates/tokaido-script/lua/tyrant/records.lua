@@ -109,7 +109,7 @@ local function read_number(key, box, len)
   return YES, reply.flags, reply.expires_at_ms
 end
 
-local ROWS = "the database is a table, whose rows have numbers in columns: `misc` of the protocol adds to them"
+local ROWS = "the database is a table, whose rows have numbers in columns: the commands addint and adddouble of the protocol add to _num"
 
 -- Integers of 4 bytes, in the order of little-endian machines, that wrap around.
 function functions._addint(...)

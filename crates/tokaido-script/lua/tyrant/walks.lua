@@ -6,6 +6,7 @@ local tyrant, cabinet, native = core.tyrant, core.cabinet, core.native
 local context, reply, ffi_string = native.context, native.reply, native.string
 local text_of, invalid, failed = cabinet.text_of, tyrant.invalid, tyrant.failed
 local select, type, tonumber, tostring, pcall = select, type, tonumber, tostring, pcall
+local floor = math.floor
 local sort, sub = core.bounded.table.sort, string.sub
 
 local db, INDEX = tyrant.db, core.INDEX
@@ -32,6 +33,7 @@ function functions._fwmkeys(prefix, max)
   prefix = text_of(prefix)
   if prefix == nil then invalid("_fwmkeys") end
   max = tonumber(max) or -1
+  max = max == max and max >= 0 and floor(max) or -1
   local keys, count, len = {}, 0, #prefix
   local handle = core.transaction:database(db[cabinet.NAME])
   local range = nil

@@ -152,9 +152,8 @@ pub(super) fn tyrant_misc(context: &mut Context, name: &[u8]) -> Result<i32, Fau
     let commons = Arc::clone(&context.tyrant);
     let bytes_max = context.limits.many_bytes_max;
     let (host, transaction) = context.host()?;
-    let mut iterator = commons.iterator();
     let arguments = &context.many.list.strings();
-    let call = MiscCall { name, arguments, iterator: &mut iterator };
+    let call = MiscCall { name, arguments, commons: &commons };
     let answered = host.misc(transaction, call).map_err(|error| match error {
         CommandError::Refused(message) => Fault::Refused(message),
         CommandError::Failed(message) => Fault::Poisoned(message),

@@ -25,6 +25,8 @@ pub(crate) fn tokyo_codec(mode: &[u8], text: &[u8]) -> Result<Vec<u8>, CodecErro
     let made = match mode.to_ascii_lowercase().as_slice() {
         b"url" => url(text),
         b"quote" => quote(text),
+        b"~base" => unbase(text),
+        b"~quote" => unquote(text),
         b"pack" => pack(text),
         b"~pack" => unpack(text)?,
         b"xml" => xml(text),
@@ -61,6 +63,51 @@ fn quote(text: &[u8]) -> Vec<u8> {
             b' '..=b'~' if byte != b'=' => made.push(byte),
             _ => made.extend_from_slice(format!("={byte:02X}").as_bytes()),
         }
+    }
+    made
+}
+
+/// What is no digit is passed over, up to the padding; bits that make no whole byte are left out.
+fn unbase(text: &[u8]) -> Vec<u8> {
+    let mut made = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut count) = (0_u32, 0);
+    for &byte in text.iter().take_while(|&&byte| byte != b'=') {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => continue,
+        };
+        (bits, count) = (bits << 6 | u32::from(value), count + 6);
+        if count >= 8 {
+            count -= 8;
+            made.push((bits >> count) as u8);
+        }
+    }
+    made
+}
+
+/// A `=` goes with the end of the line behind it, or stands alone and is passed over.
+fn unquote(text: &[u8]) -> Vec<u8> {
+    let hex = |digit: u8| char::from(digit).to_digit(16);
+    let mut made = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = match (byte, behind) {
+            (b'=', [b'\r', b'\n', after @ ..] | [b'\n', after @ ..]) => after,
+            (b'=', [high, low, after @ ..]) if hex(*high).is_some() && hex(*low).is_some() => {
+                let digits = [high, low].map(|digit| hex(*digit).unwrap_or(0) as u8);
+                made.push(digits[0] << 4 | digits[1]);
+                after
+            }
+            (b'=', _) => behind,
+            _ => {
+                made.push(byte);
+                behind
+            }
+        };
     }
     made
 }
@@ -184,6 +231,9 @@ mod tests {
         let unescaped = made("~xml", b"&#65;&lt;&amp;&apos;&quot;&gt;&x;<a>");
         assert_eq!(unescaped, b"&#65;<&&apos;\">&x;<a>");
         assert!(tokyo_codec(b"zlib", b"a").is_err() && tokyo_codec(b"rot13", b"a").is_err());
+        assert_eq!(made("~base", b"Y!Q=="), b"a");
+        assert_eq!(made("~base", b"YWJj\nZA"), b"abcd");
+        assert_eq!(made("~quote", b"a=3Db=\r\nc=zd="), b"a=bczd");
         assert!(tokyo_codec(b"~bzip", b"no such thing").is_err());
     }
 

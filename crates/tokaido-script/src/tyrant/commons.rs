@@ -152,7 +152,7 @@ impl TyrantCommons {
     }
 
     /// The iterator of all scripts.
-    pub(crate) fn iterator(&self) -> MutexGuard<'_, KeyIterator> {
+    pub fn iterator(&self) -> MutexGuard<'_, KeyIterator> {
         locked(&self.iterator)
     }
 }

@@ -55,14 +55,16 @@ impl FromStr for Periodic {
 
 impl Periodic {
     /// Calls the function after each period, with an empty key and an empty value. What it gives is for nobody, and what
-    /// goes wrong is in the log.
+    /// goes wrong is in the log: once, for as long as it is the same.
     pub(crate) async fn run(self, worker: Rc<Worker>) {
+        let mut last = None;
         loop {
             tokio::time::sleep(self.period).await;
-            if let Err(refusal) = self.call(&worker).await {
-                let (name, reason) = (&self.name, refusal.reason);
-                tracing::error!(name, reason, "a periodic function failed");
+            let reason = self.call(&worker).await.err().map(|refusal| refusal.reason);
+            if let Some(reason) = reason.as_ref().filter(|_| reason != last) {
+                tracing::error!(name = self.name, reason, "a periodic function failed");
             }
+            last = reason;
         }
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn misc_of_script(
 fn run(
     shared: &Shared,
     tx: &mut dyn WriteTransaction,
-    MiscCall { name, arguments, iterator }: MiscCall<'_>,
+    MiscCall { name, arguments, commons }: MiscCall<'_>,
 ) -> Result<Results, Refusal> {
     let id = database(shared, tx)?;
     let arguments = Arguments::new(arguments.iter().copied());
@@ -41,7 +41,10 @@ fn run(
     match function.work {
         Work::Read(read) | Work::Search(read) => read(&arguments, tx, id, &mut results)?,
         Work::Write(write) => write(&arguments, tx, id, &mut results)?,
-        Work::Iterate(iterate) => iterate(&arguments, iterator, tx, id, &mut results)?,
+        Work::Iterate(iterate) => {
+            let mut iterator = commons.iterator();
+            iterate(&arguments, &mut iterator, tx, id, &mut results)?;
+        }
         // What a call has written is on disk when it is answered.
         Work::Sync => {}
         // A script sees what its own calls give.

@@ -30,6 +30,14 @@ pub(super) fn fwmkeys(
     })
 }
 
+/// Ends a walk at the time limit of the script that asks for it.
+fn check_stop() -> Result<(), Refusal> {
+    match tokaido_script::is_stopping() {
+        true => Err(Refusal::invalid("the time of the call is over")),
+        false => Ok(()),
+    }
+}
+
 /// How many records are asked for: all, unless the argument says some.
 fn max(arguments: &Arguments<'_>, place: usize) -> u64 {
     let max = arguments.integer(place).and_then(|max| u64::try_from(max).ok());
@@ -52,6 +60,7 @@ pub(super) fn regex(
     let regex = regex.ok_or_else(|| Refusal::invalid("the expression cannot be compiled"))?;
     let mut left = max(arguments, 1);
     visit(tx, database, b"", &mut |entry| {
+        check_stop()?;
         if left == 0 {
             return Ok(ControlFlow::Break(()));
         }
@@ -74,6 +83,7 @@ pub(super) fn range(
     let from = if first.is_empty() { Bound::Unbounded } else { Bound::Included(first) };
     let mut left = max(arguments, 1);
     visit_from(tx, database, from, &mut |entry| {
+        check_stop()?;
         if left == 0 || arguments.get(2).is_some_and(|end| entry.key >= end) {
             return Ok(ControlFlow::Break(()));
         }

@@ -2,7 +2,7 @@
 //! of indexes and queries, and the commands that would add bytes to a value.
 
 use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
-use tokaido_tables::{Columns, Command, Reply, Row, TableError};
+use tokaido_tables::{Bounds, Columns, Command, Reply, Row, TableError};
 use tokaido_wire::tyrant::Verb;
 
 use super::{
@@ -105,7 +105,7 @@ fn read(
     database: DatabaseId,
     results: &mut Results,
 ) -> Done {
-    give(command, command.read(tx, database, arguments.all(), results.bytes_max()), results)
+    give(command, command.read(tx, database, arguments.all(), bounds(results)), results)
 }
 
 fn write(
@@ -115,7 +115,12 @@ fn write(
     database: DatabaseId,
     results: &mut Results,
 ) -> Done {
-    give(command, command.run(tx, database, arguments.all(), results.bytes_max()), results)
+    give(command, command.run(tx, database, arguments.all(), bounds(results)), results)
+}
+
+/// No search goes on behind the time limit of the script that asks.
+fn bounds(results: &Results) -> Bounds {
+    Bounds { bytes_max: results.bytes_max(), is_stopping: tokaido_script::is_stopping }
 }
 
 fn give(command: Command, reply: Reply, results: &mut Results) -> Done {
