@@ -140,6 +140,8 @@ impl Dialect {
             include_str!("../lua/ngx/shared.lua"),
             include_str!("../lua/ngx/re_module.lua"),
             include_str!("../lua/ngx/modules.lua"),
+            include_str!("../lua/cjson.lua"),
+            include_str!("../lua/ngx/cjson.lua"),
             include_str!("../lua/ngx/lrucache.lua"),
             include_str!("../lua/ngx/script.lua"),
             include_str!("../lua/ngx/threads.lua"),
@@ -221,6 +223,7 @@ impl Dialect {
         loader: include_str!("../lua/redis/environment.lua"),
         prelude: &[
             include_str!("../lua/redis/call.lua"),
+            include_str!("../lua/cjson.lua"),
             include_str!("../lua/redis/libraries.lua"),
             include_str!("../lua/redis/errors.lua"),
         ],
@@ -233,6 +236,7 @@ impl Dialect {
     pub(crate) const REDIS_FUNCTIONS: Self = Self {
         prelude: &[
             include_str!("../lua/redis/call.lua"),
+            include_str!("../lua/cjson.lua"),
             include_str!("../lua/redis/libraries.lua"),
             include_str!("../lua/redis/errors.lua"),
             include_str!("../lua/redis/functions.lua"),

@@ -5,14 +5,8 @@ local core = ...
 
 local seeded, context = core.native.seeded, core.native.context
 local codec, context_address, CODECS = core.rust.codec, core.rust.context, core.rust.codecs
-local error, type, select, unpack = error, type, select, unpack
-local tostring, tonumber = tostring, tonumber
-local floor, format = math.floor, string.format
-
--- Maximum number of digits of a number in JSON.
-local DIGITS_MAX = 14
--- Maximum of any other setting.
-local INTEGER_MAX = 2 ^ 31 - 1
+local error, select, unpack = error, select, unpack
+local format = string.format
 
 local function fail(message) error(core.where() .. message, 0) end
 
@@ -22,122 +16,21 @@ local function run(place, ...)
   return result
 end
 
-local function bad(place, name, why)
-  fail(format("bad argument #%d to '%s' (%s)", place, name, why))
-end
+local bad, text, integer = core.call_arguments.bad, core.call_arguments.text, core.call_arguments.integer
+local INTEGER_MAX = core.call_arguments.INTEGER_MAX
 
-local function described(value)
-  if value == nil then return "no value" end
-  return type(value)
-end
+core.fail_call = fail
 
--- A text, or a number as one.
-local function text(value, place, name)
-  if type(value) == "string" then return value end
-  if type(value) == "number" then return tostring(value) end
-  bad(place, name, "string expected, got " .. described(value))
-end
-
--- A setting that is on or off, or another of its words.
-local function word(value, current, place, name, words)
-  if value == nil then return current end
-  if type(value) == "boolean" then return value and "on" or "off" end
-  if type(value) ~= "string" and type(value) ~= "number" then
-    bad(place, name, "string expected, got " .. type(value))
-  end
-  if not words[value] then bad(place, name, format("invalid option '%s'", tostring(value))) end
-  return value
-end
-
-local function shown(word)
-  if word == "on" then return true end
-  if word == "off" then return false end
-  return word
-end
-
-local ON_OFF = { on = true, off = true }
-local ON_OFF_NULL = { on = true, off = true, null = true }
-
-local function integer(value, current, place, name, least, most)
-  if value == nil then return current end
-  local number = tonumber(value)
-  if not number then bad(place, name, "number expected, got " .. type(value)) end
-  number = number < 0 and -floor(-number) or floor(number)
-  if number < least or number > most then
-    bad(1, name, format("expected integer between %d and %d", least, most))
-  end
-  return number
-end
-
-local function check_count(count, most, name)
-  if count > most then bad(most + 1, name, "found too many arguments") end
-end
-
--- A cjson with settings of its own, as `cjson.new()` makes it.
-local function new_cjson()
-  local set, json = {}, { _NAME = "cjson", _VERSION = "2.1.0", null = core.null }
-
-  function set.reset()
-    set.sparse_converts, set.sparse_ratio, set.sparse_safe = "off", 2, 10
-    set.encode_depth, set.decode_depth, set.digits = 1000, 1000, DIGITS_MAX
-    set.encode_invalid, set.decode_invalid, set.keeps = "off", "on", "on"
-  end
-  set.reset()
-
-  function json.encode(...)
-    if select("#", ...) ~= 1 then bad(1, "encode", "expected 1 argument") end
-    return run(CODECS.json_encode, (...), set.sparse_converts == "on", set.sparse_ratio,
+local cjson, reset = core.new_cjson {
+  changed = function() seeded(context) end,
+  encode = function(value, set)
+    return run(CODECS.json_encode, value, set.sparse_converts == "on", set.sparse_ratio,
       set.sparse_safe, set.encode_depth, set.digits, set.encode_invalid)
-  end
-
-  function json.decode(...)
-    if select("#", ...) ~= 1 then bad(1, "decode", "expected 1 argument") end
-    local given = text((...), 1, "decode")
+  end,
+  decode = function(given, set)
     return run(CODECS.json_decode, given, set.decode_depth, set.decode_invalid)
-  end
-
-  function json.encode_sparse_array(...)
-    local name = "encode_sparse_array"
-    check_count(select("#", ...), 3, name)
-    local converts, ratio, safe = ...
-    seeded(context)
-    set.sparse_converts = word(converts, set.sparse_converts, 1, name, ON_OFF)
-    set.sparse_ratio = integer(ratio, set.sparse_ratio, 2, name, 0, INTEGER_MAX)
-    set.sparse_safe = integer(safe, set.sparse_safe, 3, name, 0, INTEGER_MAX)
-    return shown(set.sparse_converts), set.sparse_ratio, set.sparse_safe
-  end
-
-  -- A setting of one integer.
-  local function number_setting(name, field, most)
-    json[name] = function(...)
-      check_count(select("#", ...), 1, name)
-      seeded(context)
-      set[field] = integer((...), set[field], 1, name, 1, most)
-      return set[field]
-    end
-  end
-  number_setting("encode_max_depth", "encode_depth", INTEGER_MAX)
-  number_setting("decode_max_depth", "decode_depth", INTEGER_MAX)
-  number_setting("encode_number_precision", "digits", DIGITS_MAX)
-
-  -- A setting of one word.
-  local function word_setting(name, field, words)
-    json[name] = function(...)
-      check_count(select("#", ...), 1, name)
-      seeded(context)
-      set[field] = word((...), set[field], 1, name, words)
-      return shown(set[field])
-    end
-  end
-  word_setting("encode_keep_buffer", "keeps", ON_OFF)
-  word_setting("encode_invalid_numbers", "encode_invalid", ON_OFF_NULL)
-  word_setting("decode_invalid_numbers", "decode_invalid", ON_OFF)
-
-  function json.new() return (new_cjson()) end
-  return json, set.reset
-end
-
-local cjson, reset = new_cjson()
+  end,
+}
 
 -- Called before the next script if `seeded` was.
 local reseed = core.reseed
