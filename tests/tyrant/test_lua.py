@@ -134,16 +134,17 @@ def test_ext(scripted):
     assert scripted.redis().mget("a", "b", "c") == [b"1", b"quiet", None]
 
 
-@pytest.mark.parametrize("options", [0, RECORD_LOCK, GLOBAL_LOCK, RECORD_LOCK | GLOBAL_LOCK])
-def test_calls_do_not_overlap(scripted, options):
+def test_calls_do_not_overlap(scripted):
+    """Whatever lock they ask for."""
     scripted.start()
 
-    def count():
+    def count(options):
         with Client(scripted) as client:
             for _ in range(100):
                 assert client.ext("increment", "n", b"", options)
 
-    threads = [threading.Thread(target=count) for _ in range(4)]
+    locks = [0, RECORD_LOCK, GLOBAL_LOCK, RECORD_LOCK | GLOBAL_LOCK]
+    threads = [threading.Thread(target=count, args=[options]) for options in locks]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -214,6 +215,7 @@ def test_misc_of_a_table(scripted):
           local ok, why = pcall(_addint, "1", 1)
           return tostring(why)
         end
+        function index() return tostring(_misc("setindex", "no", "DECIMAL") ~= nil) end
         """
     )
     scripted.options = [option for option in scripted.options if "periodic" not in option]
@@ -222,6 +224,14 @@ def test_misc_of_a_table(scripted):
         result = client.ext("f")
         assert result is not None, scripted.log()
         assert b"_addint is not offered: the database is a table" in result
+        assert client.ext("index") == b"true"
+    # With an index it stays a table, though nobody calls it one.
+    scripted.stop()
+    scripted.config.write_text(config + '[tyrant]\ndatabase = "rows"\n')
+    scripted.start()
+    with Client(scripted) as client:
+        result = client.ext("f")
+        assert result is not None and b"the database is a table" in result, scripted.log()
 
 
 def test_the_stash_is_shared_and_survives_a_reload(scripted):

@@ -40,6 +40,11 @@ pub trait Host {
         Err(CommandError::Refused("misc has no functions here".to_owned()))
     }
 
+    /// Whether the database of Tokyo Tyrant's scripts is a table, whose values are rows.
+    fn is_table(&mut self) -> bool {
+        false
+    }
+
     /// From here on replies have the form that scripts of Redis get in version 2 or 3 of its protocol.
     fn speak(&mut self, _version: i32) {}
 

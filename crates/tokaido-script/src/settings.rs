@@ -59,7 +59,6 @@ impl Settings {
             let told = state.lua().create_table()?;
             told.set("kyoto_databases", self.kyoto_databases.clone())?;
             told.set("tyrant_database", self.tyrant.database.as_str())?;
-            told.set("tyrant_is_table", self.tyrant.is_table)?;
             told.set("tyrant_engine", engine_of(store, &self.tyrant.database))?;
             told.set("process", std::process::id())?;
             configure.call::<()>(told)

@@ -2,7 +2,10 @@
 
 mod support;
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use support::{
     text,
@@ -10,7 +13,7 @@ use support::{
 };
 use tokaido_collections::{Hash, Packing};
 use tokaido_script::{CallError, Hook, Limits, Value};
-use tokaido_store::{NewRecord, WriteError, transact};
+use tokaido_store::{NewRecord, WriteError, transact, transact_in_place};
 
 #[test]
 fn global_functions_get_a_key_and_a_value() {
@@ -325,4 +328,35 @@ fn misc_needs_a_server() {
     run(
         "assert(raises(_misc, 'get', 'a'):find '_misc needs a server') assert(raises(_misc):find '_misc: invalid')",
     );
+}
+
+/// Other threads write to a cache while a script adds to what is there.
+#[test]
+fn sums_in_a_cache_lose_nothing() {
+    let script = "function add() for i = 1, 20000 do _addint('n', 1) _adddouble('d', 1) end end";
+    let mut bed = tyrant::over_database("hot", script, Limits::default());
+    let (store, is_done) = (bed.store.clone(), AtomicBool::new(false));
+    let hot = store.database("hot").unwrap();
+    let added = std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let mut added = 0_i32;
+            while !is_done.load(Ordering::Relaxed) {
+                let done = transact_in_place::<_, WriteError>(&*store, hot, |tx| {
+                    let number = |value: Option<Vec<u8>>| {
+                        value.map_or(0, |value| i32::from_le_bytes(value.try_into().unwrap()))
+                    };
+                    let old = number(tx.get(hot, b"n")?.map(|record| record.value.to_vec()));
+                    tx.put(hot, b"n", NewRecord::of(&(old + 1).to_le_bytes()))
+                });
+                added += i32::from(done.is_ok());
+            }
+            added
+        });
+        bed.call("add", &[]).unwrap();
+        is_done.store(true, Ordering::Relaxed);
+        other.join().unwrap()
+    });
+    let mut snapshot = bed.store.snapshot().unwrap();
+    let sum = snapshot.get(hot, b"n").unwrap().unwrap().value.to_vec();
+    assert_eq!(i32::from_le_bytes(sum.try_into().unwrap()), 20_000 + added);
 }

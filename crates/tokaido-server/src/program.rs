@@ -169,11 +169,9 @@ pub(crate) struct Loader {
 
 /// The languages that procedures may be written in.
 pub(crate) fn languages(config: &Config) -> Vec<Arc<dyn Language>> {
-    let database = config.tyrant.database.clone();
     let tyrant = TyrantSettings {
-        is_table: config.tables().any(|table| table == database),
+        database: config.tyrant.database.clone(),
         commons: Arc::new(TyrantCommons::new(config.limits.tyrant_stash_bytes_max)),
-        database,
     };
     let settings = Settings {
         kyoto_databases: config.kyoto.databases.clone(),

@@ -72,7 +72,7 @@ local ENGINES = {
 -- Called once, before any file is loaded.
 function core.configure(told)
   tyrant.db[cabinet.NAME] = told.tyrant_database
-  tyrant.is_table, tyrant.engine = told.tyrant_is_table, ENGINES[told.tyrant_engine]
+  tyrant.engine = ENGINES[told.tyrant_engine]
   globals._pid = told.process
   for name, run in pairs(tyrant.engine.functions) do
     globals[name], tyrant.functions[name] = run, run

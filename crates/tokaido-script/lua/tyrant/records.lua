@@ -18,7 +18,7 @@ local floor, ceil = math.floor, math.ceil
 
 local db, INDEX = tyrant.db, core.INDEX
 local NO, YES, WIDE = 0, 1, 2
-local ALWAYS, IF_ABSENT, NEVER = 0, 1, -1
+local IF_ABSENT, NEVER = 1, -1
 
 local functions = {}
 local get, record, put, put_with, delete = native.get, native.record, native.put, native.put_with, native.delete
@@ -44,6 +44,17 @@ function functions._putkeep(...)
   return failed()
 end
 
+-- Whether the database is a table, as the server knows that is around the call; nil as long as it was not asked.
+local has_rows = nil
+local function is_table()
+  if has_rows == nil then
+    local code = native.tyrant_is_table(context)
+    if code ~= YES and code ~= NO then return false end
+    has_rows = code == YES
+  end
+  return has_rows
+end
+
 -- To a row of a table it adds the columns that the row does not have.
 local append = native.append
 function functions._putcat(...)
@@ -51,7 +62,7 @@ function functions._putcat(...)
   if type(key) ~= "string" then key = text_of(key) end
   if type(value) ~= "string" then value = text_of(value) end
   if select("#", ...) ~= 2 or key == nil or value == nil then invalid("_putcat") end
-  if tyrant.is_table then
+  if is_table() then
     return tyrant.functions._misc("putcat", key, cabinet.split(value, "\0")) ~= nil
   end
   if append(context, db[INDEX], key, #key, value, #value) == YES then return true end
@@ -92,6 +103,9 @@ local ffi, tobit = core.ffi, core.sandbox.libraries.bit.tobit
 local copy = ffi.copy
 
 local integer, real = ffi.new "int32_t[1]", ffi.new "double[1]"
+local old_integer, old_real = ffi.new "int32_t[1]", ffi.new "double[1]"
+local old_integer_bytes = ffi.cast("const char *", old_integer)
+local old_real_bytes = ffi.cast("const char *", old_real)
 local integer_bytes, real_bytes = ffi.cast("const char *", integer), ffi.cast("const char *", real)
 
 -- Reads the number under a key, of so many bytes, into `box`: 0 where there is none. Gives the code of the record with
@@ -111,23 +125,31 @@ end
 
 local ROWS = "the database is a table, whose rows have numbers in columns: the commands addint and adddouble of the protocol add to _num"
 
+local put_same = native.put_same
+
 -- Integers of 4 bytes, in the order of little-endian machines, that wrap around.
 function functions._addint(...)
   local key, by = ...
   if type(key) ~= "string" then key = text_of(key) end
   by = tonumber(by)
   if select("#", ...) ~= 2 or key == nil or by == nil then invalid("_addint") end
-  if tyrant.is_table then tyrant.refuse("_addint", ROWS) end
-  local code, flags, at_ms = read_number(key, integer, 4)
-  if code == nil then return nil end
+  if is_table() then tyrant.refuse("_addint", ROWS) end
   by = by < 0 and ceil(by) or floor(by)
-  local sum = tobit(integer[0] + by)
-  if code == YES and by == 0 then return sum end
-  integer[0] = sum
-  code = put_with(context, db[INDEX], key, #key, integer_bytes, 4, flags, at_ms, ALWAYS)
-  if code == YES then return sum end
-  failed()
-  return nil
+  -- Other threads write to a cache meanwhile.
+  while true do
+    local code, flags, at_ms = read_number(key, old_integer, 4)
+    if code == nil then return nil end
+    local sum = tobit(old_integer[0] + by)
+    if code == YES and by == 0 then return sum end
+    integer[0] = sum
+    local len = code == YES and 4 or -1
+    code = put_same(context, db[INDEX], key, #key, old_integer_bytes, len, integer_bytes, 4, flags, at_ms)
+    if code == YES then return sum end
+    if code ~= NO then
+      failed()
+      return nil
+    end
+  end
 end
 
 -- Numbers of 8 bytes in the same order.
@@ -136,17 +158,22 @@ function functions._adddouble(...)
   if type(key) ~= "string" then key = text_of(key) end
   by = tonumber(by)
   if select("#", ...) ~= 2 or key == nil or by == nil then invalid("_adddouble") end
-  if tyrant.is_table then tyrant.refuse("_adddouble", ROWS) end
-  local code, flags, at_ms = read_number(key, real, 8)
-  if code == nil then return nil end
-  local sum = real[0] + by
-  if sum ~= sum then return nil end
-  if code == YES and by == 0 then return sum end
-  real[0] = sum
-  code = put_with(context, db[INDEX], key, #key, real_bytes, 8, flags, at_ms, ALWAYS)
-  if code == YES then return sum end
-  failed()
-  return nil
+  if is_table() then tyrant.refuse("_adddouble", ROWS) end
+  while true do
+    local code, flags, at_ms = read_number(key, old_real, 8)
+    if code == nil then return nil end
+    local sum = old_real[0] + by
+    if sum ~= sum then return nil end
+    if code == YES and by == 0 then return sum end
+    real[0] = sum
+    local len = code == YES and 8 or -1
+    code = put_same(context, db[INDEX], key, #key, old_real_bytes, len, real_bytes, 8, flags, at_ms)
+    if code == YES then return sum end
+    if code ~= NO then
+      failed()
+      return nil
+    end
+  end
 end
 
 local clear = native.clear

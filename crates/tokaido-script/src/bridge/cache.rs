@@ -73,6 +73,25 @@ pub(super) fn cache_put_with(
     Ok(answer(stored.is_some()))
 }
 
+/// Puts a record with all that it can have, if the value is still the one that is expected; none, if none is.
+pub(super) fn cache_put_same(
+    context: &mut Context,
+    index: i32,
+    key: &[u8],
+    expected: Option<&[u8]>,
+    value: &[u8],
+    flags: f64,
+    expires_at_ms: f64,
+) -> Result<i32, Fault> {
+    let record = NewRecord {
+        flags: flags as u32,
+        expires_at_ms: expiry(expires_at_ms),
+        ..NewRecord::of(value)
+    };
+    let condition = expected.map_or(Condition::Absent, Condition::Value);
+    Ok(answer(context.cache(index)?.set_if(key, condition, record)?.is_some()))
+}
+
 /// Compare and set: a negative length stands for "no record", on either side.
 pub(super) fn cache_swap(
     context: &mut Context,

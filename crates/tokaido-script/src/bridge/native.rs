@@ -107,6 +107,7 @@ fn of_databases() -> Vec<Function> {
         scan::scan_ahead(int, bytes, bytes, int);
         write::put(int, bytes, bytes);
         write::put_with(int, bytes, bytes, double, double, int);
+        write::put_same(int, bytes, optional, bytes, double, double);
         write::swap(int, bytes, optional, optional);
         write::delete(int, bytes);
         write::increment(int, bytes, long);
@@ -119,6 +120,7 @@ fn of_databases() -> Vec<Function> {
         cache::cache_record(int, bytes);
         cache::cache_put(int, bytes, bytes);
         cache::cache_put_with(int, bytes, bytes, double, double, int);
+        cache::cache_put_same(int, bytes, optional, bytes, double, double);
         cache::cache_swap(int, bytes, optional, optional);
         cache::cache_delete(int, bytes);
         cache::cache_increment(int, bytes, long);
@@ -145,6 +147,7 @@ fn of_guests() -> Vec<Function> {
         tyrant::tyrant_codec(bytes, bytes);
         tyrant::tyrant_hash(int, bytes);
         tyrant::tyrant_misc(bytes);
+        tyrant::tyrant_is_table();
         tyrant::stash_put(bytes, bytes, int);
         tyrant::stash_out(bytes);
         tyrant::stash_get(bytes);

@@ -168,3 +168,15 @@ pub(super) fn tyrant_misc(context: &mut Context, name: &[u8]) -> Result<i32, Fau
     context.reply.number = finding.count() as f64;
     finding.end()
 }
+
+/// Nobody knows whether the database is a table; `lua/tyrant/records.lua` takes any other code for it.
+const NOBODY_KNOWS: i32 = 2;
+
+/// Whether the database is a table, as the server around the call knows.
+pub(super) fn tyrant_is_table(context: &mut Context) -> Result<i32, Fault> {
+    if !context.has_host() {
+        return Ok(NOBODY_KNOWS);
+    }
+    let (host, _) = context.host()?;
+    Ok(if host.is_table() { YES } else { NO })
+}

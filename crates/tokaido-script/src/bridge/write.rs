@@ -49,6 +49,27 @@ pub(super) fn put_with(
     Ok(answer(transaction.put_if(id, key, condition, record)?))
 }
 
+/// Puts a record with all that it can have, if the value is still the one that is expected; none, if none is.
+pub(super) fn put_same(
+    context: &mut Context,
+    index: i32,
+    key: &[u8],
+    expected: Option<&[u8]>,
+    value: &[u8],
+    flags: f64,
+    expires_at_ms: f64,
+) -> Result<i32, Fault> {
+    let transaction = context.write()?;
+    let id = own_database(index)?;
+    let record = NewRecord {
+        flags: flags as u32,
+        expires_at_ms: expiry(expires_at_ms),
+        ..NewRecord::of(value)
+    };
+    let condition = expected.map_or(Condition::Absent, Condition::Value);
+    Ok(answer(transaction.put_if(id, key, condition, record)?))
+}
+
 /// Compare and set: a negative length stands for "no record", on either side.
 pub(super) fn swap(
     context: &mut Context,

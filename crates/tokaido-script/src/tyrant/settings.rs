@@ -9,14 +9,12 @@ use super::TyrantCommons;
 pub struct TyrantSettings {
     /// The database that they read and write.
     pub database: String,
-    /// Whether that is a table, whose values are rows.
-    pub is_table: bool,
     /// What the scripts of all virtual machines share.
     pub commons: Arc<TyrantCommons>,
 }
 
 impl Default for TyrantSettings {
     fn default() -> Self {
-        Self { database: "main".to_owned(), is_table: false, commons: Arc::default() }
+        Self { database: "main".to_owned(), commons: Arc::default() }
     }
 }

@@ -11,7 +11,7 @@ const STASH_BYTES_MAX: usize = 4096;
 
 pub fn over_database(database: &str, script: &str, limits: Limits) -> Bed {
     let commons = Arc::new(TyrantCommons::new(STASH_BYTES_MAX));
-    let tyrant = TyrantSettings { database: database.to_owned(), is_table: false, commons };
+    let tyrant = TyrantSettings { database: database.to_owned(), commons };
     let settings = Settings { tyrant, ..Settings::default() };
     Bed::with("tokyotyrant", script, settings, limits)
 }

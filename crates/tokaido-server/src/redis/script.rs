@@ -151,6 +151,10 @@ impl Host for ScriptCommands<'_> {
     ) -> Result<Option<Vec<Vec<u8>>>, CommandError> {
         tyrant::misc_of_script(self.shared, transaction, call)
     }
+
+    fn is_table(&mut self) -> bool {
+        tyrant::is_table(self.shared)
+    }
 }
 
 /// A reply as a script sees it, in the form that Redis gives to scripts of version 2 of the

@@ -35,7 +35,7 @@ pub(crate) use periodic::{PERIODIC_MAX, Periodic};
 pub(crate) use records::{get, out, put, putcat, putkeep};
 pub(crate) use refusal::{ErrorCode, Refusal};
 pub(crate) use rights::{Door, Rights};
-pub(crate) use scripted::misc_of_script;
+pub(crate) use scripted::{is_table, misc_of_script};
 pub(crate) use scripts::Script;
 pub(crate) use stat::describe;
 pub(crate) use state::State;

@@ -74,7 +74,6 @@ impl From<WriteError> for Refusal {
             WriteError::WrongKind
             | WriteError::ValueLength { .. }
             | WriteError::RecordTooLarge { .. }
-            | WriteError::TransactionTooLarge { .. }
             | WriteError::ReadOnly
             | WriteError::Name(_) => ErrorCode::Invalid,
             _ => ErrorCode::Other,

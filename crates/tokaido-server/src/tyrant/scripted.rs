@@ -54,6 +54,12 @@ fn run(
     Ok(results)
 }
 
+/// Whether the database is a table: as the store has it, whatever the configuration says by now.
+pub(crate) fn is_table(shared: &Shared) -> bool {
+    let id = shared.store().find_database(shared.tyrant.database());
+    id.is_some_and(|id| shared.tables().has(id))
+}
+
 fn database(shared: &Shared, tx: &mut dyn WriteTransaction) -> Result<DatabaseId, Refusal> {
     let selected = Selected::new(&**shared.store(), shared.tyrant.database());
     let selected = selected.map_err(|error| Refusal::invalid(error.to_string()))?;
