@@ -8,6 +8,7 @@ local request_end, request_line, now = native.request_end, native.request_line, 
 local request_pairs, request_pair, response_len = native.request_pairs, native.request_pair, native.response_len
 local type, error, tostring, setmetatable = type, error, tostring, setmetatable
 local sub, lower, gsub, find, format = string.sub, string.lower, string.gsub, string.find, string.format
+local byte = string.byte
 local date = core.libraries.os.date
 
 local function text() return ffi_string(reply.data, reply.data_len) end
@@ -89,18 +90,35 @@ local WRITERS = {
   args = function(request, value) request.query = value or "" end,
 }
 
+local SPACE = 32
+
+local function spaces_end(text, first, last)
+  while first <= last and byte(text, first) == SPACE do first = first + 1 end
+  return first
+end
+
+-- A part of a text without the spaces around it. No pattern does this: one that looks for the spaces at the end begins
+-- anew at each of them, within C, where no limit reaches it.
+local function trimmed(text, first, last)
+  first = spaces_end(text, first, last)
+  while last >= first and byte(text, last) == SPACE do last = last - 1 end
+  return sub(text, first, last)
+end
+
 local function cookie(request, name)
   local cookies = core.request_header(request, "cookie")
   if not cookies then return nil end
-  local from = 1
-  while true do
-    local first, last, found, value = find(cookies, "%s*([^=;]+)=?([^;]*)", from)
-    if not first then return nil end
-    if lower(found) == name then return (gsub(value, "%s+$", "")) end
-    from = find(cookies, ";", last + 1, true)
-    if not from then return nil end
-    from = from + 1
+  local from, len = 1, #cookies
+  while from <= len do
+    local to = find(cookies, ";", from, true) or len + 1
+    local pair = sub(cookies, from, to - 1)
+    local equals = find(pair, "=", 1, true)
+    if equals and lower(trimmed(pair, 1, equals - 1)) == name then
+      return sub(pair, spaces_end(pair, equals + 1, #pair))
+    end
+    from = to + 1
   end
+  return nil
 end
 
 local function argument(request, name)
