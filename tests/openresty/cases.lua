@@ -92,6 +92,9 @@ error("broken")
 === error_table
 >>> GET /error_table
 error({ code = 7 })
+=== error_message
+>>> GET /error_message
+error({ message = "secret", status = 404, code = "x" })
 === error_nil
 >>> GET /error_nil
 local t = nil; return t.x
@@ -285,6 +288,9 @@ ngx.say(ngx.var.cookie_session, ngx.var.cookie_a, ngx.var.cookie_none, " ", ngx.
 ngx.say(ngx.var.request, " ", ngx.var.args, " ", ngx.var.query_string, " ", ngx.var.is_args)
 ngx.say(ngx.var.remote_addr, " ", ngx.var.server_addr, " ", ngx.var.scheme, " ", ngx.var.host, " ", ngx.var.content_type)
 ngx.say(type(ngx.var.remote_port), " ", ngx.var.https, " ", #ngx.var.msec > 12, " ", ngx.var.pid == tostring(ngx.worker.pid()))
+=== var_cookies
+>>> GET /var_cookies [Cookie:  a = 1 ; B=2  ;c;d=;=e; f=g=h ;]
+ngx.say(ngx.var.cookie_a, ",", ngx.var.cookie_b, ",", ngx.var.cookie_d, ",", ngx.var.cookie_f, ",")
 === var_body
 >>> POST /var_body abc
 ngx.say(ngx.var.content_length, " ", ngx.var.request_body) ngx.req.read_body() ngx.say(ngx.var.request_body)
@@ -366,6 +372,27 @@ error("no")
 >>> GET /access_fails
 -- access: part_access_fails
 ngx.say("never")
+=== part_denies
+ngx.status = 403 ngx.say("denied")
+=== access_denies
+>>> GET /access_denies
+-- access: part_denies
+ngx.say("secret")
+=== rewrite_denies
+>>> GET /rewrite_denies
+-- rewrite: part_denies
+-- access: part_auth
+ngx.say("secret")
+=== part_denies_exit
+ngx.status = 403 ngx.say("denied") ngx.exit(ngx.OK)
+=== access_denies_exit
+>>> GET /access_denies_exit
+-- access: part_denies_exit
+ngx.say("secret")
+=== rewrite_denies_exit
+>>> GET /rewrite_denies_exit
+-- rewrite: part_denies_exit
+ngx.say("secret")
 === part_rewrite
 ngx.req.set_uri_args("a=rewritten") ngx.req.set_header("X-Seen", ngx.get_phase()) ngx.ctx.from = "rewrite"
 === rewrite

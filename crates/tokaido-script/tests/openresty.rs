@@ -42,8 +42,16 @@ fn call(
     (runtime, store): &mut Served,
     handler: &str,
 ) -> Result<HttpResponse, Box<(CallError, HttpResponse)>> {
-    let id = runtime.find(handler.as_bytes()).unwrap();
     let request = HttpRequest { method: "GET", path: "/", ..HttpRequest::default() };
+    call_with((runtime, store), handler, &request)
+}
+
+fn call_with(
+    (runtime, store): (&mut Box<dyn Runtime>, &Arc<dyn Store>),
+    handler: &str,
+    request: &HttpRequest<'_>,
+) -> Result<HttpResponse, Box<(CallError, HttpResponse)>> {
+    let id = runtime.find(handler.as_bytes()).unwrap();
     let mut response = HttpResponse::default();
     let (mut snapshot, mut writer) = (store.snapshot().unwrap(), store.writer().unwrap());
     let writes = runtime.procedures()[id.index()].mode == Mode::Write;
@@ -51,7 +59,7 @@ fn call(
         true => Transaction::Write(writer.begin().unwrap()),
         false => Transaction::Read(&mut *snapshot),
     };
-    let called = runtime.call_http(id, transaction.into(), &request, &mut response);
+    let called = runtime.call_http(id, transaction.into(), request, &mut response);
     match called {
         Ok(()) => {
             if writes {
@@ -167,6 +175,70 @@ fn a_handler_that_writes_says_so_and_is_a_transaction() {
     assert_eq!(body(&mut served, "look"), "4\n");
     let (error, _) = *call(&mut served, "read").unwrap_err();
     assert!(error.to_string().contains("-- writes: true"), "{error}");
+}
+
+#[test]
+fn a_cookie_of_many_spaces_is_read_in_one_go() {
+    let mut served =
+        runtime(&[("m", "-- route: /\nngx.print(#ngx.var.cookie_a, ngx.var.cookie_b)")]);
+    let cookies = format!("a=x{0}x; {0}b{0}={0}y", " ".repeat(1 << 18));
+    let headers = [("cookie", cookies.as_bytes())];
+    let request = HttpRequest { method: "GET", headers: &headers, ..HttpRequest::default() };
+    let response = call_with((&mut served.0, &served.1), "m", &request).unwrap();
+    assert_eq!(response.body, format!("{}y", (1 << 18) + 2).as_bytes());
+}
+
+#[test]
+fn what_a_handler_raises_is_no_refusal() {
+    let error = "error({ message = 'secret', code = 'x', status = 404 })";
+    for text in [error.to_owned(), format!("ngx.say('a') {error}")] {
+        let mut served = runtime(&[("m", &format!("-- route: /\n{text}"))]);
+        let (error, _) = *call(&mut served, "m").unwrap_err();
+        assert!(matches!(error, CallError::Raised { .. }), "{error:?}");
+        assert_eq!(error.to_string(), "secret");
+    }
+    let text = "-- route: /\nlocal function inner() error('broken') end inner()";
+    let (error, _) = *call(&mut runtime(&[("m", text)]), "m").unwrap_err();
+    let CallError::Raised { message, traceback } = error else { panic!("{error:?}") };
+    assert_eq!(message, "m.lua:2: broken");
+    assert!(traceback.contains("in function 'inner'"), "{traceback}");
+}
+
+#[test]
+fn a_failing_file_of_the_phase_log_changes_nothing() {
+    let count = "local t = require 'tokaido'
+        ngx.print(t.write(function(tx) return tx.main:increment('n', 1) end))";
+    for broken in ["error('broken')", "error({})", "error(nil)", "ngx.say(1)"] {
+        let head = "-- writes: true\n-- log: broken\n";
+        let mut served = runtime(&[
+            ("broken", broken),
+            ("well", &format!("-- route: /a\n{head}{count}")),
+            ("ill", &format!("-- route: /b\n{head}error('of its own')")),
+        ]);
+        assert_eq!(body(&mut served, "well"), "1", "{broken}");
+        assert_eq!(body(&mut served, "well"), "2", "{broken}");
+        let (error, _) = *call(&mut served, "ill").unwrap_err();
+        assert_eq!(error.to_string(), "ill.lua:4: of its own", "{broken}");
+    }
+}
+
+#[test]
+fn a_module_that_was_cut_off_while_it_loaded_is_loaded_anew() {
+    let limits = Limits { time: Duration::from_millis(50), ..Limits::default() };
+    let files = [
+        ("slow", "tries = (tries or 0) + 1 while tries < 2 do end return 'slow ' .. tries"),
+        (
+            "leaves",
+            "left = (left or 0) + 1 if left < 2 then ngx.exit(404) end return 'left ' .. left",
+        ),
+        ("a", "-- route: /a\nngx.print(require 'slow')"),
+        ("b", "-- route: /b\nngx.print(require 'leaves')"),
+    ];
+    let mut served = limited(&files, limits);
+    call(&mut served, "a").unwrap_err();
+    assert_eq!(body(&mut served, "a"), "slow 2");
+    assert_eq!(call(&mut served, "b").unwrap().status, 404);
+    assert_eq!(body(&mut served, "b"), "left 2");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 local core = ...
 
 local error, xpcall, type, pairs, setmetatable = error, xpcall, type, pairs, setmetatable
+local rawequal = rawequal
 local create, resume, yield = coroutine.create, coroutine.resume, coroutine.yield
 local native = core.native
 local context, fail = native.context, native.fail
@@ -187,12 +188,14 @@ local function run_phase(request, phase, chunk)
   local value = run(chunk)
   if value == nil and request.lights then value = core.finish_lights(request) end
   request.lights = nil
-  if type(value) == "number" then return settle(request, value) end
+  -- What has begun to answer in an earlier phase is the answer.
+  local is_answered = phase ~= "content" and request.is_sent
+  if type(value) == "number" then return settle(request, value) or is_answered end
   if value ~= nil then
     core.change_handler(request, value)
     return nil
   end
-  return false
+  return is_answered
 end
 
 -- Runs the phases up to the content; goes on with another handler where `ngx.exec` says so.
@@ -216,18 +219,31 @@ local function finish(request)
   core.end_body(request)
 end
 
+-- Changes nothing of what it comes after: if it fails, that is a line in the log.
 local function log_phase(request)
   local chunk = request.handler.log
   if not chunk then return end
   request.phase = "log"
-  run(chunk)
+  local ok, failure = xpcall(run, core.on_error, chunk)
+  if not ok then core.log_failure(failure) end
+end
+
+-- What a handler raises is for the log, whatever it is: no status or code in it makes it an answer, as in procedures.
+local report_of, last_report = core.on_error, nil
+function core.on_error(raised)
+  -- Raised again, further out.
+  if last_report ~= nil and rawequal(raised, last_report) then return raised end
+  local report = report_of(raised)
+  last_report = { message = report.message, traceback = report.traceback }
+  return last_report
 end
 
 local function fail_request(failure)
-  local request = core.request
+  local request, report = core.request, core.on_error(failure)
   if not request.is_sent then request.status = 500 end
   if request.phase ~= "log" then log_phase(request) end
-  error(failure, 0)
+  last_report = report
+  error(report, 0)
 end
 
 local function begin(handler)
@@ -263,8 +279,8 @@ end
 
 -- A request is a coroutine around those of its phases, so that all of it can wait.
 local runs = core.runs
-local keep_error = core.keep_error
 function core.dispatch(index)
+  core.forget_loading()
   local thread = take_thread()
   go_on(thread, resume(thread, runs[index]))
 end
@@ -292,7 +308,7 @@ function core.nest(handler, overrides)
   request.outer = outer
   if response_nest(context) ~= 1 then fail(3) end
   core.request = request
-  local ok, failure = xpcall(answer_nested, keep_error, request)
+  local ok, failure = xpcall(answer_nested, core.on_error, request)
   if not ok then
     response_forget(context)
     core.log_failure(failure)

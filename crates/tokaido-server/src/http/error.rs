@@ -96,6 +96,15 @@ impl HttpError {
         Self { status, traceback: None, ..self }
     }
 
+    /// As a handler that no client calls by its name fails: nobody but the log is told why.
+    pub(super) fn of_handler(self) -> Self {
+        if !self.is_fault {
+            return self;
+        }
+        let message = "Internal Server Error".to_owned();
+        Self { message, code: None, ..self.of_route() }
+    }
+
     /// Of a call of this procedure. What failed behind the procedure, such as its commit, is counted
     /// as its failure, and put into the log.
     pub(super) fn of_call(mut self, program: &Program, id: ProcedureId) -> Self {

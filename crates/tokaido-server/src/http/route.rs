@@ -112,7 +112,10 @@ pub(super) async fn answer(
         };
         placement.procedure(place, find_and_call).await
     };
-    result.map_err(|error| error.of_call(&program, id).of_route())
+    result.map_err(|error| {
+        let error = error.of_call(&program, id).of_route();
+        if program.get(id).is_of_worker { error.of_handler() } else { error }
+    })
 }
 
 /// What a request has, for as long as it takes to answer it.
