@@ -2,7 +2,8 @@
  *
  * PCRE2's machine code looks at no clock, and a short expression can keep it busy for hours. The handler of the
  * watchdog's signal (src/watchdog.rs) jumps out of it: that code holds no lock and no memory, and all that it writes
- * is the match data, which the next match begins anew. No frame of Rust lies between jump and target but the
+ * is the match data, which the next match begins anew. PCRE2's interpreter does take memory; so what comes here
+ * has machine code, which src/openresty/regex.rs sees to. No frame of Rust lies between jump and target but the
  * handler's own, which has nothing to drop. This is in C because a function that returns twice cannot be written
  * in Rust.
  */
@@ -19,7 +20,13 @@ struct runnable {
 	const void *code;
 	void *data;
 	void *context;
+	/* Where a match begins and where it ends, which `run` writes. */
+	const size_t *offsets;
 };
+
+/* As PCRE2 numbers them. */
+#define BAD_OFFSET (-33)
+#define BAD_MATCH (-60)
 
 /* No error of PCRE2 has this number. */
 #define STOPPED (-1000)
@@ -27,9 +34,15 @@ struct runnable {
 static __thread sigjmp_buf target;
 static __thread volatile sig_atomic_t is_running;
 
-/* Matches; gives what PCRE2 gives, or STOPPED. */
+/* Matches; gives what PCRE2 gives, or STOPPED. By \K within what a lookaround calls, an expression can have a match
+ * begin behind its end, or before the search did: that is none here, so that every match lies in the text, and behind
+ * the one before.
+ */
 int32_t tokaido_regex_run(const struct runnable *regex, const uint8_t *subject, size_t len, size_t start)
 {
+	if (start > len) {
+		return BAD_OFFSET;
+	}
 	/* The mask of signals is left alone: saving it would be a call of the system for each match. */
 	if (sigsetjmp(target, 0) != 0) {
 		return STOPPED;
@@ -37,6 +50,9 @@ int32_t tokaido_regex_run(const struct runnable *regex, const uint8_t *subject, 
 	is_running = 1;
 	int found = regex->run(regex->code, subject, len, start, 0, regex->data, regex->context);
 	is_running = 0;
+	if (found > 0 && (regex->offsets[0] < start || regex->offsets[0] > regex->offsets[1])) {
+		return BAD_MATCH;
+	}
 	return found;
 }
 

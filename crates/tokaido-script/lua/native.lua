@@ -30,6 +30,7 @@ local native = {
       const char *ahead;
       double ahead_number;
       double ahead_len;
+      double regexes_number;
     } *
   ]], core.rust.reply),
 }

@@ -182,6 +182,7 @@ impl LuaState {
 
     /// Runs something in Lua under the time limit; tells whether it was stopped.
     pub(crate) fn timed<T>(&mut self, body: impl FnOnce(&Lua, &Table) -> T) -> (T, bool) {
+        self.context().free_regexes();
         let call = self.watched.begin(Some(self.limits.time));
         let result = body(&self.lua, &self.core);
         let stopped = call.end();
@@ -324,6 +325,7 @@ impl LuaState {
         push: impl FnOnce(References) -> (c_int, c_int),
         take: impl FnOnce(RangeInclusive<c_int>) -> T,
     ) -> Result<T, Failure> {
+        self.context().free_regexes();
         let (state, references) = (self.raw, self.references);
         let call = self.watched.begin(limit);
         // SAFETY: the state is ours, and no other Lua code runs. Reading from the registry

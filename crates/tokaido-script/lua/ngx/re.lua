@@ -3,20 +3,16 @@
 local core = ...
 
 local regexes = core.regexes
-local get, run, settle, message_of = regexes.get, regexes.run, regexes.settle, regexes.message_of
+local get, run, settle, start_of = regexes.get, regexes.run, regexes.settle, regexes.start_of
+local message_of = regexes.message_of
 local NOMATCH, BAD_OFFSET = regexes.NOMATCH, regexes.BAD_OFFSET
-local type, tostring, floor = type, tostring, math.floor
+local text_of = regexes.text_of
+local type, error, pairs, floor = type, error, pairs, math.floor
 local sub = string.sub
+local described = core.text.described
 local new_table = core.rust.preload["table.new"]()
 
 local re = {}
-
--- The place, from 0, at which a context has the search begin.
-local function start_of(ctx)
-  local pos = ctx.pos
-  if not pos or pos <= 0 then return 0 end
-  return floor(pos) - 1
-end
 
 -- Adds the groups that have names. Several groups of one name give a list, where that was asked for.
 local function add_names(regex, res)
@@ -37,9 +33,9 @@ local function add_names(regex, res)
 end
 
 -- What the last match has found, in a table: the whole at 0, groups at their numbers and under their names.
-local function captures(regex, subject, res)
+local function captures(regex, subject)
   local offsets, groups = regex.offsets, regex.groups
-  res = res or new_table(groups, regex.names and #regex.names or 0)
+  local res = new_table(groups, regex.names and #regex.names or 0)
   for group = 0, groups do
     local from = offsets[4 * group]
     if from >= 0 then
@@ -54,33 +50,38 @@ end
 regexes.captures = captures
 
 function re.match(subject, pattern, options, ctx, res)
-  if type(subject) ~= "string" then subject = tostring(subject) end
-  local regex, why = get(pattern, options)
-  if not regex then return nil, why end
-  local start = 0
-  if ctx then
-    start = start_of(ctx)
-    if start > #subject then return nil, message_of(BAD_OFFSET) end
-  end
+  subject = text_of(subject)
+  local start, why = 0, nil
+  if ctx then start, why = start_of(ctx) end
+  local regex, fault = get(pattern, options)
+  if not regex then return nil, fault end
+  if not start then return nil, why end
+  if start > #subject then return nil, message_of(BAD_OFFSET) end
   local found = run(regex.address, subject, #subject, start)
   if found < 0 then
     found, why = settle(regex, subject, start, found)
     if found == NOMATCH then return nil end
     if not found then return nil, why end
   end
-  if ctx then ctx.pos = regex.offsets[2] + 1 end
-  return captures(regex, subject, res)
+  local to, made = regex.offsets[2], captures(regex, subject)
+  -- Both may be tables of the script with metamethods, which run only now.
+  if ctx then ctx.pos = to + 1 end
+  if not res then return made end
+  for key, value in pairs(made) do res[key] = value end
+  return res
 end
 
 function re.find(subject, pattern, options, ctx, nth)
-  if type(subject) ~= "string" then subject = tostring(subject) end
-  local regex, why = get(pattern, options)
-  if not regex then return nil, nil, why end
-  local start = 0
-  if ctx then
-    start = start_of(ctx)
-    if start > #subject then return nil, nil, message_of(BAD_OFFSET) end
+  subject = text_of(subject)
+  if nth and type(nth) ~= "number" then
+    error("the number of a group is a number, this is " .. described(nth), 2)
   end
+  local start, why = 0, nil
+  if ctx then start, why = start_of(ctx) end
+  local regex, fault = get(pattern, options)
+  if not regex then return nil, nil, fault end
+  if not start then return nil, nil, why end
+  if start > #subject then return nil, nil, message_of(BAD_OFFSET) end
   local found = run(regex.address, subject, #subject, start)
   if found < 0 then
     found, why = settle(regex, subject, start, found)
@@ -88,15 +89,20 @@ function re.find(subject, pattern, options, ctx, nth)
     if not found then return nil, nil, why end
   end
   local offsets = regex.offsets
-  if ctx then ctx.pos = offsets[2] + 1 end
-  if nth and nth > 0 then
-    if nth > regex.groups then return nil, nil, "nth out of bound" end
-    nth = floor(nth)
-    local from = offsets[4 * nth]
-    if from < 0 then return nil, nil end
-    return from + 1, offsets[4 * nth + 2]
+  local from, to, group_from, group_to = offsets[0], offsets[2], nil, nil
+  local has_group = nth and nth > 0 and nth <= regex.groups
+  if has_group then
+    local group = 4 * floor(nth)
+    group_from, group_to = offsets[group], offsets[group + 2]
   end
-  return offsets[0] + 1, offsets[2]
+  -- This may be a table of the script with metamethods, which run only now.
+  if ctx then ctx.pos = to + 1 end
+  if has_group then
+    if group_from < 0 then return nil, nil end
+    return group_from + 1, group_to
+  end
+  if nth and nth > 0 then return nil, nil, "nth out of bound" end
+  return from + 1, to
 end
 
 -- Where the search goes on behind an empty match: at the next character, which UTF-8 may write in several bytes.
@@ -115,7 +121,7 @@ end
 regexes.after_character = after_character
 
 function re.gmatch(subject, pattern, options)
-  if type(subject) ~= "string" then subject = tostring(subject) end
+  subject = text_of(subject)
   local regex, why = get(pattern, options)
   if not regex then return nil, why end
   local start = 0

@@ -3,25 +3,23 @@
 local core = ...
 
 local regexes = core.regexes
-local get, run, settle = regexes.get, regexes.run, regexes.settle
+local get, run, settle, start_of = regexes.get, regexes.run, regexes.settle, regexes.start_of
 local NOMATCH, after_character = regexes.NOMATCH, regexes.after_character
-local type, tostring, error, tonumber, floor = type, tostring, error, tonumber, math.floor
+local text_of = regexes.text_of
+local error, tonumber = error, tonumber
 local sub = string.sub
-
-local function start_of(ctx)
-  local pos = ctx and ctx.pos
-  if not pos or pos <= 0 then return 0 end
-  return floor(pos) - 1
-end
 
 -- The pieces of a text between matches; the first group of the expression becomes a piece as well. Where nothing is
 -- said of how many, empty pieces at the end are left out.
 local function split(subject, pattern, options, ctx, max, res)
-  if type(subject) ~= "string" then subject = tostring(subject) end
+  subject = text_of(subject)
+  local first, wrong = 0, nil
+  if ctx then first, wrong = start_of(ctx) end
   local regex, why = get(pattern, options)
   if not regex then return nil, why end
-  max, res = tonumber(max) or 0, res or {}
-  local start, len = start_of(ctx), #subject
+  if not first then return nil, wrong end
+  max = tonumber(max) or 0
+  local pieces, start, len = {}, first, #subject
   -- Where the piece begins; how many there are, and how many of them are between matches.
   local piece, count, parts = start, 0, 0
   while start < len and (max <= 0 or parts < max - 1) do
@@ -39,24 +37,27 @@ local function split(subject, pattern, options, ctx, max, res)
       start = after_character(regex, subject, to)
     else
       count, parts = count + 1, parts + 1
-      res[count] = sub(subject, piece + 1, from)
+      pieces[count] = sub(subject, piece + 1, from)
       if regex.groups > 0 and offsets[4] >= 0 then
         count = count + 1
-        res[count] = sub(subject, offsets[4] + 1, offsets[6])
+        pieces[count] = sub(subject, offsets[4] + 1, offsets[6])
       end
       start, piece = to, to
     end
   end
-  if start_of(ctx) < len then
+  if first < len then
     count = count + 1
-    res[count] = sub(subject, piece + 1)
+    pieces[count] = sub(subject, piece + 1)
   end
   if max <= 0 then
-    while count > 0 and res[count] == "" do
-      res[count] = nil
+    while count > 0 and pieces[count] == "" do
+      pieces[count] = nil
       count = count - 1
     end
   end
+  if not res then return pieces end
+  -- A table of the script, perhaps with metamethods, which run only now.
+  for i = 1, count do res[i] = pieces[i] end
   res[count + 1] = nil
   return res
 end

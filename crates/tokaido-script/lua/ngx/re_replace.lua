@@ -4,7 +4,7 @@ local core = ...
 
 local regexes, ffi = core.regexes, core.ffi
 local get, run, settle = regexes.get, regexes.run, regexes.settle
-local captures, after_character = regexes.captures, regexes.after_character
+local text_of, captures, after_character = regexes.text_of, regexes.captures, regexes.after_character
 local NOMATCH = regexes.NOMATCH
 local buffers = core.rust.preload["string.buffer"]()
 -- Scripts have buffers without this one.
@@ -67,13 +67,15 @@ end
 
 -- Replaces the first match, or all. Gives the new text and how many there were; or nil, nil and why not.
 local function replace(subject, pattern, replacement, options, is_global)
-  if type(subject) ~= "string" then subject = tostring(subject) end
+  subject = text_of(subject)
+  local by_function = type(replacement) == "function"
+  -- It may have a metamethod, which runs before there is an expression.
+  if not by_function then replacement = text_of(replacement) end
   local regex, why = get(pattern, options)
   if not regex then return nil, nil, why end
-  local by_function = type(replacement) == "function"
   local template
   if not by_function then
-    template = template_of(tostring(replacement))
+    template = template_of(replacement)
     if not template then return nil, nil, "failed to compile the replacement template" end
   end
   local chars, len = const_char(subject), #subject

@@ -1,47 +1,31 @@
--- Compiled regular expressions: kept by options and pattern, run, and freed when there are too many.
+-- Compiled regular expressions: kept by options and pattern, and run.
 --
--- A match is a call of C that writes its offsets, which are read in place; in a loop all of it is machine code. An
--- expression may be freed whenever another one is compiled, so whoever calls code of a script, or gives control back to
--- it, asks for the expression again after that.
+-- A match is a call of C that writes its offsets, which are read in place; in a loop all of it is machine code. Rust
+-- owns the expressions and frees them between calls into Lua. A coroutine may outlast a call; so between asking for an
+-- expression and the last look at its offsets no code of a script runs, and none by a metamethod either.
 
 local core = ...
 
 local native, ffi = core.native, core.ffi
 local context, reply, ffi_string = native.context, native.reply, native.string
-local compile, free, deep, dfa = native.regex_compile, native.regex_free, native.regex_deep, native.regex_dfa
-local type, tonumber, tostring, error, pairs = type, tonumber, tostring, error, pairs
-local find, gmatch = string.find, string.gmatch
+local compile, deep, dfa = native.regex_compile, native.regex_deep, native.regex_dfa
+local type, tostring, tonumber, error = type, tostring, tonumber, error
+local find, gmatch, floor = string.find, string.gmatch, math.floor
 
 local run = ffi.cast("int32_t (*)(const void *, const char *, size_t, size_t)", core.rust.regex_run)
 
--- Up to so many expressions, and bytes of what was compiled, are kept twice: those used since the last time that
--- there were too many, and those used before that.
-local COUNT_MAX, BYTES_MAX = 512, 8 * 2 ^ 20
-
 local NO, YES = 0, 1
 
--- By options, then by pattern.
-local young, old, count, bytes = {}, {}, 0, 0
-
-local function free_all(generation)
-  for _, by_pattern in pairs(generation) do
-    for _, regex in pairs(by_pattern) do free(context, regex.number) end
-  end
-end
+-- By options, then by pattern; and what the number was at which they were made.
+local kept, kept_number = {}, reply.regexes_number
 
 local function keep(regex, pattern, options)
-  if count >= COUNT_MAX or bytes >= BYTES_MAX then
-    local gone = old
-    old, young, count, bytes = young, {}, 0, 0
-    free_all(gone)
-  end
-  local by_pattern = young[options]
+  local by_pattern = kept[options]
   if not by_pattern then
     by_pattern = {}
-    young[options] = by_pattern
+    kept[options] = by_pattern
   end
   by_pattern[pattern] = regex
-  count, bytes = count + 1, bytes + regex.size
 end
 
 -- The names of groups, each with its numbers.
@@ -81,17 +65,10 @@ local function get_slowly(pattern, options)
   if type(options) ~= "string" then
     error("the options of a regular expression are a string, these are " .. core.text.described(options), 4)
   end
-  local by_pattern = old[options]
-  local regex = by_pattern and by_pattern[pattern]
-  if regex then
-    by_pattern[pattern] = nil
-  else
-    local why
-    regex, why = make(pattern, options)
-    if not regex then
-      if find(why, "unknown flag", 1, true) == 1 then error(why, 4) end
-      return nil, why
-    end
+  local regex, why = make(pattern, options)
+  if not regex then
+    if find(why, "unknown flag", 1, true) == 1 then error(why, 4) end
+    return nil, why
   end
   keep(regex, pattern, options)
   return regex
@@ -102,7 +79,11 @@ local regexes = { run = run }
 -- The compiled expression; or nil, and why it cannot be compiled.
 function regexes.get(pattern, options)
   options = options or ""
-  local by_pattern = young[options]
+  if kept_number ~= reply.regexes_number then
+    kept = {}
+    kept_number = reply.regexes_number
+  end
+  local by_pattern = kept[options]
   local regex = by_pattern and by_pattern[pattern]
   if regex then return regex end
   return get_slowly(pattern, options)
@@ -120,7 +101,7 @@ local function message_of(found)
   return "pcre_exec() failed: " .. (NUMBERS[found] or found)
 end
 
-local NOMATCH, STACK_LIMIT, BAD_OFFSET, STOPPED = -1, -46, -33, -1000
+local NOMATCH, STACK_LIMIT, BAD_OFFSET, BAD_MATCH, STOPPED = -1, -46, -33, -60, -1000
 regexes.NOMATCH, regexes.BAD_OFFSET = NOMATCH, BAD_OFFSET
 regexes.message_of = message_of
 
@@ -136,7 +117,33 @@ function regexes.settle(regex, subject, start, found)
   end
   if found >= NOMATCH then return found end
   if found == STOPPED then error("the match was stopped", 0) end
+  if found == BAD_MATCH then
+    return nil, "the match begins behind its end, or before the search did: \\K does that in what a lookaround calls"
+  end
   return nil, message_of(found)
+end
+
+-- A text, or the text of something else.
+function regexes.text_of(value)
+  if type(value) == "string" then return value end
+  local text = tostring(value)
+  if type(text) ~= "string" then
+    error("__tostring gives a string, this is " .. core.text.described(text), 3)
+  end
+  return text
+end
+
+-- The place, from 0, at which a context has the search begin; nil, and why, if there is none.
+function regexes.start_of(ctx)
+  local pos = ctx.pos
+  if not pos then return 0 end
+  if type(pos) ~= "number" then
+    error("the pos of a context is a number, this is " .. core.text.described(pos), 3)
+  end
+  if pos < 1 then return 0 end
+  -- Neither is NaN a place.
+  if pos >= 1 then return floor(pos) - 1 end
+  return nil, message_of(BAD_OFFSET)
 end
 
 function regexes.set_stack(size)

@@ -48,6 +48,8 @@ pub(crate) struct Reply {
     pub(crate) ahead_number: f64,
     /// Its length, in bytes.
     pub(crate) ahead_len: f64,
+    /// Changes whenever the expressions of `ngx.re` were freed, and what Lua has of them is no longer good.
+    pub(crate) regexes_number: f64,
 }
 
 impl Reply {
@@ -249,6 +251,7 @@ impl Context {
                 ahead: ptr::null(),
                 ahead_number: 0.0,
                 ahead_len: 0.0,
+                regexes_number: 0.0,
             },
             limits,
             store,
@@ -304,6 +307,13 @@ impl Context {
                 Running { read: write, write: Some(write), host }
             }
         });
+    }
+
+    /// Frees the expressions of `ngx.re` if there are too many. Only while no Lua code runs.
+    pub(crate) fn free_regexes(&mut self) {
+        if self.regexes.free_if_many() {
+            self.reply.regexes_number += 1.0;
+        }
     }
 
     /// Frees the locks that a call has taken which failed.

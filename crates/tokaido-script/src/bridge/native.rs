@@ -267,7 +267,6 @@ fn of_collections() -> Vec<Function> {
 fn of_openresty() -> Vec<Function> {
     native! {
         regex::regex_compile(bytes, bytes);
-        regex::regex_free(int);
         regex::regex_set_stack(double);
         regex::regex_deep(int, bytes, int);
         regex::regex_dfa(int, bytes, int);

@@ -1,5 +1,5 @@
-//! Regular expressions of PCRE2 as `ngx.re` has them: compiled to machine code, kept for as long as
-//! Lua knows their addresses, and stopped by the watchdog.
+//! Regular expressions of PCRE2 as `ngx.re` has them: compiled to machine code, and stopped by the
+//! watchdog. None is freed while Lua runs, so whatever address Lua has is one of an expression that is there.
 //!
 //! A match of an ordinary expression is no call of Rust: traces of LuaJIT call `tokaido_regex_run`
 //! (`c/stoppable.c`) with the address of a [`Runnable`], and read the offsets where PCRE2 has written them.
@@ -20,15 +20,23 @@ pub(crate) const STACK_BYTES_MAX: usize = 16 << 20;
 
 const STACK_BYTES_FIRST: usize = 32 << 10;
 
-/// Maximum product of the lengths of a text and of what is tried in it at once by a DFA: some milliseconds,
-/// after which the time limit is looked at.
-const DFA_WORK_PER_LOOK: usize = 1 << 20;
+/// So many expressions, and bytes of what was compiled, are kept from one call to the next; one more, and all of
+/// them are freed then.
+const KEPT_COUNT_MAX: usize = 1024;
 
-/// Numbers that a DFA notes its states in.
+const KEPT_BYTES_MAX: usize = 16 << 20;
+
+/// Maximum size of what was compiled at any time, in bytes, while a call runs.
+const BYTES_MAX: usize = 64 << 20;
+
+/// Numbers that a DFA notes its states in, at first.
 const DFA_WORKSPACE_LEN: usize = 4096;
 
-/// Maximum number of calls of a part of an expression by a DFA within one look.
-const DFA_CALLS_MAX: u32 = 100_000;
+/// Maximum memory in which a DFA notes its states then, in KiB.
+const DFA_HEAP_KIB_MAX: u32 = 16 << 10;
+
+/// Maximum number of parts of an expression that a DFA is in, one within the other. Each takes some of the stack.
+const DFA_DEPTH_MAX: u32 = 500;
 
 /// Maximum length of a text for a DFA, in bytes.
 const DFA_SUBJECT_LEN_MAX: usize = 1 << 20;
@@ -36,6 +44,13 @@ const DFA_SUBJECT_LEN_MAX: usize = 1 << 20;
 unsafe extern "C" {
     fn tokaido_regex_run(regex: *const Runnable, text: *const u8, len: usize, at: usize) -> i32;
     fn tokaido_regex_stop(signal: i32);
+
+    /// Of PCRE2; its bindings leave it out.
+    fn pcre2_set_callout_8(
+        context: *mut pcre::pcre2_match_context_8,
+        callout: unsafe extern "C" fn(*mut c_void, *mut c_void) -> i32,
+        data: *mut c_void,
+    ) -> i32;
 }
 
 /// The address that Lua calls.
@@ -69,6 +84,7 @@ struct Runnable {
     code: *const pcre::pcre2_code_8,
     data: *mut pcre::pcre2_match_data_8,
     context: *mut pcre::pcre2_match_context_8,
+    offsets: *const usize,
 }
 
 /// Why an expression cannot be used, in the words of nginx-lua.
@@ -82,6 +98,10 @@ pub(crate) enum CompileError {
     TooLong { len: usize },
     #[error("no machine code can be made of the expression (PCRE2 error {code})")]
     NoMachineCode { code: i32 },
+    #[error("the expression asks for no machine code; leave out (*NO_JIT)")]
+    NotWanted,
+    #[error("the expressions of one request have up to {BYTES_MAX} bytes when they are compiled")]
+    TooMany,
 }
 
 /// How an expression is compiled, from the letters of its options.
@@ -99,7 +119,8 @@ impl Options {
                 b'a' => pcre::PCRE2_ANCHORED,
                 b'd' => {
                     options.is_dfa = true;
-                    pcre::PCRE2_USE_OFFSET_LIMIT
+                    // At each part of the expression it is asked whether to stop.
+                    pcre::PCRE2_AUTO_CALLOUT
                 }
                 b'D' => pcre::PCRE2_DUPNAMES,
                 b'i' => pcre::PCRE2_CASELESS,
@@ -118,6 +139,10 @@ impl Options {
                 }
             };
         }
+        if options.is_dfa {
+            // A DFA does not do that; it refuses a text that is not valid.
+            options.bits &= !pcre::PCRE2_MATCH_INVALID_UTF;
+        }
         Ok(options)
     }
 }
@@ -130,12 +155,11 @@ pub(crate) struct Compiled {
     /// How many groups it has, without the whole.
     pub(crate) groups: u32,
     is_dfa: bool,
-    is_anchored: bool,
 }
 
 impl Drop for Compiled {
     fn drop(&mut self) {
-        // SAFETY: both were made by `compile`, and Lua no longer knows them.
+        // SAFETY: both were made by `compile`, and Lua uses them no more.
         unsafe {
             pcre::pcre2_match_data_free_8(self.runnable.data);
             pcre::pcre2_code_free_8(self.runnable.code.cast_mut());
@@ -163,18 +187,24 @@ impl Compiled {
             let data = pcre::pcre2_match_data_create_from_pattern_8(code, ptr::null_mut());
             let context = ptr::null_mut();
             let (groups, is_dfa) = (info(code, pcre::PCRE2_INFO_CAPTURECOUNT), options.is_dfa);
-            let runnable = Runnable { run, code, data, context };
-            let is_anchored = bits & pcre::PCRE2_ANCHORED != 0;
-            Box::new(Self { runnable, size: 0, groups, is_dfa, is_anchored })
+            let runnable = Runnable { run, code, data, context, offsets: ptr::null() };
+            Box::new(Self { runnable, size: 0, groups, is_dfa })
         };
         if compiled.runnable.data.is_null() {
             return Err(CompileError::NoMachineCode { code: pcre::PCRE2_ERROR_NOMEMORY });
         }
+        // SAFETY: the data is valid, and stays where it is.
+        let offsets = unsafe { pcre::pcre2_get_ovector_pointer_8(compiled.runnable.data) };
+        compiled.runnable.offsets = offsets.cast_const();
         if !options.is_dfa {
             // SAFETY: the code is a valid one, and nobody else uses it.
             let made = unsafe { pcre::pcre2_jit_compile_8(code, pcre::PCRE2_JIT_COMPLETE) };
             if made != 0 {
                 return Err(CompileError::NoMachineCode { code: made });
+            }
+            // SAFETY: the code is valid. A match must never be left to the interpreter: see `c/stoppable.c`.
+            if unsafe { info::<usize>(code, pcre::PCRE2_INFO_JITSIZE) } == 0 {
+                return Err(CompileError::NotWanted);
             }
         }
         // SAFETY: both are valid.
@@ -193,8 +223,7 @@ impl Compiled {
 
     /// Where PCRE2 writes the offsets of the groups.
     pub(crate) fn offsets(&self) -> *const u8 {
-        // SAFETY: the data is that of this expression.
-        unsafe { pcre::pcre2_get_ovector_pointer_8(self.runnable.data).cast_const().cast() }
+        self.runnable.offsets.cast()
     }
 
     /// The names of groups with their numbers, in the order of the names.
@@ -309,8 +338,10 @@ impl Drop for Stack {
 
 /// The expressions of one VM, by the numbers that Lua has of them, and what rare matches need.
 pub(crate) struct Regexes {
-    compiled: Vec<Option<Box<Compiled>>>,
-    free: Vec<usize>,
+    #[expect(clippy::vec_box, reason = "Lua has their addresses, which stay when more come")]
+    compiled: Vec<Box<Compiled>>,
+    /// The size of all of them.
+    bytes: usize,
     stack: Option<Stack>,
     stack_bytes_max: usize,
     workspace: Vec<i32>,
@@ -318,27 +349,37 @@ pub(crate) struct Regexes {
 
 impl Default for Regexes {
     fn default() -> Self {
-        let (compiled, free, workspace) = (Vec::new(), Vec::new(), Vec::new());
-        Self { compiled, free, stack: None, stack_bytes_max: STACK_BYTES, workspace }
+        let (compiled, workspace) = (Vec::new(), Vec::new());
+        Self { compiled, bytes: 0, stack: None, stack_bytes_max: STACK_BYTES, workspace }
     }
 }
 
 impl Regexes {
-    /// Keeps an expression; gives its number.
-    pub(crate) fn keep(&mut self, compiled: Box<Compiled>) -> usize {
-        if let Some(number) = self.free.pop() {
-            self.compiled[number] = Some(compiled);
-            return number;
+    /// Compiles an expression and keeps it; gives its number.
+    pub(crate) fn compile(
+        &mut self,
+        pattern: &[u8],
+        flags: &[u8],
+    ) -> Result<(usize, &Compiled), CompileError> {
+        if self.bytes >= BYTES_MAX {
+            return Err(CompileError::TooMany);
         }
-        self.compiled.push(Some(compiled));
-        self.compiled.len() - 1
+        let compiled = Compiled::new(pattern, flags)?;
+        self.bytes += compiled.size;
+        self.compiled.push(compiled);
+        let number = self.compiled.len() - 1;
+        Ok((number, &self.compiled[number]))
     }
 
-    /// Frees one, whose address Lua has forgotten.
-    pub(crate) fn free(&mut self, number: usize) {
-        if self.compiled.get_mut(number).and_then(Option::take).is_some() {
-            self.free.push(number);
+    /// Frees all if there are too many; tells whether it did so, and numbers and addresses are no longer good.
+    /// Only while no Lua code runs.
+    pub(crate) fn free_if_many(&mut self) -> bool {
+        let is_due = self.compiled.len() > KEPT_COUNT_MAX || self.bytes > KEPT_BYTES_MAX;
+        if is_due {
+            self.compiled.clear();
+            self.bytes = 0;
         }
+        is_due
     }
 
     /// From here on matches may have so much stack.
@@ -347,7 +388,7 @@ impl Regexes {
     }
 
     fn get(&self, number: usize) -> Option<&Compiled> {
-        self.compiled.get(number)?.as_deref()
+        self.compiled.get(number).map(AsRef::as_ref)
     }
 
     /// Matches once more what has run out of stack. As `tokaido_regex_run`; `None` if there is no memory.
@@ -366,63 +407,58 @@ impl Regexes {
     }
 
     /// Matches by a DFA: the longest match, without groups. As `tokaido_regex_run`. `is_stopping` is
-    /// asked now and then.
+    /// asked at each part of the expression that is tried.
     pub(crate) fn run_dfa(
         &mut self,
         number: usize,
         subject: &[u8],
         start: usize,
-        is_stopping: impl Fn() -> bool,
+        is_stopping: fn() -> bool,
     ) -> Result<i32, String> {
         if subject.len() > DFA_SUBJECT_LEN_MAX {
             return Err(format!("option \"d\" is for texts of up to {DFA_SUBJECT_LEN_MAX} bytes"));
         }
         self.workspace.resize(DFA_WORKSPACE_LEN, 0);
         let workspace = self.workspace.as_mut_ptr();
-        let Some(compiled) = self.get(number).filter(|compiled| compiled.is_dfa) else {
+        let compiled = self.get(number).filter(|compiled| compiled.is_dfa);
+        let Some(compiled) = compiled.filter(|_| start <= subject.len()) else {
             return Err("this expression is not one for option \"d\"".to_owned());
         };
         let Runnable { code, data, .. } = compiled.runnable;
-        let is_anchored = compiled.is_anchored;
-        let step = (DFA_WORK_PER_LOOK / (subject.len() + 1)).max(1);
+        let mut is_stopping = is_stopping;
         // SAFETY: all is valid for as long as it is used; the context is freed at once.
-        unsafe {
+        let found = unsafe {
             let context = pcre::pcre2_match_context_create_8(ptr::null_mut());
             if context.is_null() {
                 return Ok(pcre::PCRE2_ERROR_NOMEMORY);
             }
-            pcre::pcre2_set_match_limit_8(context, DFA_CALLS_MAX);
-            let mut found = pcre::PCRE2_ERROR_NOMATCH;
-            let mut from = start;
-            while from <= subject.len() {
-                pcre::pcre2_set_offset_limit_8(context, from + step - 1);
-                found = pcre::pcre2_dfa_match_8(
-                    code,
-                    subject.as_ptr(),
-                    subject.len(),
-                    from,
-                    0,
-                    data,
-                    context,
-                    workspace,
-                    DFA_WORKSPACE_LEN,
-                );
-                if found != pcre::PCRE2_ERROR_NOMATCH || is_anchored {
-                    break;
-                }
-                from += step;
-                // Within a character of UTF-8 no match begins.
-                from += subject.iter().skip(from).take_while(|&&byte| byte & 0xc0 == 0x80).count();
-                if is_stopping() {
-                    found = STOPPED;
-                    break;
-                }
-            }
+            pcre::pcre2_set_depth_limit_8(context, DFA_DEPTH_MAX);
+            pcre::pcre2_set_heap_limit_8(context, DFA_HEAP_KIB_MAX);
+            pcre2_set_callout_8(context, stop_dfa, (&raw mut is_stopping).cast());
+            let found = pcre::pcre2_dfa_match_8(
+                code,
+                subject.as_ptr(),
+                subject.len(),
+                start,
+                0,
+                data,
+                context,
+                workspace,
+                DFA_WORKSPACE_LEN,
+            );
             pcre::pcre2_match_context_free_8(context);
-            // There was no room for the shorter ones.
-            Ok(if found == 0 { 1 } else { found })
-        }
+            found
+        };
+        // There was no room for the shorter ones.
+        Ok(if found == 0 { 1 } else { found })
     }
+}
+
+/// What PCRE2 calls at each part of an expression; what is not 0 ends the match.
+unsafe extern "C" fn stop_dfa(_block: *mut c_void, is_stopping: *mut c_void) -> i32 {
+    // SAFETY: `run_dfa` has given this address, and waits for the match to end.
+    let is_stopping = unsafe { *is_stopping.cast::<fn() -> bool>() };
+    if is_stopping() { STOPPED } else { 0 }
 }
 
 /// What a match gives that the watchdog has stopped; `c/stoppable.c` has the same.
@@ -463,6 +499,8 @@ mod tests {
         assert!(why(b"a)b", b"").ends_with(" in \"a)b\" at \")b\""));
         assert!(why(&vec![b'a'; PATTERN_LEN_MAX + 1], b"").contains("65537"));
         assert!(why(b"(*UTF)\\C", b"").contains("no machine code"));
+        assert!(why(b"(*NO_JIT)a", b"").contains("leave out (*NO_JIT)"));
+        assert!(Compiled::new(b"(*NO_JIT)a", b"d").is_ok());
     }
 
     #[test]
@@ -476,26 +514,78 @@ mod tests {
     #[test]
     fn what_outgrows_its_stack_has_a_second_try() {
         let mut regexes = Regexes::default();
-        let number = regexes.keep(Compiled::new(b"(?:a|b|(c))*$", b"").unwrap());
+        let (number, compiled) = regexes.compile(b"(?:a|b|(c))*$", b"").unwrap();
         let subject = b"ab".repeat(2_000);
-        let regex = regexes.get(number).unwrap().address().cast();
+        let regex = compiled.address().cast();
         // SAFETY: the expression and the text are there.
         let first = unsafe { tokaido_regex_run(regex, subject.as_ptr(), subject.len(), 0) };
         assert_eq!(first, pcre::PCRE2_ERROR_JIT_STACKLIMIT);
         assert_eq!(regexes.run_deep(number, &subject, 0), Some(1));
-        regexes.free(number);
-        assert_eq!(regexes.run_deep(number, &subject, 0), None);
+        assert_eq!(regexes.run_deep(number + 1, &subject, 0), None);
+    }
+
+    #[test]
+    fn a_match_lies_in_the_text_and_behind_the_start() {
+        let run = |pattern: &[u8], subject: &[u8], start| {
+            let compiled = Compiled::new(pattern, b"").unwrap();
+            // SAFETY: the expression and the text are there.
+            unsafe {
+                tokaido_regex_run(compiled.address().cast(), subject.as_ptr(), subject.len(), start)
+            }
+        };
+        assert_eq!(run(b"b", b"ab", 3), pcre::PCRE2_ERROR_BADOFFSET);
+        assert_eq!(run(b"b", b"ab", usize::MAX), pcre::PCRE2_ERROR_BADOFFSET);
+        let outside = pcre::PCRE2_ERROR_BADSUBSPATTERN;
+        assert_eq!(run(br"(?=(?1))(?(DEFINE)(a\K))", b"a", 0), outside);
+        assert_eq!(run(br"(?<=(?1))(?(DEFINE)(\Ka))", b"xaay", 2), outside);
+        assert_eq!(run(br"a\Kb", b"ab", 0), 1);
+    }
+
+    #[test]
+    fn only_so_many_are_kept_and_only_so_many_are_made_at_once() {
+        let mut regexes = Regexes::default();
+        for i in 0..=KEPT_COUNT_MAX {
+            assert!(!regexes.free_if_many());
+            regexes.compile(i.to_string().as_bytes(), b"").unwrap();
+        }
+        assert!(regexes.free_if_many());
+        assert!(!regexes.free_if_many());
+        assert_eq!(regexes.run_deep(0, b"0", 0), None);
+        let large = b"(a|b)+(c|d)+".repeat(200);
+        let refused = (0..10_000).find_map(|_| regexes.compile(&large, b"").err());
+        assert_eq!(refused, Some(CompileError::TooMany));
+        assert!(regexes.bytes < 2 * BYTES_MAX);
+        assert!(regexes.free_if_many());
+        assert!(regexes.compile(&large, b"").is_ok());
     }
 
     #[test]
     fn a_dfa_finds_the_longest_and_can_be_stopped() {
         let mut regexes = Regexes::default();
-        let number = regexes.keep(Compiled::new(b"a|ab|abc", b"d").unwrap());
+        let (number, _) = regexes.compile(b"a|ab|abc", b"d").unwrap();
         let subject = [vec![b'x'; 5_000], b"abc".to_vec()].concat();
         assert_eq!(regexes.run_dfa(number, &subject, 0, || false), Ok(1));
         assert_eq!(regexes.run_dfa(number, &subject, 0, || true), Ok(STOPPED));
         assert!(
             regexes.run_dfa(number, &vec![b'x'; DFA_SUBJECT_LEN_MAX + 1], 0, || false).is_err()
         );
+    }
+
+    #[test]
+    fn a_dfa_has_limits() {
+        let mut regexes = Regexes::default();
+        let (number, _) = regexes.compile(b"(a(?1)?b)", b"d").unwrap();
+        let deep = [b"a".repeat(8_000), b"b".repeat(8_000)].concat();
+        let found = regexes.run_dfa(number, &deep, 0, || false);
+        assert_eq!(found, Ok(pcre::PCRE2_ERROR_DEPTHLIMIT));
+        assert_eq!(regexes.run_dfa(number, b"aaabbb", 0, || false), Ok(1));
+        // Looks ahead over the rest of the text at each of its places.
+        let (number, _) = regexes.compile(b"^(?:(?!.*[xyz])a)*", b"d").unwrap();
+        let long = b"a".repeat(1_000_000);
+        thread_local!(static LOOKS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });
+        let is_stopping = || LOOKS.replace(LOOKS.get() + 1) == 3_000_000;
+        assert_eq!(regexes.run_dfa(number, &long, 0, is_stopping), Ok(STOPPED));
+        let (number, _) = regexes.compile(b".", b"dU").unwrap();
+        assert_eq!(regexes.run_dfa(number, "日".as_bytes(), 0, || false), Ok(1));
     }
 }

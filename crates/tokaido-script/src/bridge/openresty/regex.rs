@@ -1,7 +1,7 @@
 //! Regular expressions: compiling them, and the matches that are not `tokaido_regex_run` alone.
 
 use super::super::context::{Context, Fault, NO, YES};
-use crate::{openresty::regex::Compiled, watchdog};
+use crate::watchdog;
 
 /// Compiles an expression. Reply: its number; the addresses of what is run (the integer) and of the offsets
 /// (the key); how many groups (the flags) and bytes (the expiry) it has; and as data the names of groups,
@@ -11,7 +11,7 @@ pub(crate) fn regex_compile(
     pattern: &[u8],
     flags: &[u8],
 ) -> Result<i32, Fault> {
-    let compiled = match Compiled::new(pattern, flags) {
+    let (number, compiled) = match context.regexes.compile(pattern, flags) {
         Ok(compiled) => compiled,
         Err(error) => {
             context.answer(|out| out.extend_from_slice(error.to_string().as_bytes()));
@@ -23,7 +23,7 @@ pub(crate) fn regex_compile(
     context.reply.flags = f64::from(compiled.groups);
     context.reply.expires_at_ms = compiled.size as f64;
     let names = compiled.names();
-    context.reply.number = context.regexes.keep(compiled) as f64;
+    context.reply.number = number as f64;
     Ok(context.answer(|out| {
         for (number, name) in names {
             out.extend_from_slice(number.to_string().as_bytes());
@@ -32,12 +32,6 @@ pub(crate) fn regex_compile(
             out.push(b'\n');
         }
     }))
-}
-
-/// Frees an expression.
-pub(crate) fn regex_free(context: &mut Context, number: i32) -> Result<i32, Fault> {
-    context.regexes.free(number as usize);
-    Ok(YES)
 }
 
 /// From here on matches may have so many bytes of stack.
