@@ -119,6 +119,7 @@ class Both:
     """Runs a snippet in both, and gives the lines of each by their names."""
 
     def __init__(self, directory):
+        assert is_installed(), "install libnginx-mod-http-lua, lua-resty-core and lua-resty-lrucache"
         self.directory, self.made = pathlib.Path(directory), 0
 
     def run(self, text, prelude=""):

@@ -6,7 +6,6 @@ import re
 import pytest
 from openresty import library
 
-pytestmark = pytest.mark.skipif(not library.is_installed(), reason="there is no nginx with Lua")
 SNIPPETS = pathlib.Path(__file__).parent / "snippets"
 
 # UTF-8 is stepped over by whole characters; a deep match has a second stack; expressions may have zero bytes.

@@ -35,7 +35,8 @@ pub(crate) fn program(program: &str, package: &str) -> Outcome<Ready> {
     install(package)
 }
 
-fn install(package: &str) -> Outcome<Ready> {
+/// Installs the Debian `package`, if this is root.
+pub(crate) fn install(package: &str) -> Outcome<Ready> {
     if !is_root() || !process::is_installed("apt-get") {
         return Ok(Ready::No(format!(
             "needs the Debian package {package}, which root can install"

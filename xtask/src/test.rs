@@ -130,6 +130,16 @@ fn peers() -> Outcome<Ready> {
     {
         return Ok(missing);
     }
+    // As is nginx. Its Lua needs the others.
+    if !Path::new("/usr/lib/nginx/modules/ngx_http_lua_module.so").exists() {
+        for package in
+            ["libnginx-mod-http-lua", "lua-resty-core", "lua-resty-lrucache", "lua-cjson"]
+        {
+            if let missing @ Ready::No(_) = setup::install(package)? {
+                return Ok(missing);
+            }
+        }
+    }
     // Its library is what counts.
     setup::program("tctmgr", "tokyocabinet-bin")
 }
