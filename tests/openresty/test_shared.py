@@ -2,7 +2,6 @@
 
 import pathlib
 
-import pytest
 from openresty import library
 from support import Server
 
@@ -13,7 +12,6 @@ SNIPPETS = pathlib.Path(__file__).parent / "snippets"
 DIFFERENT = {"exptime str", "flags neg", "getflagsneg", "stale", "flush_expired", "set 0.0004", "too big"}
 
 
-@pytest.mark.skipif(not library.is_installed(), reason="there is no nginx with Lua")
 def test_every_method_gives_what_it_gives_in_nginx(tmp_path):
     theirs, ours = library.Both(tmp_path).run((SNIPPETS / "shared.lua").read_text())
     assert library.differences(theirs, ours, DIFFERENT) == {}
@@ -42,3 +40,38 @@ def test_values_are_records_of_every_protocol(tmp_path):
         assert client.incr("n") == 7
         client.set("r", "12")
         assert server.http("GET", "/read")[2] == b"number 7 string true\n"
+
+
+def test_counts_are_kept_and_pairs_shows_every_dictionary(tmp_path):
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "counts.lua").write_text(
+        "-- dialect: ngx\n-- route: GET /counts\n"
+        "local names = {} for name in pairs(ngx.shared) do names[#names + 1] = name end\n"
+        "table.sort(names) ngx.say(table.concat(names, ' '))\n"
+        "local d = ngx.shared.d\n"
+        "for i = 1, 100 do d:set(i, i, 0.001) end ngx.sleep(0.01) ngx.update_time()\n"
+        "ngx.say(d:flush_expired(5), ' ', d:flush_expired(7.5), ' ', d:flush_expired())\n"
+        "for i = 1, 9 do d:set(i, i) end\n"
+        "ngx.say(#d:get_keys(2.7), ' ', #d:get_keys(3))\n"
+    )
+    (tmp_path / "files" / "forged.lua").write_text(
+        "-- dialect: ngx\n-- route: GET /forged\n"
+        "local buffer = require 'string.buffer'\n"
+        "local forged = '\\4' .. ('\\16'):rep(8)\n"
+        "for _, text in ipairs { forged, buffer.encode({ ngx.null }), buffer.encode({ a = { 1 } }) } do\n"
+        "  local ok, value = pcall(buffer.decode, text)\n"
+        "  ngx.say(ok, ' ', type(value))\n"
+        "  local again = buffer.new():put(text)\n"
+        "  ngx.say((pcall(again.decode, again)))\n"
+        "end\n"
+    )
+    (tmp_path / "tokaido.toml").write_text(
+        '[databases.d]\nengine = "cache"\nbytes = "1 MiB"\n[databases.e]\nengine = "cache"\nbytes = "1 MiB"\n'
+    )
+    options = ["--config", str(tmp_path / "tokaido.toml")]
+    with Server(tmp_path / "data", tmp_path / "log", tmp_path / "files", options=options) as server:
+        status, _, body = server.http("GET", "/counts")
+        assert (status, body.decode().split("\n")) == (200, ["d e memcached", "5 7 88", "2 3", ""]), server.log()
+        status, _, body = server.http("GET", "/forged")
+        answer = ["false string", "false", "true table", "true", "true table", "true", ""]
+        assert (status, body.decode().split("\n")) == (200, answer), server.log()

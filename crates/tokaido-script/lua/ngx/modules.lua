@@ -53,6 +53,20 @@ provide("table.clone", function(list)
   return copy
 end)
 
+-- A value that was decoded. An encoded one may be forged, and have a pointer in it; null is one that everybody has.
+local function without_pointers(value)
+  if type(value) == "userdata" and value ~= core.ngx.null then
+    error("the encoded value has a pointer in it", 3)
+  end
+  if type(value) == "table" then
+    for key, field in pairs(value) do
+      without_pointers(key)
+      without_pointers(field)
+    end
+  end
+  return value
+end
+
 -- Without what gives or takes pointers.
 modules["string.buffer"] = function()
   local buffers = preload["string.buffer"]()
@@ -63,6 +77,9 @@ modules["string.buffer"] = function()
     if type(text) ~= "string" then error("a buffer is set to a string here", 2) end
     return set(buffer, text)
   end
+  local decode, decode_next = buffers.decode, meta.__index.decode
+  buffers.decode = function(text) return without_pointers(decode(text)) end
+  meta.__index.decode = function(buffer) return without_pointers(decode_next(buffer)) end
   meta.__metatable = core.OURS
   return buffers
 end

@@ -286,7 +286,8 @@ local function count_of(given, else_count, level)
   if not count then
     error("bad argument #2 to '?' (number expected, got " .. type(given) .. ")", level + 1)
   end
-  return count
+  -- A part of one is none, and no number is 0.
+  return count == count and floor(count) or 0
 end
 
 function Dictionary:flush_expired(max)
@@ -331,4 +332,9 @@ local function open(shared, name)
   return dictionary
 end
 
-core.ngx.shared = setmetatable({}, { __index = open, __metatable = core.OURS })
+local shared = setmetatable({}, { __index = open, __metatable = core.OURS })
+-- All that there are, so that `pairs` shows them.
+if native.dict_names(context) == YES then
+  for name in string.gmatch(ffi_string(reply.data, reply.data_len), "([^\n]+)\n") do open(shared, name) end
+end
+core.ngx.shared = shared

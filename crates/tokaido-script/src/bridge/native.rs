@@ -271,6 +271,7 @@ fn of_openresty() -> Vec<Function> {
         regex::regex_deep(int, bytes, int);
         regex::regex_dfa(int, bytes, int);
         dictionary::dict_open(bytes);
+        dictionary::dict_names();
         dictionary::dict_get(int, bytes);
         dictionary::dict_put(int, bytes, int, bytes, double, double, double, int);
         dictionary::dict_incr(int, bytes, double, int, double, double);

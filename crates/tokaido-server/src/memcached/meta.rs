@@ -338,6 +338,8 @@ fn delete_or_mark(
     let mut new = record.with_same_value(&value);
     if flags.drops_value {
         new.flags = flags.client_flags;
+        // Nothing is neither a number nor a list of a shared dictionary.
+        new.marks = record.marks.without(record.marks.form());
     }
     if let Some(ttl) = flags.ttl {
         new.expires_at_ms = ttl.at_ms(now_ms);

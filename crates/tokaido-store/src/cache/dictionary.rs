@@ -155,7 +155,8 @@ impl Cache {
         added.map_err(WriteError::from)?
     }
 
-    /// Adds an element at an end of a list, which is made if there is none; gives how many there are now.
+    /// Adds an element at an end of a list, which is made if there is none; gives how many there are now. Nothing else
+    /// has to go for it.
     ///
     /// # Errors
     /// [`DictionaryError`].
@@ -179,6 +180,9 @@ impl Cache {
             let marks = Marks::LIST;
             let record = NewRecord { flags, expires_at_ms, marks, ..NewRecord::of(&value) };
             self.check_record(key.bytes, &record)?;
+            if !shard.has_room_for(key, value.len(), found) {
+                return Err(DictionaryError::NoMemory);
+            }
             shard.put(key, &record, found, now);
             Ok(count)
         });
@@ -405,6 +409,11 @@ mod tests {
         let number = |n: u32| n.to_be_bytes();
         let full = (0..2_000).find(|&n| put(&number(n), Put::Always, false).is_err()).unwrap();
         assert!((500..1_100).contains(&full), "{full}");
+        assert_eq!(cache.statistics().evicted, 0);
+        let text = [b'x'; 1000];
+        let element = Element { text: &text, is_number: false };
+        let refused = (0..50).find_map(|_| cache.push(b"list", End::Right, element).err());
+        assert!(matches!(refused, Some(DictionaryError::NoMemory)));
         assert_eq!(cache.statistics().evicted, 0);
         let is_forced = (0..50).any(|n| put(&number(full + n), Put::Always, true).unwrap());
         assert!(is_forced && cache.statistics().evicted > 0);

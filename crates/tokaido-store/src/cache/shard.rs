@@ -202,13 +202,18 @@ impl Shard {
 
     /// Looks at the records of up to `buckets` buckets and removes those that have expired. Gives
     /// how many it has removed.
-    pub(super) fn remove_expired(&mut self, buckets: usize, now: &mut Now<'_>) -> usize {
+    pub(super) fn remove_expired(
+        &mut self,
+        buckets: usize,
+        removed_max: usize,
+        now: &mut Now<'_>,
+    ) -> usize {
         let mut removed = 0;
         for _ in 0..buckets.min(self.index.buckets()) {
             self.expiry_cursor = (self.expiry_cursor + 1) % self.index.buckets();
             for location in self.index.in_bucket(self.expiry_cursor) {
                 let view = self.view(location);
-                if now.has_passed(view.expires_at_ms()) {
+                if removed < removed_max && now.has_passed(view.expires_at_ms()) {
                     let hash = hash_of(&self.hasher, view.key());
                     self.remove(hash, location);
                     removed += 1;

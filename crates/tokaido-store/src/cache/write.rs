@@ -244,10 +244,17 @@ impl Cache {
     pub fn remove_expired(&self, records_max: usize) -> usize {
         /// A bucket holds about this many records.
         const RECORDS_PER_BUCKET: usize = 8;
-        let buckets = records_max.div_ceil(RECORDS_PER_BUCKET * self.shard_count());
-        (0..self.shard_count())
-            .map(|number| self.in_shard(number, |shard, now| shard.remove_expired(buckets, now)))
-            .sum()
+        self.remove_some_expired(records_max.div_ceil(RECORDS_PER_BUCKET), usize::MAX)
+    }
+
+    /// As [`remove_expired`](Self::remove_expired), by the number of buckets to look at; removes at most
+    /// `removed_max`.
+    pub fn remove_some_expired(&self, buckets: usize, removed_max: usize) -> usize {
+        let buckets = buckets.div_ceil(self.shard_count());
+        (0..self.shard_count()).fold(0, |removed, number| {
+            let left = removed_max - removed;
+            removed + self.in_shard(number, |shard, now| shard.remove_expired(buckets, left, now))
+        })
     }
 }
 

@@ -25,6 +25,9 @@ const SAFE: i32 = 4;
 /// Records that are looked at in one step of those that go through all.
 const RECORDS_PER_STEP: usize = 1000;
 
+/// A bucket of a cache holds about this many records.
+const RECORDS_PER_BUCKET: usize = 8;
+
 /// Maximum length of what one list of keys holds, in bytes.
 const KEYS_BYTES_MAX: usize = 64 << 20;
 
@@ -37,6 +40,19 @@ pub(crate) fn dict_open(context: &mut Context, name: &[u8]) -> Result<i32, Fault
     context.keep_cache(id, cache);
     context.reply.number = id.index() as f64;
     Ok(YES)
+}
+
+/// The names of all dictionaries as data, each with a line feed behind it.
+pub(crate) fn dict_names(context: &mut Context) -> Result<i32, Fault> {
+    let Ok(store) = context.store().map(Arc::clone) else { return Ok(NO) };
+    let mut databases = store.databases();
+    databases.retain(|(id, _)| composite::cache(&*store, *id).is_some());
+    Ok(context.answer(|out| {
+        for (_, name) in databases {
+            out.extend_from_slice(name.as_bytes());
+            out.push(b'\n');
+        }
+    }))
 }
 
 fn marks_of(form: i32) -> Marks {
@@ -60,9 +76,13 @@ fn form_of(marks: Marks) -> i32 {
 pub(crate) fn dict_get(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let cache = context.dictionary(index)?;
     let Some(found) = cache.get(key, &mut context.scratch)? else { return Ok(NO) };
-    let form = form_of(found.marks);
+    let mut form = form_of(found.marks);
     if form == NUMBER {
-        context.reply.number = parse_number(&context.scratch).unwrap_or(f64::NAN);
+        match parse_number(&context.scratch) {
+            Some(number) => context.reply.number = number,
+            // Another protocol has written what is none.
+            None => form = STRING,
+        }
     }
     context.reply.data(&context.scratch);
     context.reply.flags = f64::from(found.flags);
@@ -224,7 +244,7 @@ pub(crate) fn dict_flush_all(context: &mut Context, index: i32) -> Result<i32, F
     Ok(YES)
 }
 
-/// Removes what has expired, until about `max` were removed or all were looked at; 0 is no limit. How many
+/// Removes what has expired, until `max` were removed or all were looked at; 0 is no limit. How many
 /// there were is the reply's number.
 pub(crate) fn dict_flush_expired(
     context: &mut Context,
@@ -238,7 +258,8 @@ pub(crate) fn dict_flush_expired(
     left *= 2;
     while left > 0 && (max <= 0.0 || (removed as f64) < max) {
         let step = left.min(RECORDS_PER_STEP);
-        removed += cache.remove_expired(step);
+        let removed_max = if max > 0.0 { max as usize - removed } else { usize::MAX };
+        removed += cache.remove_some_expired(step.div_ceil(RECORDS_PER_BUCKET), removed_max);
         left -= step;
         if crate::watchdog::is_stopping() {
             break;
