@@ -1,6 +1,10 @@
 //! `[[scripts]]`: procedure files that are named one by one.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 use tokaido_script::{Dialect, ScriptFile};
@@ -45,7 +49,7 @@ impl ScriptConfig {
     }
 
     /// The file, and those that its settings name.
-    fn files(&self) -> Vec<ScriptFile> {
+    fn files(&self) -> (ScriptFile, Vec<ScriptFile>) {
         let dialect = self.dialect.as_deref().and_then(|name| Dialect::find(name).ok());
         let is_file = |name: &str| {
             dialect.is_some_and(|d| d.settings.iter().any(|s| s.name == name && s.is_file))
@@ -61,20 +65,25 @@ impl ScriptConfig {
             named.push(ScriptFile { path, dialect: self.dialect.clone(), settings: Vec::new() });
         }
         let (path, dialect) = (self.path.clone(), self.dialect.clone());
-        [ScriptFile { path, dialect, settings }].into_iter().chain(named).collect()
+        (ScriptFile { path, dialect, settings }, named)
     }
 }
 
-/// All files of these entries; one that several of them name is there once.
+/// All files of these entries; one that several of them name is there once. An entry of its own says more of a
+/// file than its name in another one, wherever it stands.
 pub(super) fn files(scripts: &[ScriptConfig]) -> Vec<ScriptFile> {
-    let mut files = Vec::<ScriptFile>::new();
-    for file in scripts.iter().flat_map(ScriptConfig::files) {
-        let is_named = |other: &ScriptFile| other.path == file.path && file.settings.is_empty();
-        if !files.iter().any(is_named) {
+    let (mut files, named): (Vec<_>, Vec<_>) = scripts.iter().map(ScriptConfig::files).unzip();
+    for file in named.into_iter().flatten() {
+        if !files.iter().any(|other| real(&other.path) == real(&file.path)) {
             files.push(file);
         }
     }
     files
+}
+
+/// The path without detours; as it stands if nothing is there.
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 #[cfg(test)]
@@ -104,6 +113,24 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_goes_over_a_name_in_another_one_before_it_or_behind_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("auth.lua"), "").expect("a file");
+        let place = directory.path().display();
+        let guarded =
+            format!("path = \"a.lua\"\ndialect = \"ngx\"\naccess = \"{place}/./auth.lua\"");
+        let own = format!("path = \"{place}/auth.lua\"\ndialect = \"ngx\"\nroute = \"/auth\"");
+        let parse = |text: &String| toml::from_str::<ScriptConfig>(text).expect("it parses");
+        for order in [[&guarded, &own], [&own, &guarded]] {
+            let files = files(&order.map(parse));
+            assert_eq!(files.len(), 2, "{files:?}");
+            let auth = files.iter().find(|file| file.path.ends_with("auth.lua"));
+            let settings = &auth.expect("it is there").settings;
+            assert_eq!(*settings, [("route".to_owned(), "/auth".to_owned())]);
+        }
+    }
+
+    #[test]
     fn a_file_that_several_entries_name_is_loaded_once() {
         let script = |path: &str, access: &str| {
             let text = format!("path = \"{path}\"\ndialect = \"ngx\"\naccess = \"{access}\"");
@@ -111,7 +138,7 @@ mod tests {
         };
         let files = files(&[script("a.lua", "lib/auth.lua"), script("b.lua", "lib/auth.lua")]);
         let paths: Vec<_> = files.iter().map(|file| file.path.display().to_string()).collect();
-        assert_eq!(paths, ["a.lua", "lib/auth.lua", "b.lua"]);
-        assert_eq!(files[2].settings, [("access".to_owned(), "auth".to_owned())]);
+        assert_eq!(paths, ["a.lua", "b.lua", "lib/auth.lua"]);
+        assert_eq!(files[1].settings, [("access".to_owned(), "auth".to_owned())]);
     }
 }
