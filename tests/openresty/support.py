@@ -28,7 +28,7 @@ class Case:
         lines = text.splitlines()
         self.requests = [line[4:] for line in lines if line.startswith(">>> ")]
         self.settings = dict(re.findall(r"^-- (\w+): (\S+)$", text, re.MULTILINE))
-        self.code = "\n".join(line for line in lines if not line.startswith(">>> ")) + "\n"
+        self.code = "\n".join(line for line in lines if not line.startswith((">>> ", "-- variables: "))) + "\n"
         self.route = f"/{name}"
 
     def file(self):

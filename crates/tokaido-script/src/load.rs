@@ -64,16 +64,17 @@ fn loader(state: &LuaState) -> mlua::Result<Table> {
 fn define(state: &LuaState, source: &Source) -> mlua::Result<Result<(), LoadError>> {
     let path = source.path.display().to_string();
     let first = source.module.split('.').next().unwrap_or_default();
+    let said = source.all_settings(state.dialect().settings);
     let compiled = if RESERVED.contains(&first) {
         Err(format!("the name {first} is tokaido's own; give the file another one"))
     } else {
         compile(state, source, &path)?
     };
-    match compiled {
-        Ok(chunk) => {
+    match compiled.and_then(|chunk| Ok((chunk, said?))) {
+        Ok((chunk, said)) => {
             let define: Function = loader(state)?.get("define")?;
             let settings = state.lua().create_table()?;
-            for (name, value) in source.all_settings() {
+            for (name, value) in said {
                 settings.set(name, value)?;
             }
             define.call::<()>((source.module.as_str(), path, chunk, settings))?;

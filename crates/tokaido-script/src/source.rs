@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Dialect, Procedure, SourceLimits, limits::SOURCE_DEPTH_MAX};
+use crate::{Dialect, Procedure, Setting, SourceLimits, limits::SOURCE_DEPTH_MAX};
 
 /// One file of source text.
 #[derive(Clone, Debug)]
@@ -30,6 +30,9 @@ pub struct Source {
 /// How a file says its dialect, on its first line or below one for a shell.
 const DIALECT_COMMENT: &str = "-- dialect:";
 
+/// What other programs read in such comments.
+const OTHER_WORDS: [&str; 4] = ["luacheck", "selene", "stylua", "vim"];
+
 impl Source {
     /// The name of the dialect that it is written in, be there such a dialect or not.
     #[must_use]
@@ -38,15 +41,59 @@ impl Source {
         self.dialect.as_deref().or_else(own).unwrap_or(Dialect::NATIVE.name)
     }
 
-    /// What it says of itself in the lines `-- name: value` that it begins with, and then what the
-    /// configuration says of it: what stands further behind goes over what stands before.
-    pub(crate) fn all_settings(&self) -> impl Iterator<Item = (&str, &str)> {
-        let own = self.head().map_while(|line| {
-            let (name, value) = line.strip_prefix("-- ")?.split_once(": ")?;
-            let plain = |b: u8| b.is_ascii_lowercase() || b == b'_';
-            name.bytes().all(plain).then_some((name, value.trim()))
-        });
-        own.chain(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    /// What it says of itself in comments `-- name: value` above its first line of code, and then what
+    /// the configuration says of it: what stands further behind goes over what stands before.
+    ///
+    /// A setting that went unnoticed could leave a route without what guards it. So one that is known
+    /// but written differently is an error, and so is one that a file with a route alone knows of.
+    pub(crate) fn all_settings(&self, known: &[Setting]) -> Result<Vec<(&str, &str)>, String> {
+        let (mut found, mut unknown) = (Vec::new(), None);
+        for comment in self.comments() {
+            let text = comment.trim();
+            let Some((before, after)) = text.strip_prefix("--").and_then(|t| t.split_once(':'))
+            else {
+                continue;
+            };
+            let (name, value) = (before.trim().to_ascii_lowercase(), after.trim());
+            if let Some(setting) = known.iter().find(|setting| setting.name == name) {
+                if !comment.starts_with(&format!("-- {name}: ")) || value.is_empty() {
+                    let as_it_is = format!("`-- {name}: VALUE`");
+                    return Err(format!("its line `{text}` is to be written as {as_it_is}"));
+                }
+                found.push((setting.name, value));
+            } else if is_like_setting(before, after) {
+                unknown = unknown.or(Some(text));
+            }
+        }
+        found.extend(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        match unknown.filter(|_| found.iter().any(|(name, _)| *name == "route")) {
+            None => Ok(found),
+            Some(unknown) => {
+                let known: Vec<_> = known.iter().map(|setting| setting.name).collect();
+                let known = known.join(", ");
+                Err(format!("its line `{unknown}` says nothing that is known; there are {known}"))
+            }
+        }
+    }
+
+    /// Its comments of one line above its first line of code.
+    fn comments(&self) -> Vec<&str> {
+        let (mut comments, mut long_until) = (Vec::new(), None::<String>);
+        for line in self.head() {
+            let text = line.trim();
+            if let Some(end) = &long_until {
+                if text.contains(end) {
+                    long_until = None;
+                }
+            } else if let Some(end) = end_of_long_comment(text) {
+                long_until = (!text.contains(&end)).then_some(end);
+            } else if text.starts_with("--") {
+                comments.push(line);
+            } else if !text.is_empty() {
+                break;
+            }
+        }
+        comments
     }
 
     /// Its first lines, up to one that is not UTF-8, without one for a shell.
@@ -55,6 +102,22 @@ impl Source {
         let lines = text.split(|&b| b == b'\n').filter(|line| !line.starts_with(b"#!"));
         lines.map_while(|line| str::from_utf8(line).ok())
     }
+}
+
+/// What ends the comment that begins here, if it may have several lines.
+fn end_of_long_comment(text: &str) -> Option<String> {
+    let text = text.strip_prefix("--[")?;
+    let behind = text.trim_start_matches('=');
+    let level = text.len() - behind.len();
+    behind.starts_with('[').then(|| format!("]{}]", "=".repeat(level)))
+}
+
+/// Whether a comment of these words before and after its colon may be meant as a setting.
+fn is_like_setting(before: &str, after: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b == b'_' || b == b'-';
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(plain);
+    let word = before.trim_start();
+    is_word(word) && after.starts_with(' ') && word != "dialect" && !OTHER_WORDS.contains(&word)
 }
 
 /// A procedure file that the configuration names by itself.
@@ -487,6 +550,49 @@ mod tests {
         assert_eq!(name("#!/usr/bin/lua\n-- dialect: apache", None), "apache");
         assert_eq!(name("x = 1\n-- dialect: ngx", None), "tokaido");
         assert_eq!(name("-- dialect: ngx", Some("apache")), "apache");
+    }
+
+    #[test]
+    fn settings_stand_above_the_code_and_none_goes_unnoticed() {
+        let read = |text: &str| {
+            let (module, path) = ("m".to_owned(), "m.lua".into());
+            let (text, dialect, settings) = (text.as_bytes().into(), None, Vec::new());
+            let source = Source { module, path, text, dialect, settings };
+            let found = source.all_settings(Dialect::OPENRESTY.settings)?;
+            Ok(found.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>())
+        };
+        for between in [
+            "",
+            "\n",
+            "-- Says hello, and more: much more.\n",
+            "--\n  \r\n",
+            "--[[ Copyright\nof somebody\n]]\n",
+            "--[==[ a ]] b ]==]\n",
+            "-- luacheck: ignore\n",
+            "-- see http://example.com\n",
+        ] {
+            let text = format!(
+                "-- dialect: ngx\n-- route: /a\n{between}-- access: auth\nx = 1\n-- log: l"
+            );
+            let expected = ["route=/a", "access=auth"].map(str::to_owned).to_vec();
+            assert_eq!(read(&text), Ok(expected), "{between:?}");
+        }
+        for wrong in [
+            "--access: auth",
+            "-- access:auth",
+            "-- Access: auth",
+            " -- access: auth",
+            "-- access :a",
+            "-- access:",
+        ] {
+            let error: String = read(&format!("{wrong}\n-- route: /a")).unwrap_err();
+            assert!(error.contains("is to be written as `-- access: VALUE`"), "{wrong}: {error}");
+        }
+        for unknown in ["-- acces: auth", "-- header-filter: f", "-- acces:  auth"] {
+            let error = read(&format!("{unknown}\n-- route: /a")).unwrap_err();
+            assert!(error.contains("says nothing that is known"), "{unknown}: {error}");
+            assert_eq!(read(unknown), Ok(Vec::new()));
+        }
     }
 
     #[test]
