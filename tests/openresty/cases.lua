@@ -16,6 +16,9 @@ ngx.print("a") ngx.print("b", "c") ngx.print({"d", {"e", 1, {true}}, "f"})
 === say_table
 >>> GET /say_table
 ngx.say({"a", "b"}, {}, {1, 2})
+=== say_holes
+>>> GET /say_holes
+ngx.say({1, nil, 3}, { [3] = "c" }) ngx.say((pcall(ngx.say, { [0] = 1 })), (pcall(ngx.say, { [1.5] = 1 })))
 === say_bad
 >>> GET /say_bad
 local ok, message = pcall(ngx.say, function() end)
@@ -470,6 +473,11 @@ ngx.print(ngx.req.get_method(), " ", ngx.var.args, " ", ngx.is_subrequest, " ", 
 >>> GET /capture_post
 local got = ngx.location.capture("/capture_target", { method = ngx.HTTP_POST, body = "sent", args = { b = "2" } })
 ngx.say(got.status, " ", got.body)
+=== capture_headers
+>>> GET /capture_headers [X-One: 1]
+local got = ngx.location.capture("/sets_header") ngx.say(got.body, ngx.var.http_x_one, ngx.var.http_x_two)
+=== sets_header
+ngx.req.set_header("X-One", "2") ngx.req.set_header("X-Two", "3") ngx.print(ngx.var.http_x_one)
 === capture_404
 >>> GET /capture_404
 local got = ngx.location.capture("/nowhere/at/all") ngx.say(got.status)

@@ -43,12 +43,14 @@ local function append(parts, value, depth, place, name)
     error("bad argument #" .. place .. " to '" .. name
       .. "' (string, number, boolean, nil, ngx.null, or array table expected, but got " .. type(value) .. ")", 5)
   end
+  local last = 0
   for key in pairs(value) do
-    if type(key) ~= "number" then
+    if type(key) ~= "number" or key < 1 or key % 1 ~= 0 then
       error("bad argument #" .. place .. " to '" .. name .. "' (non-array table found)", 5)
     end
+    if key > last then last = key end
   end
-  for i = 1, #value do append(parts, value[i], depth + 1, place, name) end
+  for i = 1, last do append(parts, value[i], depth + 1, place, name) end
 end
 
 local function joined(name, ...)
