@@ -427,6 +427,19 @@ ngx.arg[1] = nil
 >>> GET /body_filter_drop
 -- body_filter: part_body_drop
 ngx.say("a")
+=== part_body_cuts
+ngx.ctx.pieces = (ngx.ctx.pieces or 0) + 1
+ngx.arg[1] = ngx.arg[1] .. ngx.ctx.pieces if ngx.ctx.pieces == 2 then ngx.arg[2] = true end
+=== body_filter_cuts
+>>> GET /body_filter_cuts
+-- body_filter: part_body_cuts
+ngx.print("a") ngx.print("b") ngx.print("c") ngx.print("d")
+=== part_header_seen
+ngx.header["X-Seen"] = tostring(ngx.headers_sent)
+=== header_filter_seen
+>>> GET /header_filter_seen
+-- header_filter: part_header_seen
+ngx.say(ngx.headers_sent, ngx.get_phase())
 === part_no_say
 ngx.ctx.ok, ngx.ctx.message = pcall(ngx.say, "x") ngx.header["X-Said"] = tostring(ngx.ctx.ok) .. " " .. tostring(ngx.ctx.message)
 === say_in_header_filter

@@ -189,6 +189,22 @@ fn a_cookie_of_many_spaces_is_read_in_one_go() {
 }
 
 #[test]
+fn a_request_within_a_request_finds_the_route_that_the_server_would() {
+    let mut served = runtime(&[
+        ("any", "-- route: /a\nngx.header.x = 'any'"),
+        ("get", "-- route: GET /a\nngx.header.x = 'get'"),
+        ("name", "-- route: /user/:userId\nngx.print(ngx.var.userId)"),
+        (
+            "outer",
+            "-- route: /outer\nlocal capture = ngx.location.capture
+            ngx.print(capture('/a', { method = ngx.HTTP_HEAD }).header.x, capture('/a').header.x,
+              capture('/a', { method = ngx.HTTP_PUT }).header.x, capture('/user/7').body)",
+        ),
+    ]);
+    assert_eq!(body(&mut served, "outer"), "getgetany7");
+}
+
+#[test]
 fn what_a_handler_raises_is_no_refusal() {
     let error = "error({ message = 'secret', code = 'x', status = 404 })";
     for text in [error.to_owned(), format!("ngx.say('a') {error}")] {

@@ -61,12 +61,12 @@ end
 
 core.joined = joined
 
--- A filter of the body gets each piece in ngx.arg.
+-- A filter of the body gets each piece in ngx.arg, and may make it the last one.
 local function filtered(request, text, is_last)
-  local phase = request.phase
-  request.phase, request.piece, request.is_last = "body_filter", text, is_last
-  core.run_chunk(request.handler.body_filter)
-  request.phase = phase
+  if request.is_cut then return end
+  request.piece, request.is_last = text, is_last
+  core.run_filter(request, "body_filter", request.handler.body_filter)
+  request.is_cut = request.is_last
   write(joined("ngx.arg", request.piece))
 end
 

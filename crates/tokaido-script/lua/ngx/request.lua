@@ -4,7 +4,7 @@
 local core = ...
 
 local error, xpcall, type, pairs, setmetatable = error, xpcall, type, pairs, setmetatable
-local rawequal = rawequal
+local rawequal, pcall = rawequal, pcall
 local create, resume, yield = coroutine.create, coroutine.resume, coroutine.yield
 local native = core.native
 local context, fail = native.context, native.fail
@@ -120,25 +120,32 @@ end
 
 core.coroutine = threads
 
+-- Runs a file of a filter, which comes between; gives what ended it early.
+function core.run_filter(request, phase, chunk)
+  local before = request.phase
+  request.phase = phase
+  local ok, value = pcall(run, chunk)
+  request.phase = before
+  if not ok then error(value, 0) end
+  return value
+end
+
 -- Begins to send, which is when the headers can no longer be another.
 local function send_headers(request)
-  request.is_sent = true
   if request.status == 0 then request.status = 200 end
   if not request.is_typed and response_header(context, "content-type", 12, "text/plain", 10, 0) ~= 1 then
     fail(3)
   end
   local filter = request.handler.header_filter
   if filter then
-    local phase = request.phase
-    request.phase = "header_filter"
-    local status = run(filter)
-    request.phase = phase
+    local status = core.run_filter(request, "header_filter", filter)
     if type(status) == "number" and status >= 300 then request.status = status end
   end
   local status = request.status
   if not (status >= 200 and status <= 599) then
     error("a status is a number from 200 to 599, this is " .. status, 0)
   end
+  request.is_sent = true
   if response_sent(context, status) ~= 1 then fail(3) end
 end
 core.send_headers = send_headers

@@ -5,7 +5,7 @@ local core = ...
 
 local ngx = core.ngx
 local type, error, tostring, pairs = type, error, tostring, pairs
-local match, gmatch, sub = string.match, string.gmatch, string.sub
+local match, gmatch, sub, lower = string.match, string.gmatch, string.sub, string.lower
 local ipairs, unpack = ipairs, unpack
 
 -- In the order in which they were made known: {method =, parts =, handler =}.
@@ -27,14 +27,14 @@ local function fit(route, parts)
   for i, wanted in ipairs(route.parts) do
     local kind, name = match(wanted, "^([:*])(.+)$")
     if kind == "*" then
-      parameters[name] = table.concat(parts, "/", i)
+      parameters[lower(name)] = table.concat(parts, "/", i)
       return i <= #parts and parameters or nil, rank .. "1"
     end
     local part = parts[i]
     if not part then return nil end
     if kind == ":" then
       if part == "" then return nil end
-      parameters[name], rank = part, rank .. "2"
+      parameters[lower(name)], rank = part, rank .. "2"
     elseif part == wanted then
       rank = rank .. "3"
     else
@@ -44,13 +44,21 @@ local function fit(route, parts)
   return #parts == #route.parts and parameters or nil, rank
 end
 
+-- As the router of the server has it: the method itself, then GET for HEAD, then any.
+local function rank_of_method(wanted, method)
+  if wanted == method then return "3" end
+  if wanted == "GET" and method == "HEAD" then return "2" end
+  return wanted == "*" and "1" or nil
+end
+
 function core.find_route(method, path)
   local parts, best, found, best_rank = split(path), nil, nil, ""
   for i = 1, #routes do
     local route = routes[i]
-    local is_method = route.method == method or route.method == "*" or (route.method == "GET" and method == "HEAD")
-    if is_method then
+    local method_rank = rank_of_method(route.method, method)
+    if method_rank then
       local parameters, rank = fit(route, parts)
+      rank = parameters and rank .. method_rank
       if parameters and rank > best_rank then best, found, best_rank = route.handler, parameters, rank end
     end
   end

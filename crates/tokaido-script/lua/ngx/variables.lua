@@ -148,7 +148,7 @@ local function parameter(name)
   if request_pairs(context, 0) ~= 1 then fail(5) end
   for i = 0, reply.number - 1 do
     request_pair(context, i)
-    if ffi_string(reply.key, reply.key_len) == name then return text() end
+    if lower(ffi_string(reply.key, reply.key_len)) == name then return text() end
   end
   return nil
 end
