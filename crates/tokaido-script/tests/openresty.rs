@@ -113,10 +113,12 @@ fn limits_hold_in_every_phase() {
     let greedy = "local t = {} while true do t[#t + 1] = string.rep('x', 1000) .. #t end";
     for phase in ["rewrite", "access", "content", "header_filter", "body_filter", "log"] {
         for (text, is_time) in [(endless, true), (greedy, false)] {
-            let content = if phase == "content" { text } else { "ngx.say('a')" };
-            let head = format!("-- route: /\n-- {phase}: part\n");
+            let own = match phase {
+                "content" => format!("-- route: /\n{text}"),
+                _ => format!("-- route: /\n-- {phase}: part\nngx.say('a')"),
+            };
             let files = [
-                ("m", &*format!("{head}{content}")),
+                ("m", &*own),
                 ("part", text),
                 ("other", "-- route: /other\nngx.say('still here')"),
             ];
