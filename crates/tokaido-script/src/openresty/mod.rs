@@ -2,4 +2,5 @@
 
 pub(crate) mod digest;
 pub(crate) mod regex;
+pub(crate) mod regexes;
 pub(crate) mod text;

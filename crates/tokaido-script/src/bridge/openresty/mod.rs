@@ -4,4 +4,4 @@ pub(crate) mod dictionary;
 pub(crate) mod regex;
 pub(crate) mod text;
 
-pub(super) use crate::openresty::regex::Regexes;
+pub(super) use crate::openresty::regexes::Regexes;
