@@ -104,3 +104,38 @@ fn pages_are_filled_in_whatever_order_keys_come() {
         assert!(bytes <= ENTRY_BYTES_MAX * KEYS as usize, "{bytes} bytes for {KEYS} keys");
     }
 }
+
+/// Elements of a few collections come at random, a few at a time, as scores of sorted sets do, so that pages of all
+/// levels get keys with other beginnings, and split, again and again.
+#[test]
+fn elements_of_collections_stay_in_order_however_pages_split() {
+    const KEYS: u64 = if cfg!(miri) { 30 } else { 30_000 };
+    const GROUP: u64 = 16;
+    let mut writer = Memtable::create(0);
+    let mut expected = BTreeSet::new();
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for n in 0..KEYS {
+        let collection = random() % 3 * 0x0101;
+        let kind = [random() as u8 % 4];
+        let score = random() >> (random() % 50);
+        let member = vec![b'm'; (random() % 40) as usize];
+        let key = [&collection.to_be_bytes()[..], &kind, &score.to_be_bytes(), &member].concat();
+        let key = (2 + (random() % 50 == 0) as u32, key);
+        add(&mut writer, &key);
+        expected.insert(key.clone());
+        if n % GROUP == 0 {
+            let found = writer.table().seek(key.0, Bound::Included(&key.1), Direction::Forward);
+            assert_eq!(found.map(key_of), Some(key.clone()));
+            let before = expected.range(..key.clone()).next_back().filter(|b| b.0 == key.0);
+            let found = writer.table().seek(key.0, Bound::Excluded(&key.1), Direction::Backward);
+            assert_eq!(found.map(key_of).as_ref(), before);
+        }
+    }
+    assert!(writer.table().nodes().map(key_of).eq(expected));
+}
