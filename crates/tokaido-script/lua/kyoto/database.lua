@@ -265,6 +265,33 @@ function DB.increment(...)
 end
 
 local cabinet_sum, put_same = native.cabinet_sum, native.put_same
+-- Adds to a double, and once more if another thread has written to it meanwhile, as it can to a cache. That is a
+-- call and no loop, so that the loop of a script that adds is compiled as one.
+local function add_double(self, key, by, origin, at_ms)
+  local code = record(context, self[INDEX], key, #key)
+  local found, found_len, old = "", -1, ""
+  if code == YES or code == WIDE then
+    if reply.data_len ~= 16 then return inconsistent(self) end
+    found, found_len = ffi_string(reply.data, reply.data_len), reply.data_len
+    if origin ~= huge then old = found end
+  elseif code ~= NO then
+    failed(self)
+    return nil
+  elseif origin == -huge then
+    return inconsistent(self)
+  end
+  local first = origin
+  if origin == huge or origin == -huge then first = 0 end
+  if cabinet_sum(context, old, #old, first, by) ~= YES then return inconsistent(self) end
+  local sum, new = reply.number, ffi_string(reply.data, reply.data_len)
+  if new == old then return sum end
+  code = put_same(context, self[INDEX], key, #key, found, found_len, new, #new, 0, at_ms)
+  if code == YES then return sum end
+  if code == NO then return add_double(self, key, by, origin, at_ms) end
+  failed(self)
+  return nil
+end
+
 function DB.increment_double(...)
   local self, key, by, origin, xt = ...
   local count = select("#", ...)
@@ -275,35 +302,9 @@ function DB.increment_double(...)
     return nil
   end
   if self[UNDO] and not remember(self, key) then return nil end
-  by, origin = tonumber(by) or 0, tonumber(origin) or 0
-  local first = origin
-  if origin == huge or origin == -huge then first = 0 end
   local at_ms = NEVER
   if xt ~= nil then at_ms = expiry(xt) end
-  -- Other threads write to a cache meanwhile.
-  while true do
-    local code = record(context, self[INDEX], key, #key)
-    local found, found_len, old = "", -1, ""
-    if code == YES or code == WIDE then
-      if reply.data_len ~= 16 then return inconsistent(self) end
-      found, found_len = ffi_string(reply.data, reply.data_len), reply.data_len
-      if origin ~= huge then old = found end
-    elseif code ~= NO then
-      failed(self)
-      return nil
-    elseif origin == -huge then
-      return inconsistent(self)
-    end
-    if cabinet_sum(context, old, #old, first, by) ~= YES then return inconsistent(self) end
-    local sum, new = reply.number, ffi_string(reply.data, reply.data_len)
-    if new == old then return sum end
-    code = put_same(context, self[INDEX], key, #key, found, found_len, new, #new, 0, at_ms)
-    if code == YES then return sum end
-    if code ~= NO then
-      failed(self)
-      return nil
-    end
-  end
+  return add_double(self, key, tonumber(by) or 0, tonumber(origin) or 0, at_ms)
 end
 
 local statistics = native.statistics
