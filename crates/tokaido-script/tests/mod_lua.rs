@@ -393,3 +393,15 @@ fn what_the_route_has_matched_is_in_the_environment() {
     let request = HttpRequest { parameters, ..get("/shop/tea%20pot/a/b") };
     assert_eq!(bed.send("m.handle", &request).unwrap().body, b"tea pot a/b /a/b");
 }
+
+#[test]
+fn a_cookie_of_many_spaces_is_read_in_one_go() {
+    let mut bed = Bed::one(
+        "function handle(r) r:puts(#r:getcookie('a'), r:getcookie('b') or '-', r:getcookie('c') or '-') end",
+    );
+    let cookies = format!("a=x{0}x;{0}b=y{0};{0}c", " ".repeat(1 << 18));
+    let headers = [("cookie", cookies.as_bytes())];
+    let request = HttpRequest { headers: &headers, ..get("/") };
+    let response = bed.send("m.handle", &request).unwrap();
+    assert_eq!(response.body, format!("{}y-", (1 << 18) + 2).as_bytes());
+}

@@ -7,7 +7,8 @@ local context, reply, ffi_string, fail = native.context, native.reply, native.st
 local methods, check, text_of = apache.methods, apache.check, apache.text_of
 local apache_pairs, request_pair, request_field = native.apache_pairs, native.request_pair, native.request_field
 local type, error, tonumber, os_date = type, error, tonumber, core.libraries.os.date
-local match, gsub, sub, find, lower = string.match, string.gsub, string.sub, string.find, string.lower
+local byte, match, sub = string.byte, string.match, string.sub
+local find, lower = string.find, string.lower
 
 local YES = 1
 local BODY = 3
@@ -98,6 +99,24 @@ function methods.requestbody(self, filename, len_max)
   return body, #body
 end
 
+local SPACE, TAB = 32, 9
+
+local function is_blank(text, at)
+  local char = byte(text, at)
+  return char == SPACE or char == TAB
+end
+
+-- The name and the value of a cookie. No pattern does this: one that looks for blanks, and for what may not follow, begins
+-- anew at each of them, within C, where no limit reaches it.
+local function pair_of(piece)
+  local equals = find(piece, "=", 1, true)
+  if not equals then return nil end
+  local first, last = 1, #piece
+  while is_blank(piece, first) do first = first + 1 end
+  while last > equals and is_blank(piece, last) do last = last - 1 end
+  return sub(piece, first, equals - 1), sub(piece, equals + 1, last)
+end
+
 -- A cookie that comes more than once is none.
 function methods.getcookie(self, name)
   check(self, "getcookie")
@@ -108,10 +127,10 @@ function methods.getcookie(self, name)
   for _ = 1, COOKIES_MAX do
     local stop = find(header, ";", at, true)
     local piece = sub(header, at, stop and stop - 1)
-    local key, value = match(piece, "^[ \t]*([^=]*)=(.*)$")
+    local key, value = pair_of(piece)
     if key == name then
       if found then return nil end
-      found = match(value, "^(.-)[ \t]*$")
+      found = value
     end
     if not stop then break end
     at = stop + 1
