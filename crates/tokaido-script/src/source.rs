@@ -56,6 +56,9 @@ impl Source {
             };
             let (name, value) = (before.trim().to_ascii_lowercase(), after.trim());
             if let Some(setting) = known.iter().find(|setting| setting.name == name) {
+                if found.iter().any(|(other, _)| *other == name) {
+                    return Err(format!("it says `{name}` twice, and one would go unnoticed"));
+                }
                 if !comment.starts_with(&format!("-- {name}: ")) || value.is_empty() {
                     let as_it_is = format!("`-- {name}: VALUE`");
                     return Err(format!("its line `{text}` is to be written as {as_it_is}"));
@@ -66,7 +69,10 @@ impl Source {
             }
         }
         found.extend(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        match unknown.filter(|_| found.iter().any(|(name, _)| *name == "route")) {
+        // Where a file can guard the routes of all others, it need not have one itself.
+        let is_strict = known.iter().any(|setting| setting.name == "access_checker")
+            || found.iter().any(|(name, _)| *name == "route");
+        match unknown.filter(|_| is_strict) {
             None => Ok(found),
             Some(unknown) => {
                 let known: Vec<_> = known.iter().map(|setting| setting.name).collect();

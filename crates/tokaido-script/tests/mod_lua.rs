@@ -405,3 +405,59 @@ fn a_cookie_of_many_spaces_is_read_in_one_go() {
     let response = bed.send("m.handle", &request).unwrap();
     assert_eq!(response.body, format!("{}y-", (1 << 18) + 2).as_bytes());
 }
+
+#[test]
+fn a_guard_that_is_misspelt_or_named_twice_is_an_error() {
+    for (comments, expected) in [
+        ("-- acces_checker: check", "says nothing that is known"),
+        ("-- access_checker: check\n-- access_checker: check", "it says `access_checker` twice"),
+    ] {
+        let text = format!("{comments}\nfunction check(r) return 403 end");
+        let bed = Bed::with(&[("guard", &text)], Limits::default(), Settings::default());
+        let messages: Vec<_> = bed.errors.iter().map(ToString::to_string).collect();
+        assert!(messages.iter().any(|message| message.contains(expected)), "{messages:?}");
+    }
+}
+
+#[test]
+fn a_filter_sees_what_comes_with_a_status_of_success() {
+    for (result, status) in [("", 200), ("return 200", 200), ("return 201", 201)] {
+        let text = format!(
+            "-- output_filter: up\nfunction up(r) coroutine.yield() while bucket do coroutine.yield(bucket:upper()) end end\n\
+             function handle(r) r:puts('hello') {result} end"
+        );
+        let response = Bed::one(&text).get().unwrap();
+        assert_eq!((response.status, &response.body[..]), (status, &b"HELLO"[..]), "{result}");
+    }
+}
+
+#[test]
+fn what_is_kept_of_a_request_is_out_of_reach() {
+    let mut bed = Bed::one(
+        "function handle(r) for _, n in ipairs { 'script', 'pieces', 'filters', 'run' } do \
+         r:puts(tostring(pcall(function() return r[n] end)), ' ') end end",
+    );
+    assert_eq!(bed.body(), "false false false false ");
+}
+
+#[test]
+fn a_translation_goes_to_the_handler_of_the_method() {
+    let mut bed = Bed::of(&[
+        ("a", "-- route: GET /inner\nfunction handle(r) r:puts('got') end"),
+        ("b", "-- route: DELETE /inner\nfunction handle(r) r:puts('deleted') end"),
+        (
+            "m",
+            "-- translate_name: go\nfunction go(r) r.uri = '/inner' return apache2.OK end\nfunction handle(r) end",
+        ),
+    ]);
+    assert_eq!(bed.body(), "got");
+}
+
+#[test]
+fn an_expression_with_many_states_is_not_looked_for_in_long_texts() {
+    let mut bed = Bed::one(
+        "function handle(r) local t = ('ab'):rep(500000) \
+         r:puts(tostring(pcall(r.regex, r, t, '[ab]*a[ab]{900}c')), ' ', tostring(r:regex(t, 'c'))) end",
+    );
+    assert_eq!(bed.body(), "false false");
+}

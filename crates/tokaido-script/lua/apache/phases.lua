@@ -32,7 +32,7 @@ function apache.add_hook(phase, run)
 end
 
 function apache.add_script(script)
-  by_path[script.path], by_route[script.pattern] = script, script
+  by_path[script.path], by_route[script.method .. " " .. script.pattern] = script, script
 end
 
 -- Calls the functions of a phase until one answers for it.
@@ -111,7 +111,7 @@ local function translated(r, request)
   local code = run_first("translate_name", r)
   if code ~= OK and code ~= DECLINED then return nil, code end
   if r.filename ~= script.path then return by_path[r.filename], 404 end
-  if r.uri ~= uri then return by_route[r.uri], 404 end
+  if r.uri ~= uri then return by_route[r.method .. " " .. r.uri] or by_route["* " .. r.uri], 404 end
   return script
 end
 
@@ -153,7 +153,8 @@ local function answer_in_phases(script)
   local r, request = begin(script)
   request.r = r
   local code = run_phases(r, request)
-  if request.pieces and (code == OK or code == -2) then send_filtered(request) end
+  local is_own = code == OK or code == -2 or code >= 200 and code < 300
+  if request.pieces and is_own then send_filtered(request) end
   respond(request, code)
   run_log_hooks(r, request)
   finish_request()

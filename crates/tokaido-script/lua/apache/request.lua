@@ -51,15 +51,17 @@ apache.request_meta = {
     local method = methods[name]
     if method then return method end
     if self ~= current then over() end
-    local value = known[name]
-    if value ~= nil then return value end
+    -- What is kept of a request under other names is no script's.
     local make = fields[name]
     if not make then
       if apache.refusals[name] then refuse(name, 2) end
       unknown(name, 2)
     end
-    value = make(known)
-    known[name] = value
+    local value = known[name]
+    if value == nil then
+      value = make(known)
+      known[name] = value
+    end
     return value
   end,
   __newindex = function(self, name, value)

@@ -35,7 +35,9 @@ pub(crate) struct DocumentRoot {
 impl DocumentRoot {
     /// `path` as it is from the root of the file system.
     pub(crate) fn new(path: &Path) -> Self {
-        Self { path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()) }
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        // By its parts, so that no slash is left at its end.
+        Self { path: absolute.components().collect() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -45,7 +47,10 @@ impl DocumentRoot {
     /// Opens a file by its path, which begins with that of the root or is one within it.
     pub(crate) fn open(&self, path: &[u8]) -> Result<File, FileError> {
         let outside = || FileError::Outside(String::from_utf8_lossy(path).into_owned());
-        let root = self.path.as_os_str().as_encoded_bytes();
+        let root = match self.path.as_os_str().as_encoded_bytes() {
+            b"/" => b"",
+            root => root,
+        };
         let within = match path.strip_prefix(root) {
             Some(within) if within.is_empty() || within[0] == b'/' => within,
             _ if path.starts_with(b"/") => return Err(outside()),

@@ -16,6 +16,7 @@ use crate::{
         DocumentRoot, FileError, Operation, StoredValue, matches_wildcard, pairs_of_arguments,
         pairs_of_form, pairs_of_multipart, parse_date, transform,
     },
+    cabinet::{check_len, steps_of},
 };
 
 /// There is no such expression; `lua/apache/texts.lua` has the same.
@@ -43,8 +44,9 @@ const EXPRESSION_BYTES_MAX: usize = 1 << 20;
 /// tenths of a second, in which no time limit is looked at.
 const WORK_MAX: usize = 1 << 26;
 
-/// Expressions by their text and flags, compiled; or why that cannot be.
-type Expressions = HashMap<(Box<[u8]>, i32), Result<Regex, String>>;
+/// Expressions by their text and flags, compiled, with the steps that a search may take at each byte; or why that
+/// cannot be.
+type Expressions = HashMap<(Box<[u8]>, i32), Result<(Regex, usize), String>>;
 
 /// What the dialect knows beside the request.
 #[derive(Default)]
@@ -114,7 +116,6 @@ pub(super) fn apache_regex(
     pattern: &[u8],
     flags: i32,
 ) -> Result<i32, Fault> {
-    check_work(text, pattern)?;
     let apache = &mut context.apache;
     let key = (Box::from(pattern), flags);
     if !apache.expressions.contains_key(&key) {
@@ -124,7 +125,8 @@ pub(super) fn apache_regex(
         apache.expressions.insert(key.clone(), compile(pattern, flags));
     }
     match apache.expressions.get(&key) {
-        Some(Ok(regex)) => {
+        Some(Ok((regex, steps))) => {
+            check_len(text, *steps).map_err(Fault::refused)?;
             apache.captures.clear();
             let Some(found) = regex.captures(text) else { return Ok(NO) };
             let groups = found.iter().map(|group| group.map(|group| group.as_bytes().to_vec()));
@@ -141,7 +143,12 @@ pub(super) fn apache_regex(
     }
 }
 
-fn compile(pattern: &[u8], flags: i32) -> Result<Regex, String> {
+fn compile(pattern: &[u8], flags: i32) -> Result<(Regex, usize), String> {
+    let regex = compile_within(pattern, flags, EXPRESSION_BYTES_MAX)?;
+    Ok((regex, steps_of(|bytes| compile_within(pattern, flags, bytes).is_ok())))
+}
+
+fn compile_within(pattern: &[u8], flags: i32, bytes_max: usize) -> Result<Regex, String> {
     if pattern.len() > EXPRESSION_LEN_MAX {
         return Err(format!("an expression has at most {EXPRESSION_LEN_MAX} bytes"));
     }
@@ -149,7 +156,7 @@ fn compile(pattern: &[u8], flags: i32) -> Result<Regex, String> {
     let mut builder = RegexBuilder::new(pattern);
     builder.unicode(false).case_insensitive(flags & IGNORES_CASE != 0);
     builder.dot_matches_new_line(true).multi_line(flags & IS_OF_LINES != 0);
-    builder.size_limit(EXPRESSION_BYTES_MAX).dfa_size_limit(EXPRESSION_BYTES_MAX);
+    builder.size_limit(bytes_max).dfa_size_limit(EXPRESSION_BYTES_MAX);
     // A class of characters above ASCII is one of Unicode.
     let built = builder.build().or_else(|_| builder.unicode(true).build());
     built.map_err(|error| error.to_string())

@@ -51,15 +51,25 @@ pub(crate) enum SearchError {
     Stopped,
 }
 
+/// How many steps a search may take at each byte with an expression that can be compiled within so many bytes.
+pub(crate) fn steps_of(fits_in: impl Fn(usize) -> bool) -> usize {
+    let next = |bytes: &usize| Some(bytes * 4).filter(|&bytes| bytes < REGEX_BYTES_MAX);
+    let bytes = iter::successors(Some(REGEX_BYTES_MIN), next).find(|&bytes| fits_in(bytes));
+    bytes.unwrap_or(REGEX_BYTES_MAX) / STATE_BYTES
+}
+
+/// Refuses a text in which a search of so many steps at each byte could take too long.
+pub(crate) fn check_len(text: &[u8], steps: usize) -> Result<(), SearchError> {
+    let len_max = STEPS_MAX / steps;
+    if text.len() > len_max { Err(SearchError::TextTooLong { len_max }) } else { Ok(()) }
+}
+
 impl Expression {
     /// Compiles an expression, if it is one.
     pub(crate) fn new(pattern: &[u8], ignores_case: bool) -> Option<Self> {
         let regex = compile(pattern, ignores_case)?;
-        let next = |bytes: &usize| Some(bytes * 4).filter(|&bytes| bytes < REGEX_BYTES_MAX);
-        let bytes = iter::successors(Some(REGEX_BYTES_MIN), next)
-            .find(|&bytes| compile_within(pattern, ignores_case, bytes).is_some())
-            .unwrap_or(REGEX_BYTES_MAX);
-        Some(Self { regex, steps: bytes / STATE_BYTES })
+        let steps = steps_of(|bytes| compile_within(pattern, ignores_case, bytes).is_some());
+        Some(Self { regex, steps })
     }
 
     /// Whether it matches somewhere in the text.
@@ -69,8 +79,7 @@ impl Expression {
     }
 
     fn check(&self, text: &[u8]) -> Result<(), SearchError> {
-        let len_max = STEPS_MAX / self.steps;
-        if text.len() > len_max { Err(SearchError::TextTooLong { len_max }) } else { Ok(()) }
+        check_len(text, self.steps)
     }
 
     /// The text, with every match replaced. Each search is bounded, but there may be as many as the text has bytes, so
