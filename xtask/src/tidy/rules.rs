@@ -72,8 +72,13 @@ pub(super) fn long_functions(name: &str, text: &str) -> Vec<Finding> {
         let Some(length) = lines[start..].iter().position(|line| *line == closing) else {
             continue;
         };
+        // One of another language is declared here, and has no body.
+        let declared = format!("{indent})");
+        let is_declared = lines[start..start + length]
+            .iter()
+            .any(|line| line.starts_with(&declared) && line.ends_with(';'));
         let count = length + 1;
-        if count > FUNCTION_LINES_MAX {
+        if count > FUNCTION_LINES_MAX && !is_declared {
             findings.push(Finding {
                 rule: "function-length",
                 place: format!("{name} {function}"),
@@ -142,6 +147,8 @@ mod tests {
         assert_eq!(findings[0].count, FUNCTION_LINES_MAX + 2);
         assert!(findings[0].message.starts_with("a.rs:2: fn long has 72 lines"), "{findings:?}");
         assert_eq!(long_functions("a/tests/a.rs", &text), []);
+        let declaration = "extern \"C\" {\n    fn long(\n        x: i32,\n    ) -> i32;\n}\n";
+        assert_eq!(long_functions("a.rs", &format!("{declaration}{body}    }}\n")), []);
     }
 
     #[test]
