@@ -41,6 +41,22 @@ pub struct Setting {
     pub name: &'static str,
     /// Whether it names another file: by a path in the configuration, and as `require` does in a file.
     pub is_file: bool,
+    /// Whether it guards routes of other files, so that a file that says it need not have a route itself.
+    pub guards_other_files: bool,
+}
+
+impl Setting {
+    const fn value(name: &'static str) -> Self {
+        Self { name, is_file: false, guards_other_files: false }
+    }
+
+    const fn file(name: &'static str) -> Self {
+        Self { name, is_file: true, guards_other_files: false }
+    }
+
+    const fn guard(name: &'static str) -> Self {
+        Self { name, is_file: false, guards_other_files: true }
+    }
 }
 
 /// What becomes of an assignment to a variable that was not declared. Each file has its own globals.
@@ -148,14 +164,14 @@ impl Dialect {
         ],
         globals: Globals::Allowed,
         settings: &[
-            Setting { name: "route", is_file: false },
-            Setting { name: "phase", is_file: false },
-            Setting { name: "writes", is_file: false },
-            Setting { name: "rewrite", is_file: true },
-            Setting { name: "access", is_file: true },
-            Setting { name: "header_filter", is_file: true },
-            Setting { name: "body_filter", is_file: true },
-            Setting { name: "log", is_file: true },
+            Setting::value("route"),
+            Setting::value("phase"),
+            Setting::value("writes"),
+            Setting::file("rewrite"),
+            Setting::file("access"),
+            Setting::file("header_filter"),
+            Setting::file("body_filter"),
+            Setting::file("log"),
         ],
         has_exact_values: false,
     };
@@ -201,18 +217,18 @@ impl Dialect {
         ],
         globals: Globals::Allowed,
         settings: &[
-            Setting { name: "route", is_file: false },
-            Setting { name: "function", is_file: false },
-            Setting { name: "writes", is_file: false },
-            Setting { name: "quick_handler", is_file: false },
-            Setting { name: "translate_name", is_file: false },
-            Setting { name: "access_checker", is_file: false },
-            Setting { name: "type_checker", is_file: false },
-            Setting { name: "fixups", is_file: false },
-            Setting { name: "insert_filter", is_file: false },
-            Setting { name: "log", is_file: false },
-            Setting { name: "input_filter", is_file: false },
-            Setting { name: "output_filter", is_file: false },
+            Setting::value("route"),
+            Setting::value("function"),
+            Setting::value("writes"),
+            Setting::value("quick_handler"),
+            Setting::value("translate_name"),
+            Setting::guard("access_checker"),
+            Setting::value("type_checker"),
+            Setting::value("fixups"),
+            Setting::value("insert_filter"),
+            Setting::value("log"),
+            Setting::value("input_filter"),
+            Setting::value("output_filter"),
         ],
         has_exact_values: false,
     };

@@ -22,13 +22,12 @@ mod http;
 mod interrupt;
 pub mod json;
 mod json_decode;
-#[cfg(test)]
-mod kyoto_names;
 mod limits;
 mod load;
+mod load_error;
 mod memory;
 #[cfg(test)]
-mod ngx;
+mod names;
 mod openresty;
 mod pattern;
 mod pattern_weight;
@@ -39,10 +38,9 @@ mod redis;
 mod runtime;
 mod settings;
 mod source;
+mod sources;
 mod state;
 mod tyrant;
-#[cfg(test)]
-mod tyrant_names;
 mod value;
 mod vm;
 mod watchdog;
@@ -55,6 +53,7 @@ pub use host::{CommandError, CommandReply, Host, MiscCall, Scope, Transaction};
 pub use http::{HttpRequest, HttpResponse, Waiting};
 pub use interrupt::Interrupt;
 pub use limits::{Limits, SOURCE_DEPTH_MAX, SourceLimits};
+pub use load_error::LoadError;
 pub use procedure::{Hook, Mode, Procedure, ProcedureId, Route};
 pub use redis::{
     FunctionCall, FunctionFlags, FunctionVm, LibraryError, RedisCall, RedisScript, RedisVm,
@@ -62,7 +61,8 @@ pub use redis::{
 };
 pub use runtime::{Language, Runtime, RuntimeError, start};
 pub use settings::Settings;
-pub use source::{LoadError, ScriptFile, Source, SourcePlaces, Sources};
+pub use source::Source;
+pub use sources::{ScriptFile, SourcePlaces, Sources};
 pub use tyrant::{KeyIterator, TyrantCommons, TyrantSettings};
 pub use value::Value;
 pub use vm::{Lua, Vm};

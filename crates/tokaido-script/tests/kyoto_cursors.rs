@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::kyoto::run;
+use support::{DISTURBED, kyoto::run};
 
 #[test]
 fn cursors_go_forward() {
@@ -48,30 +48,21 @@ fn no_pointer_and_no_other_memory_is_within_reach() {
 /// As `a_state_with_a_metatable_leads_to_no_other_memory` of scans.
 #[test]
 fn a_walk_with_a_metatable_leads_to_no_other_memory() {
-    run("local long = ('y'):rep(2^21)
+    run(&format!(
+        "{DISTURBED}
+         local long = ('y'):rep(2^21)
          db.first = long db.second = 'short'
-         for _, when in ipairs { 'read', 'write', 'moved' } do
+         for _, when in ipairs {{ 'read', 'write', 'moved' }} do
            local step, walk = db:pairs()
-           local function disturb() db:match_prefix('second') end
-           local proxy = setmetatable({}, {
-             __index = function(_, name)
-               local value = walk[name]
-               if when == 'read' then disturb() end
-               return value
-             end,
-             __newindex = function(_, name, value)
-               walk[name] = value
-               local is_moved = name == 'last' or name == 'at' and value > 0
-               if when == 'write' or when == 'moved' and is_moved then disturb() end
-             end,
-           })
+           local proxy = disturbed(walk, when, function() db:match_prefix('second') end)
            local ok, key, value = pcall(step, proxy)
            if ok then
              assert(key == 'first' and value == long, when)
            else
              assert(when ~= 'moved' and key:find('state of a cursor'), key)
            end
-         end");
+         end"
+    ));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use support::{Bed, text, write_body};
+use support::{Bed, DISTURBED, text, write_body};
 use tokaido_script::Value;
 
 const SCANNER: &str = "
@@ -207,33 +207,24 @@ fn a_state_that_was_changed_leads_to_no_other_memory() {
 /// To read or write a field of a state with a metatable may run another scan, which frees what was read ahead.
 #[test]
 fn a_state_with_a_metatable_leads_to_no_other_memory() {
-    let body = "local long = ('y'):rep(2^21)
+    let body = format!(
+        "{DISTURBED}
+        local long = ('y'):rep(2^21)
         tx.main:put('first', long) tx.main:put('second', 'short')
-        local function disturb() for _ in tx.main:scan{from = 'second'} do end end
-        for _, kind in ipairs {'scan', 'keys'} do
-          for _, when in ipairs {'read', 'write', 'moved'} do
+        local function disturb() for _ in tx.main:scan{{from = 'second'}} do end end
+        for _, kind in ipairs {{'scan', 'keys'}} do
+          for _, when in ipairs {{'read', 'write', 'moved'}} do
             local step, state = tx.main[kind](tx.main)
-            local proxy = setmetatable({}, {
-              __index = function(_, name)
-                local value = state[name]
-                if when == 'read' then disturb() end
-                return value
-              end,
-              __newindex = function(_, name, value)
-                state[name] = value
-                local is_moved = name == 'last' or name == 'at' and value > 0
-                if when == 'write' or when == 'moved' and is_moved then disturb() end
-              end,
-            })
-            local ok, key, value = pcall(step, proxy)
+            local ok, key, value = pcall(step, disturbed(state, when, disturb))
             if ok then
               assert(key == 'first' and (kind == 'keys' or value == long), kind .. ' ' .. when)
             else
               assert(when ~= 'moved' and key:find('the state of a scan'), key)
             end
           end
-        end";
-    Bed::body(body).run().unwrap();
+        end"
+    );
+    Bed::body(&body).run().unwrap();
 }
 
 #[test]

@@ -1,5 +1,18 @@
 -- Regular expressions: every function, its options, its failures.
 local re = ngx.re
+
+-- Calls a function with a context, and shows what became of that.
+local function with_context(name, find, subject, pattern, context)
+  try(name, find, subject, pattern, "jo", context)
+  line("c", true, context)
+end
+
+-- Calls a function that fills a table, and shows it.
+local function with_result(name, match, subject, pattern, result)
+  try(name, match, subject, pattern, "jo", nil, result)
+  line("r", true, result)
+end
+
 try("match",re.match,"hello 1234","([0-9])[0-9]+")
 try("nomatch",re.match,"hello","([0-9])[0-9]+")
 try("named",re.match,"hello 1234","(?<a>x)?(?<b>[0-9])(?<c>z)?")
@@ -21,42 +34,18 @@ try("find unset last",re.find,"hello 1234","([0-9]+)(x)?","jo",nil,2)
 try("find no",re.find,"hello","x","jo")
 try("find empty",re.find,"hello","","jo")
 try("find bad",re.find,"hello","(","jo")
-local c={pos=3}
-try("ctx",re.find,"hello hello","h","jo",c)
-line("c", true, c)
-local c={pos=30}
-try("ctx30",re.find,"hello hello","h","jo",c)
-line("c", true, c)
-local c={pos=12}
-try("ctx12",re.find,"hello hello","$","jo",c)
-line("c", true, c)
-local c={pos=13}
-try("ctx13",re.find,"hello hello","$","jo",c)
-line("c", true, c)
-local c={pos=0}
-try("ctx0",re.find,"hello hello","h","jo",c)
-line("c", true, c)
-local c={pos=-5}
-try("ctx-5",re.find,"hello hello","h","jo",c)
-line("c", true, c)
-local c={pos=2}
-try("ctxno",re.find,"hello","h","jo",c)
-line("c", true, c)
-local c={}
-try("ctx{}",re.match,"hello hello","l+","jo",c)
-line("c", true, c)
-local c={pos="3"}
-try("ctx'3'",re.find,"hello hello","l","jo",c)
-line("c", true, c)
-local c={pos=2.7}
-try("ctx2.7",re.find,"hello hello","e","jo",c)
-line("c", true, c)
-local r={9,8,7,6,x=1}
-try("res",re.match,"hello","(?<x>h)(e)(z)?","jo",nil,r)
-line("r", true, r)
-local r={9,8,7,6,x=1}
-try("resno",re.match,"hello","(?<x>z)","jo",nil,r)
-line("r", true, r)
+with_context("ctx", re.find, "hello hello","h", {pos=3})
+with_context("ctx30", re.find, "hello hello","h", {pos=30})
+with_context("ctx12", re.find, "hello hello","$", {pos=12})
+with_context("ctx13", re.find, "hello hello","$", {pos=13})
+with_context("ctx0", re.find, "hello hello","h", {pos=0})
+with_context("ctx-5", re.find, "hello hello","h", {pos=-5})
+with_context("ctxno", re.find, "hello","h", {pos=2})
+with_context("ctx{}", re.match, "hello hello","l+", {})
+with_context("ctx'3'", re.find, "hello hello","l", {pos="3"})
+with_context("ctx2.7", re.find, "hello hello","e", {pos=2.7})
+with_result("res", re.match, "hello","(?<x>h)(e)(z)?", {9,8,7,6,x=1})
+with_result("resno", re.match, "hello","(?<x>z)", {9,8,7,6,x=1})
 try("subject number",re.match,12345,"3(4)")
 try("subject nil",re.match,nil,"3(4)")
 try("re nil",re.match,"x",nil)

@@ -5,6 +5,7 @@ local core = ...
 local apache, native = core.apache, core.native
 local context, reply, ffi_string, fail = native.context, native.reply, native.string, native.fail
 local methods, check, text_of = apache.methods, apache.check, apache.text_of
+local first_and_all = apache.first_and_all
 local apache_pairs, request_pair, request_field = native.apache_pairs, native.request_pair, native.request_field
 local type, error, tonumber, os_date = type, error, tonumber, core.libraries.os.date
 local byte, match, sub = string.byte, string.match, string.sub
@@ -47,15 +48,6 @@ function apache.body_of(request)
     request.body = body
   end
   return body
-end
-
-local function first_and_all(firsts, lists, name, value)
-  local list = lists[name]
-  if list then
-    list[#list + 1] = value
-  else
-    firsts[name], lists[name] = value, { value }
-  end
 end
 
 -- Names of forms that are sent as text come in reverse, those of forms in parts do not. A body is read once.

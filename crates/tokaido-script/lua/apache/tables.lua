@@ -100,6 +100,16 @@ function apache.each(self, visit)
   end
 end
 
+-- Adds a value to the first ones of each name, and to the lists of all.
+function apache.first_and_all(firsts, lists, name, value)
+  local list = lists[name]
+  if list then
+    list[#list + 1] = value
+  else
+    firsts[name], lists[name] = value, { value }
+  end
+end
+
 -- What `*_table` gives: the first value of each name, and all of them as a list.
 function apache.as_tables(self)
   local firsts, lists, spelled = {}, {}, {}
@@ -107,12 +117,7 @@ function apache.as_tables(self)
     local key = lower(name)
     name = spelled[key] or name
     spelled[key] = name
-    local list = lists[name]
-    if list then
-      list[#list + 1] = value
-    else
-      firsts[name], lists[name] = value, { value }
-    end
+    apache.first_and_all(firsts, lists, name, value)
   end)
   return firsts, lists
 end

@@ -102,12 +102,6 @@ end
 local ffi, tobit = core.ffi, core.sandbox.libraries.bit.tobit
 local copy = ffi.copy
 
-local integer, real = ffi.new "int32_t[1]", ffi.new "double[1]"
-local old_integer, old_real = ffi.new "int32_t[1]", ffi.new "double[1]"
-local old_integer_bytes = ffi.cast("const char *", old_integer)
-local old_real_bytes = ffi.cast("const char *", old_real)
-local integer_bytes, real_bytes = ffi.cast("const char *", integer), ffi.cast("const char *", real)
-
 -- Reads the number under a key, of so many bytes, into `box`: 0 where there is none. Gives the code of the record with
 -- its flags and its expiry, which stay; nil if it is no number.
 local function read_number(key, box, len)
@@ -127,54 +121,41 @@ local ROWS = "the database is a table, whose rows have numbers in columns: the c
 
 local put_same = native.put_same
 
--- Integers of 4 bytes, in the order of little-endian machines, that wrap around.
-function functions._addint(...)
-  local key, by = ...
-  if type(key) ~= "string" then key = text_of(key) end
-  by = tonumber(by)
-  if select("#", ...) ~= 2 or key == nil or by == nil then invalid("_addint") end
-  if is_table() then tyrant.refuse("_addint", ROWS) end
-  by = by < 0 and ceil(by) or floor(by)
-  -- Other threads write to a cache meanwhile.
-  while true do
-    local code, flags, at_ms = read_number(key, old_integer, 4)
-    if code == nil then return nil end
-    local sum = tobit(old_integer[0] + by)
-    if code == YES and by == 0 then return sum end
-    integer[0] = sum
-    local len = code == YES and 4 or -1
-    code = put_same(context, db[INDEX], key, #key, old_integer_bytes, len, integer_bytes, 4, flags, at_ms)
-    if code == YES then return sum end
-    if code ~= NO then
-      failed()
-      return nil
+-- Makes the function of that name, which adds to numbers of a C type; `sum_of` gives the sum.
+local function adder(name, ctype, sum_of)
+  local number, old = ffi.new(ctype .. "[1]"), ffi.new(ctype .. "[1]")
+  local bytes, old_bytes = ffi.cast("const char *", number), ffi.cast("const char *", old)
+  local len = ffi.sizeof(ctype)
+  return function(...)
+    local key, by = ...
+    if type(key) ~= "string" then key = text_of(key) end
+    by = tonumber(by)
+    if select("#", ...) ~= 2 or key == nil or by == nil then invalid(name) end
+    if is_table() then tyrant.refuse(name, ROWS) end
+    -- Other threads write to a cache meanwhile.
+    while true do
+      local code, flags, at_ms = read_number(key, old, len)
+      if code == nil then return nil end
+      local sum = sum_of(old[0], by)
+      if sum ~= sum then return nil end
+      if code == YES and sum == old[0] then return sum end
+      number[0] = sum
+      local old_len = code == YES and len or -1
+      code = put_same(context, db[INDEX], key, #key, old_bytes, old_len, bytes, len, flags, at_ms)
+      if code == YES then return sum end
+      if code ~= NO then
+        failed()
+        return nil
+      end
     end
   end
 end
 
--- Numbers of 8 bytes in the same order.
-function functions._adddouble(...)
-  local key, by = ...
-  if type(key) ~= "string" then key = text_of(key) end
-  by = tonumber(by)
-  if select("#", ...) ~= 2 or key == nil or by == nil then invalid("_adddouble") end
-  if is_table() then tyrant.refuse("_adddouble", ROWS) end
-  while true do
-    local code, flags, at_ms = read_number(key, old_real, 8)
-    if code == nil then return nil end
-    local sum = old_real[0] + by
-    if sum ~= sum then return nil end
-    if code == YES and by == 0 then return sum end
-    real[0] = sum
-    local len = code == YES and 8 or -1
-    code = put_same(context, db[INDEX], key, #key, old_real_bytes, len, real_bytes, 8, flags, at_ms)
-    if code == YES then return sum end
-    if code ~= NO then
-      failed()
-      return nil
-    end
-  end
-end
+-- Both in the order of little-endian machines; integers wrap around.
+functions._addint = adder("_addint", "int32_t", function(old, by)
+  return tobit(old + (by < 0 and ceil(by) or floor(by)))
+end)
+functions._adddouble = adder("_adddouble", "double", function(old, by) return old + by end)
 
 local clear = native.clear
 function functions._vanish(...)

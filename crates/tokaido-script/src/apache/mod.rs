@@ -4,8 +4,6 @@
 mod date;
 mod files;
 mod form;
-#[cfg(test)]
-mod names;
 mod text;
 mod values;
 mod wildcard;

@@ -92,7 +92,12 @@ pub(super) fn cabinet_distance(
 
 /// An encoded or decoded text, as the reply's data; `NO` if it is not encoded so.
 pub(super) fn cabinet_codec(context: &mut Context, mode: &[u8], text: &[u8]) -> Result<i32, Fault> {
-    match cabinet::codec(mode, text) {
+    made(context, cabinet::codec(mode, text))
+}
+
+/// What a codec made, as the reply's data; `NO` if the text was not encoded so.
+pub(super) fn made(context: &mut Context, made: Result<Vec<u8>, CodecError>) -> Result<i32, Fault> {
+    match made {
         Ok(made) => {
             context.scratch = made;
             context.reply.data(&context.scratch);

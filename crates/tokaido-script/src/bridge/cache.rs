@@ -11,7 +11,7 @@ use tokaido_store::{
 
 use super::{
     context::{Context, Fault, NO, YES, existing_database},
-    write::{ALWAYS, IF_ABSENT, answer, expiry},
+    write::{ALWAYS, IF_ABSENT, answer, expiry, record_of},
 };
 
 /// The value under a key, as the reply's data.
@@ -60,11 +60,7 @@ pub(super) fn cache_put_with(
     condition: i32,
 ) -> Result<i32, Fault> {
     let cache = context.cache(index)?;
-    let record = NewRecord {
-        flags: flags as u32,
-        expires_at_ms: expiry(expires_at_ms),
-        ..NewRecord::of(value)
-    };
+    let record = record_of(value, flags, expires_at_ms);
     let stored = match condition {
         ALWAYS => Some(cache.set(key, record)?),
         IF_ABSENT => cache.add(key, record)?,
@@ -83,11 +79,7 @@ pub(super) fn cache_put_same(
     flags: f64,
     expires_at_ms: f64,
 ) -> Result<i32, Fault> {
-    let record = NewRecord {
-        flags: flags as u32,
-        expires_at_ms: expiry(expires_at_ms),
-        ..NewRecord::of(value)
-    };
+    let record = record_of(value, flags, expires_at_ms);
     let condition = expected.map_or(Condition::Absent, Condition::Value);
     Ok(answer(context.cache(index)?.set_if(key, condition, record)?.is_some()))
 }

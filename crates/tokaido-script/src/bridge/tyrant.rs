@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     CommandError, MiscCall,
-    cabinet::{CodecError, Groups, tokyo_codec},
+    cabinet::{Groups, tokyo_codec},
     tyrant::{StashFull, StashPut},
 };
 
@@ -39,15 +39,7 @@ pub(super) fn tyrant_regex(
 
 /// An encoded or decoded text, as the reply's data; `NO` if it is not encoded so.
 pub(super) fn tyrant_codec(context: &mut Context, mode: &[u8], text: &[u8]) -> Result<i32, Fault> {
-    match tokyo_codec(mode, text) {
-        Ok(made) => {
-            context.scratch = made;
-            context.reply.data(&context.scratch);
-            Ok(YES)
-        }
-        Err(CodecError::Broken) => Ok(NO),
-        Err(error) => Err(Fault::refused(error)),
-    }
+    cabinet::made(context, tokyo_codec(mode, text))
 }
 
 /// A hash: MD5 as the reply's data, in digits or raw; CRC-32 as the reply's number.

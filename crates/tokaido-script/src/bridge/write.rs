@@ -33,11 +33,7 @@ pub(super) fn put_with(
 ) -> Result<i32, Fault> {
     let transaction = context.write()?;
     let id = own_database(index)?;
-    let record = NewRecord {
-        flags: flags as u32,
-        expires_at_ms: expiry(expires_at_ms),
-        ..NewRecord::of(value)
-    };
+    let record = record_of(value, flags, expires_at_ms);
     let condition = match condition {
         ALWAYS => {
             transaction.put(id, key, record)?;
@@ -61,11 +57,7 @@ pub(super) fn put_same(
 ) -> Result<i32, Fault> {
     let transaction = context.write()?;
     let id = own_database(index)?;
-    let record = NewRecord {
-        flags: flags as u32,
-        expires_at_ms: expiry(expires_at_ms),
-        ..NewRecord::of(value)
-    };
+    let record = record_of(value, flags, expires_at_ms);
     let condition = expected.map_or(Condition::Absent, Condition::Value);
     Ok(answer(transaction.put_if(id, key, condition, record)?))
 }
@@ -169,6 +161,11 @@ pub(super) fn clear(context: &mut Context, index: i32) -> Result<i32, Fault> {
 pub(super) fn own_database(index: i32) -> Result<DatabaseId, Fault> {
     let id = existing_database(index)?;
     if id.mount().is_some() { Err(other_kind()) } else { Ok(id) }
+}
+
+/// A record with all that it can have.
+pub(super) fn record_of(value: &[u8], flags: f64, expires_at_ms: f64) -> NewRecord<'_> {
+    NewRecord { flags: flags as u32, expires_at_ms: expiry(expires_at_ms), ..NewRecord::of(value) }
 }
 
 pub(super) fn expiry(at_ms: f64) -> Option<u64> {

@@ -10,3 +10,22 @@ pub mod tyrant;
 
 pub use bed::{Bed, limits, request, sources, text, write_body};
 pub use store::{MemoryStore, START_MS};
+
+/// Defines `disturbed(state, when, disturb)` in Lua: what a state of a walk is read and written through, which runs
+/// `disturb` when one of its fields is read or written, or has moved the walk on.
+pub const DISTURBED: &str = "
+    local function disturbed(state, when, disturb)
+      return setmetatable({}, {
+        __index = function(_, name)
+          local value = state[name]
+          if when == 'read' then disturb() end
+          return value
+        end,
+        __newindex = function(_, name, value)
+          state[name] = value
+          local is_moved = name == 'last' or name == 'at' and value > 0
+          if when == 'write' or when == 'moved' and is_moved then disturb() end
+        end,
+      })
+    end
+";
