@@ -94,8 +94,8 @@ pub trait Store: Any + Send + Sync {
 
 /// A consistent view of all databases at one commit.
 pub trait Snapshot: ReadTransaction + Send {
-    /// Moves the view, and its time, to what is committed now. Cheap: a worker does it for every
-    /// batch of requests.
+    /// Moves the view, and its time, to what is committed now; one that was let go of keeps its time from now on, and
+    /// may see what is committed when the next read comes. Cheap: a worker does it for every batch of requests.
     ///
     /// # Errors
     /// Only if the engine fails.

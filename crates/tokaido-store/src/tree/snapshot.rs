@@ -27,6 +27,8 @@ pub(super) struct TreeSnapshot {
     /// The version of the tables that the view has.
     tables_version: u64,
     now_ms: u64,
+    /// The time was set by [`renew`](Snapshot::renew), and the view is still to be taken.
+    is_renewed: bool,
     trees: Arc<TreeMap>,
     /// The commit that has made `trees` what they are.
     trees_changed: Option<u64>,
@@ -40,6 +42,7 @@ impl TreeSnapshot {
             shared,
             tables_version: 0,
             now_ms: 0,
+            is_renewed: false,
             trees: Arc::default(),
             trees_changed: None,
         };
@@ -59,7 +62,9 @@ impl TreeSnapshot {
     }
 
     fn take_view(&mut self) -> Result<(), ReadError> {
-        self.now_ms = self.shared.clock.now_ms();
+        if !std::mem::take(&mut self.is_renewed) {
+            self.now_ms = self.shared.clock.now_ms();
+        }
         let mut base = match self.spare.take() {
             Some(base) => base,
             None => self.shared.visible.base_view()?,
@@ -152,21 +157,25 @@ impl ReadTransaction for TreeSnapshot {
 
 impl Snapshot for TreeSnapshot {
     fn renew(&mut self) -> Result<(), ReadError> {
-        // Between two checkpoints there is nothing new but the last commit.
-        if self.view.is_some()
-            && let Some(sequence) = self.shared.visible.published_in(self.tables_version)
-            && self.take_trees(sequence)
-            && let Some(view) = &mut self.view
-        {
-            view.move_to(sequence);
+        let Some(view) = &mut self.view else {
             self.now_ms = self.shared.clock.now_ms();
+            self.is_renewed = true;
             return Ok(());
+        };
+        // Between two checkpoints there is nothing new but the last commit.
+        if let Some(sequence) = self.shared.visible.published_in(self.tables_version) {
+            view.move_to(sequence);
+            if self.take_trees(sequence) {
+                self.now_ms = self.shared.clock.now_ms();
+                return Ok(());
+            }
         }
         self.release();
         self.take_view()
     }
 
     fn release(&mut self) {
+        self.is_renewed = false;
         if let Some(view) = self.view.take() {
             self.spare = Some(view.release());
         }

@@ -81,7 +81,8 @@ fn check_views(engine: &impl Engine) {
 
 #[test]
 fn a_snapshot_stays_while_the_writer_goes_on() {
-    let engine = TreeEngine::new(TestClock::new());
+    let clock = TestClock::new();
+    let engine = TreeEngine::new(clock.clone());
     let store = engine.store();
     let main = store.database("main").unwrap();
     let mut writer = store.writer().unwrap();
@@ -101,6 +102,22 @@ fn a_snapshot_stays_while_the_writer_goes_on() {
     old.release();
     transact(&mut *writer, put(50)).unwrap();
     assert_eq!(old.get(main, b"n").unwrap().unwrap().value, b"50");
+    // One that was let go of has its time at once, and its view with the first read.
+    old.release();
+    clock.pass(10);
+    old.renew().unwrap();
+    let now_ms = old.now_ms();
+    assert_eq!(now_ms, store.snapshot().unwrap().now_ms());
+    clock.pass(10);
+    transact(&mut *writer, put(51)).unwrap();
+    assert_eq!(old.get(main, b"n").unwrap().unwrap().value, b"51");
+    assert_eq!(old.now_ms(), now_ms);
+    transact(&mut *writer, put(52)).unwrap();
+    assert_eq!(old.get(main, b"n").unwrap().unwrap().value, b"51");
+    // Without being renewed it takes both with the read.
+    old.release();
+    assert_eq!(old.get(main, b"n").unwrap().unwrap().value, b"52");
+    assert_eq!(old.now_ms(), now_ms + 10);
 }
 
 const KEYS: usize = 20_000;
