@@ -122,7 +122,7 @@ class Both:
         assert is_installed(), "install libnginx-mod-http-lua, lua-resty-core and lua-resty-lrucache"
         self.directory, self.made = pathlib.Path(directory), 0
 
-    def run(self, text, prelude=""):
+    def run(self, text, prelude="", configuration=""):
         self.made += 1
         place = self.directory / str(self.made)
         (place / "nginx").mkdir(parents=True)
@@ -136,7 +136,7 @@ class Both:
         with Nginx(place / "nginx", [plain]) as nginx:
             theirs = nginx.get("snippet")
         (place / "tokaido.toml").write_text(
-            '[databases.d]\nengine = "cache"\nbytes = "1 MiB"\n'
+            '[databases.d]\nengine = "cache"\nbytes = "1 MiB"\n' + configuration
         )
         options = ["--config", str(place / "tokaido.toml")]
         with Server(place / "data", place / "log", place / "tokaido", options=options) as server:

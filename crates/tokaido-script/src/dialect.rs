@@ -161,6 +161,8 @@ impl Dialect {
             include_str!("../lua/ngx/lrucache.lua"),
             include_str!("../lua/ngx/script.lua"),
             include_str!("../lua/ngx/threads.lua"),
+            include_str!("../lua/ngx/sockets.lua"),
+            include_str!("../lua/ngx/semaphore.lua"),
         ],
         globals: Globals::Allowed,
         settings: &[

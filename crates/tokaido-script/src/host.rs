@@ -2,7 +2,7 @@
 
 use tokaido_store::{ReadTransaction, WriteTransaction};
 
-use crate::{TyrantCommons, Value};
+use crate::{Sockets, TyrantCommons, Value};
 
 /// The transaction that a call runs in.
 pub enum Transaction<'t> {
@@ -38,6 +38,11 @@ pub trait Host {
         _call: MiscCall<'_>,
     ) -> Result<Option<Vec<Vec<u8>>>, CommandError> {
         Err(CommandError::Refused("misc has no functions here".to_owned()))
+    }
+
+    /// The sockets of the request, if it may have any.
+    fn sockets(&mut self) -> Option<&mut dyn Sockets> {
+        None
     }
 
     /// Whether the database of Tokyo Tyrant's scripts is a table, whose values are rows.

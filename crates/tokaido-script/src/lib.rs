@@ -37,6 +37,7 @@ mod procedure;
 mod redis;
 mod runtime;
 mod settings;
+mod sockets;
 mod source;
 mod sources;
 mod state;
@@ -61,6 +62,7 @@ pub use redis::{
 };
 pub use runtime::{Language, Runtime, RuntimeError, start};
 pub use settings::Settings;
+pub use sockets::{Receive, Received, SocketOption, SocketTarget, Sockets};
 pub use source::Source;
 pub use sources::{ScriptFile, SourcePlaces, Sources};
 pub use tyrant::{KeyIterator, TyrantCommons, TyrantSettings};

@@ -20,6 +20,7 @@ mod limits;
 mod listen;
 mod memcached;
 mod mod_lua;
+mod ngx;
 mod redis;
 mod rewrite;
 mod scripts;
@@ -31,6 +32,7 @@ pub use limits::{LIMITS, Limit, Limits};
 pub use listen::{Address, AddressError, Listen, Mode};
 pub use memcached::MemcachedConfig;
 pub(crate) use mod_lua::ModLuaConfig;
+pub(crate) use ngx::NgxConfig;
 pub use redis::{DebugCommand, RedisConfig};
 pub(crate) use redis::{SLOW_ENTRIES_MAX, TRACKED_KEYS_MAX};
 pub(crate) use rewrite::rewrite;
@@ -95,6 +97,8 @@ pub struct Config {
     pub tyrant: TyrantConfig,
     /// What clients of Redis see.
     pub redis: RedisConfig,
+    /// What handlers of OpenResty's may use.
+    pub ngx: NgxConfig,
     /// What scripts of Apache's mod_lua may use.
     pub mod_lua: ModLuaConfig,
     /// Sizes and times.
@@ -128,6 +132,7 @@ impl Default for Config {
             kyoto: KyotoConfig::default(),
             tyrant: TyrantConfig::default(),
             redis: RedisConfig::default(),
+            ngx: NgxConfig::default(),
             mod_lua: ModLuaConfig::default(),
             limits: Limits::default(),
             file: None,
@@ -425,7 +430,7 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `backups`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `acl_file`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `mod_lua`, `limits`
+        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `backups`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `acl_file`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `ngx`, `mod_lua`, `limits`
         ");
         let message = |text: &str| parse(text).expect_err(text).to_string();
         let no_port = message("[[listen]]\naddress = \"localhost\"");

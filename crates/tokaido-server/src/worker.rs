@@ -26,6 +26,7 @@ use crate::{
     program::Program,
     read_context::ReadContext,
     service::Service,
+    sockets::WorkerSockets,
     transport::{Socket, SocketAddress},
     writer::WriterHandle,
 };
@@ -73,6 +74,7 @@ pub(crate) struct Worker {
     pub(crate) counters: Arc<WorkerCounters>,
     pub(crate) buffers: RefCell<Buffers>,
     pub(crate) reading: RefCell<ReadContext>,
+    pub(crate) sockets: Rc<WorkerSockets>,
 }
 
 impl Worker {
@@ -86,7 +88,8 @@ impl Worker {
         let reading = RefCell::new(reading);
         let limits = &service.config.limits;
         let buffers = RefCell::new(Buffers::new(limits.buffer_bytes, limits.buffers_kept_max));
-        Self { service, writer, pool, counters, buffers, reading }
+        let sockets = Rc::new(WorkerSockets::new(&service.config.ngx, limits));
+        Self { service, writer, pool, counters, buffers, reading, sockets }
     }
 
     /// The program that requests are matched with here. Where they run it may be a newer one.

@@ -86,19 +86,12 @@ core.modules.tokaido = function()
 end
 
 -- What is not offered, and why.
-local NO_WAITING = "nothing here waits for what another request does"
-local NO_SOCKETS = "a handler reaches the data of its own server, and no other machine"
 ngx.timer = {}
 for _, name in ipairs { "at", "every", "pending_count", "running_count" } do
   ngx.timer[name] = core.refused("ngx.timer." .. name, "code runs here while a request or a file of a phase has it run")
 end
-ngx.socket = {}
-for _, name in ipairs { "tcp", "udp", "connect", "stream" } do
-  ngx.socket[name] = core.refused("ngx.socket." .. name, NO_SOCKETS)
-end
-ngx.on_abort = core.refused("ngx.on_abort", NO_WAITING)
-ngx.run_worker_thread = core.refused("ngx.run_worker_thread", NO_WAITING)
+ngx.on_abort = core.refused("ngx.on_abort", "a handler goes on when its client has gone")
+ngx.run_worker_thread = core.refused("ngx.run_worker_thread", "a handler has no thread but its worker")
 for _, name in ipairs { "id", "count", "pids" } do
   ngx.worker[name] = core.refused("ngx.worker." .. name, "handlers run in threads of one process, whose number is no affair of theirs")
 end
-core.modules["ngx.semaphore"] = core.refused([[require "ngx.semaphore"]], NO_WAITING, 3)

@@ -16,7 +16,7 @@ local response_forget = native.response_forget
 local own = setmetatable({}, { __mode = "k" })
 
 -- What a coroutine yields first: the end of its phase, an error that nobody caught, `ngx.exit`, or that it waits, with
--- the time in ms at which it goes on.
+-- the time in ms at which it goes on and whether it is for more than that.
 local FINISHED, FAILED, EXIT, WAIT = {}, {}, {}, {}
 core.EXIT, core.WAIT, core.own_threads = EXIT, WAIT, own
 
@@ -40,10 +40,10 @@ local function left(ok, signal, value)
 end
 
 -- Goes on with a phase for as often as it waits, which the request does with it, or yields for nobody.
-local function resume_to_end(resume_one, thread, ok, signal, value)
+local function resume_to_end(resume_one, thread, ok, signal, value, polls)
   while ok and signal ~= FINISHED and signal ~= FAILED and signal ~= EXIT do
-    if signal == WAIT then yield(WAIT, value) end
-    ok, signal, value = resume_one(thread)
+    if signal == WAIT then yield(WAIT, value, polls) end
+    ok, signal, value, polls = resume_one(thread)
   end
   return ok, signal, value
 end
@@ -73,8 +73,8 @@ local function run(chunk)
     return left(resume_to_end(bounded_resume, thread, bounded_resume(thread, chunk)))
   end
   local thread = take_thread()
-  local ok, signal, value = resume(thread, chunk)
-  if signal ~= FINISHED then ok, signal, value = resume_to_end(resume, thread, ok, signal, value) end
+  local ok, signal, value, polls = resume(thread, chunk)
+  if signal ~= FINISHED then ok, signal, value = resume_to_end(resume, thread, ok, signal, value, polls) end
   if signal == FINISHED then
     give_back(thread)
     return nil
@@ -194,7 +194,7 @@ local function run_phase(request, phase, chunk)
   request.phase = phase
   local value = run(chunk)
   if value == nil and request.lights then value = core.finish_lights(request) end
-  request.lights = nil
+  if request.lights then core.drop_lights(request) end
   -- What has begun to answer in an earlier phase is the answer.
   local is_answered = phase ~= "content" and request.is_sent
   if type(value) == "number" then return settle(request, value) or is_answered end
@@ -245,8 +245,16 @@ function core.on_error(raised)
   return last_report
 end
 
+-- The request of a client that another one is a part of.
+local function outermost(request)
+  while request.outer do request = request.outer end
+  return request
+end
+core.outermost = outermost
+
 local function fail_request(failure)
   local request, report = core.request, core.on_error(failure)
+  outermost(request).is_over = true
   if not request.is_sent then request.status = 500 end
   if request.phase ~= "log" then log_phase(request) end
   last_report = report
@@ -266,6 +274,7 @@ function core.handler(handler)
     answer(request, false)
     finish(request)
     log_phase(request)
+    request.is_over = true
   end
 end
 
@@ -278,7 +287,9 @@ local function go_on(thread, ok, signal, value)
     give_back(thread)
   elseif ok and signal == WAIT then
     if wait(context, value - core.clock_ms()) ~= 1 then fail(3) end
-    waiting[reply.number] = { thread = thread, request = core.request }
+    local slot = reply.number
+    waiting[slot] = { thread = thread, request = core.request }
+    outermost(core.request).slot = slot
   else
     fail_request(not ok and signal or value)
   end
@@ -297,10 +308,15 @@ function core.wake(slot)
   if not found then error("the virtual machine of this request is another one by now", 0) end
   waiting[slot] = nil
   core.request = found.request
+  outermost(found.request).slot = nil
   go_on(found.thread, resume(found.thread))
 end
 
-function core.abandon(slot) waiting[slot] = nil end
+function core.abandon(slot)
+  local found = waiting[slot]
+  if found then outermost(found.request).is_over = true end
+  waiting[slot] = nil
+end
 
 local function answer_nested(request)
   answer(request, true)
@@ -325,5 +341,7 @@ function core.nest(handler, overrides)
   response_unnest(context)
   local body = native.string(native.reply.data, native.reply.data_len)
   core.request = outer
+  -- Its light threads have missed what was for them meanwhile.
+  core.rouse(outer)
   return { status = request.status, header = headers, body = ok and body or "", truncated = false }
 end

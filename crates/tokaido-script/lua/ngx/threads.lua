@@ -22,7 +22,8 @@ local clock_ms = core.clock_ms
 
 local WAITING = { rewrite = true, access = true, content = true }
 
-local function request_to_wait(name)
+-- The request that runs, where it may wait.
+function core.request_to_wait(name)
   local request = core.request
   if not request or not WAITING[request.phase] then core.disabled(3) end
   if may_wait(context) ~= 1 then
@@ -34,8 +35,10 @@ local function request_to_wait(name)
   end
   return request
 end
+local request_to_wait = core.request_to_wait
 
--- A light thread is {thread =, wake = when it goes on, results =}: results once it has ended.
+-- A light thread is {thread =, wake = when it goes on, polls =, results =}: results once it has ended. One that polls
+-- waits for more than a time, and looks for that itself whenever its request goes on.
 local DONE = {}
 
 local function body(run, ...)
@@ -52,13 +55,13 @@ end
 
 local function noted(light, ok, signal, ...)
   if ok and signal == WAIT then
-    light.wake = ...
+    light.wake, light.polls = ...
   elseif ok and signal == EXIT then
     yield(EXIT, ...)
   elseif ok and signal == DONE then
     light.results, light.count = { ... }, select("#", ...)
   elseif ok then
-    light.wake = 0
+    light.wake, light.polls = 0, false
   else
     light.results, light.count = { false, signal }, 2
   end
@@ -83,25 +86,37 @@ local function next_wake(lights)
   return wake
 end
 
--- Runs those whose time has come.
+-- Runs those whose time has come, and those that poll.
 local function run_due(request)
   local now, lights = clock_ms(), request.lights
   for i = 1, #lights do
     local light = lights[i]
-    if not light.results and light.wake <= now then step(request, light) end
+    if not light.results and (light.polls or light.wake <= now) then step(request, light) end
   end
 end
 
 -- What waits is a light thread, for which the others are looked after elsewhere, or else looks after them itself.
-local function wait_until(request, wake)
+local function wait_until(request, wake, polls)
   if request.light or not request.lights then
-    yield(WAIT, wake)
+    yield(WAIT, wake, polls)
     return
   end
   wake = min(wake, next_wake(request.lights))
   if wake == huge then error("light threads wait for each other", 3) end
-  yield(WAIT, wake)
+  yield(WAIT, wake, true)
   run_due(request)
+end
+core.wait_until = wait_until
+
+-- Has the light threads that poll look again at once.
+function core.rouse(request)
+  repeat
+    local lights = request.lights or {}
+    for i = 1, #lights do
+      if lights[i].polls then lights[i].wake = 0 end
+    end
+    request = request.outer
+  until not request
 end
 
 function ngx.sleep(seconds)
@@ -164,6 +179,7 @@ function ngx.thread.kill(thread)
   if light.is_waited then return nil, "already waited or killed" end
   if light.results then return nil, "already terminated" end
   light.results, light.count, light.is_waited = { false, "killed" }, 2, true
+  if light.socket then core.close_killed(light.socket) end
   core.wake_waiting(request)
   return 1
 end
@@ -173,4 +189,11 @@ function core.finish_lights(request)
   return core.run_chunk(function()
     while next_wake(request.lights) < huge do wait_until(request, huge) end
   end)
+end
+
+-- None of them goes on.
+function core.drop_lights(request)
+  local lights = request.lights
+  for i = 1, #lights do lights[i].results = lights[i].results or { false, "killed" } end
+  request.lights = nil
 end

@@ -160,6 +160,8 @@ pub(crate) struct Context {
     poison: Option<String>,
     /// Holds what `reply.data` points to when that is not the store's.
     pub(crate) scratch: Vec<u8>,
+    /// What `reply.key` points to when that says why something failed.
+    pub(crate) message: Vec<u8>,
     pub(crate) many: Many,
     pub(crate) page: LoadedPage,
     pub(crate) ahead: Vec<u8>,
@@ -258,6 +260,7 @@ impl Context {
             running: None,
             poison: None,
             scratch: Vec::new(),
+            message: Vec::new(),
             many: Many::default(),
             page: LoadedPage::default(),
             ahead: Vec::new(),

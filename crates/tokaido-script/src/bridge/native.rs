@@ -14,7 +14,7 @@ use super::{
     command,
     context::Fault,
     databases, exchange, handler, many,
-    openresty::{dictionary, regex, text},
+    openresty::{dictionary, regex, sockets, text},
     pages, random, read, scan, script, tyrant, write,
 };
 
@@ -285,6 +285,15 @@ fn of_openresty() -> Vec<Function> {
         dictionary::dict_flush_expired(int, double);
         dictionary::dict_keys(int, double);
         dictionary::dict_size(int);
+        sockets::socket_connect(bytes, int, bytes, double);
+        sockets::socket_connected(int);
+        sockets::socket_send(int, bytes, double);
+        sockets::socket_receive(int, int, double, bytes);
+        sockets::socket_give_up(int, int, double, bytes);
+        sockets::socket_close(int);
+        sockets::socket_keep(int, double, double);
+        sockets::socket_option(int, int, double);
+        sockets::socket_wake(double);
         text::ngx_escape_uri(bytes, int);
         text::ngx_unescape_uri(bytes);
         text::ngx_encode_base64(bytes, int, int);

@@ -252,6 +252,14 @@ limits! {
         /// Maximum number of reads waiting for such a thread
         pool_queue_max: usize = 4096, 1..=COUNT_MAX;
     }
+    "OpenResty" {
+        /// Maximum number of sockets of one request of an OpenResty handler
+        handler_sockets_max: usize = 1_000, 1..=COUNT_MAX;
+        /// Maximum number of sockets that the handlers of a worker have open, those that are kept included
+        worker_sockets_max: usize = 4096, 1..=COUNT_MAX;
+        /// Maximum size of what has come on one of them and was not received
+        socket_bytes_max: usize = 64 << 20, 64 << 10..=BYTES_MAX;
+    }
     "Writing" {
         /// Maximum number of jobs waiting for the writer
         writer_queue_max: usize = 4096, 1..=COUNT_MAX;

@@ -8,7 +8,7 @@ use hyper::{
     header::{self, HeaderName, HeaderValue},
     http::{request::Parts, uri::PathAndQuery},
 };
-use tokaido_script::{CallError, HttpRequest, HttpResponse, ProcedureId, Transaction};
+use tokaido_script::{CallError, HttpRequest, HttpResponse, ProcedureId, Sockets, Transaction};
 
 use super::{
     body::Reply,
@@ -26,6 +26,7 @@ use crate::{
     program::Program,
     read_context::ReadContext,
     redis::{Message, ScriptCommands},
+    sockets::RequestSockets,
     worker::Worker,
 };
 
@@ -142,13 +143,14 @@ async fn on_worker(
     asked: Asked<'_>,
 ) -> Result<Response<Reply>, HttpError> {
     let placement = Placement::http(worker);
-    let may_wait = true;
+    let mut sockets = RequestSockets::new(&worker.sockets);
     let mut given = placement.here(|context| {
         // Nothing has come between: the worker still has the program that the id is of.
         let transaction = Transaction::Read(&mut *context.snapshot);
         let procedures = &mut context.program.procedures();
         let found = (id, parameters);
-        let (given, messages) = asked.run(procedures, found, transaction, Step::Begin, may_wait)?;
+        let (given, messages) =
+            asked.run(procedures, found, transaction, Step::Begin, Some(&mut sockets))?;
         asked.shared.channels.publish_all(&messages);
         if given.waiting.is_some() {
             context.program.begin_wait();
@@ -157,13 +159,13 @@ async fn on_worker(
     })??;
     let mut wait = given.waiting.map(|_| Wait::new(worker, program.generation(), id));
     while let (Some(waiting), Some(wait)) = (given.waiting.take(), &mut wait) {
-        wait.until(waiting).await?;
+        wait.until(waiting, &mut sockets).await?;
         given = placement.here(|context| {
             let transaction = Transaction::Read(&mut *context.snapshot);
             let procedures = &mut context.program.waiting_procedures(program.generation());
             let step = Step::Resume { slot: waiting.slot, so_far: given };
-            let (given, messages) =
-                asked.run(procedures, (id, parameters), transaction, step, may_wait)?;
+            let (found, sockets) = ((id, parameters), Some(&mut sockets));
+            let (given, messages) = asked.run(procedures, found, transaction, step, sockets)?;
             asked.shared.channels.publish_all(&messages);
             Ok::<_, HttpError>(given)
         })??;
@@ -186,26 +188,28 @@ fn call(
     transaction: Transaction<'_>,
 ) -> Result<(Response<Reply>, Vec<Message>), HttpError> {
     let found = (id, &parameters);
-    let (given, messages) = asked.run(procedures, found, transaction, Step::Begin, false)?;
+    let (given, messages) = asked.run(procedures, found, transaction, Step::Begin, None)?;
     let response = to_response(given);
     let failed = |message| procedures.failed(id, CallError::Value { message });
     Ok((response.map_err(failed)?, messages))
 }
 
 impl Asked<'_> {
-    /// Runs the handler until it is done, or waits.
+    /// Runs the handler until it is done, or waits, which one that may have sockets may do.
     fn run(
         &self,
         procedures: &mut Procedures<'_>,
         (id, parameters): (ProcedureId, &Parameters<'_>),
         transaction: Transaction<'_>,
         step: Step,
-        may_wait: bool,
+        sockets: Option<&mut RequestSockets>,
     ) -> Result<(HttpResponse, Vec<Message>), HttpError> {
         let Self { shared, principal, parts, body, arrival } = *self;
         let name = &procedures.get(id).name;
+        let commands = ScriptCommands::for_call(shared, principal, shared.main_selected(), name)?;
+        let may_wait = sockets.is_some();
         let mut commands =
-            ScriptCommands::for_call(shared, principal, shared.main_selected(), name)?;
+            commands.with_sockets(sockets.map(|sockets| sockets as &mut dyn Sockets));
         let parameters: Vec<_> =
             parameters.iter().map(|(name, value)| (*name, value.as_ref())).collect();
         let headers: Vec<_> =

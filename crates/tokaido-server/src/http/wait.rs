@@ -7,7 +7,7 @@ use tokaido_script::{ProcedureId, Waiting};
 use tokio::time::{Instant, sleep_until};
 
 use super::error::HttpError;
-use crate::worker::Worker;
+use crate::{sockets::RequestSockets, worker::Worker};
 
 /// Maximum time that a handler which waits takes to answer, in seconds.
 const ANSWER_SECONDS_MAX: u64 = 60;
@@ -29,16 +29,26 @@ impl<'w> Wait<'w> {
         Self { worker, generation, handler, began: Instant::now(), slot: None }
     }
 
-    /// Waits.
+    /// Waits for its time, or until it may go on with a socket or somebody else says so.
     ///
     /// # Errors
     /// If the handler has taken too long.
-    pub(super) async fn until(&mut self, waiting: Waiting) -> Result<(), HttpError> {
+    pub(super) async fn until(
+        &mut self,
+        waiting: Waiting,
+        sockets: &mut RequestSockets,
+    ) -> Result<(), HttpError> {
         self.slot = Some(waiting.slot);
+        let woken = self.worker.sockets.begin_wait(waiting.slot);
         let end = self.began + Duration::from_secs(ANSWER_SECONDS_MAX);
         let wake = Instant::now().checked_add(waiting.time).map_or(end, |wake| wake.min(end));
-        sleep_until(wake).await;
-        if wake == end {
+        tokio::select! {
+            () = sockets.ready() => {}
+            () = woken.notified() => {}
+            () = sleep_until(wake) => {}
+        }
+        self.worker.sockets.end_wait(waiting.slot);
+        if Instant::now() >= end {
             let message = format!("the handler was not done after {ANSWER_SECONDS_MAX} s");
             return Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message));
         }
@@ -51,6 +61,7 @@ impl Drop for Wait<'_> {
     fn drop(&mut self) {
         let mut reading = self.worker.reading.borrow_mut();
         if let Some(slot) = self.slot {
+            self.worker.sockets.end_wait(slot);
             reading.program.waiting_procedures(self.generation).abandon_http(self.handler, slot);
         }
         reading.program.end_wait(self.generation);

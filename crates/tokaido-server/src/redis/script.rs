@@ -2,7 +2,9 @@
 
 use std::{ops::Range, sync::Arc};
 
-use tokaido_script::{CommandError, CommandReply, Host, MiscCall, Scope, Transaction, Value};
+use tokaido_script::{
+    CommandError, CommandReply, Host, MiscCall, Scope, Sockets, Transaction, Value,
+};
 use tokaido_store::DatabaseId;
 use tokaido_wire::resp::{Request, Version, format_double};
 
@@ -35,6 +37,8 @@ pub(crate) struct ScriptCommands<'s> {
     messages: Vec<Message>,
     /// Notes what it reads.
     reader: Option<Arc<Reader>>,
+    /// The sockets of the request, if it may have any.
+    sockets: Option<&'s mut dyn Sockets>,
 }
 
 impl<'s> ScriptCommands<'s> {
@@ -50,12 +54,18 @@ impl<'s> ScriptCommands<'s> {
     ) -> Result<Self, Denied> {
         access::allow(principal, Permission::Call(procedure.as_bytes()))?;
         let (reply, messages) = (ScriptReply::default(), Vec::new());
-        Ok(Self { shared, principal, selected, reply, messages, reader: None })
+        let (reader, sockets) = (None, None);
+        Ok(Self { shared, principal, selected, reply, messages, reader, sockets })
     }
 
     /// What the commands read is noted.
     pub(super) fn noted_by(self, reader: Option<Arc<Reader>>) -> Self {
         Self { reader, ..self }
+    }
+
+    /// The call may use these sockets.
+    pub(crate) fn with_sockets(self, sockets: Option<&'s mut dyn Sockets>) -> Self {
+        Self { sockets, ..self }
     }
 
     /// What was published, to be sent once the transaction is committed.
@@ -154,6 +164,10 @@ impl Host for ScriptCommands<'_> {
 
     fn is_table(&mut self) -> bool {
         tyrant::is_table(self.shared)
+    }
+
+    fn sockets(&mut self) -> Option<&mut dyn Sockets> {
+        Some(&mut **self.sockets.as_mut()?)
     }
 }
 

@@ -8,8 +8,8 @@ use std::{
 
 use tokaido_script::Dialect;
 use tokaido_server::{
-    Bytes, Config, ConfigError, DebugCommand, Listen, Password, ScriptConfig, Server, Signals,
-    announce,
+    AllowedPeer, Bytes, Config, ConfigError, DebugCommand, Listen, Password, ScriptConfig, Server,
+    Signals, announce,
 };
 use tokaido_store::tree::SyncMode;
 
@@ -24,7 +24,7 @@ const CONFIG_PATH: &str = "tokaido.toml";
 /// Start a server
 ///
 /// Options come from the configuration file, and flags go over it; each option has a flag of the
-/// same name, which of the sections [memcached], [kyoto], [tyrant], [redis] and [mod_lua] begins with that; the example file tokaido.toml tells
+/// same name, which of the sections [memcached], [kyoto], [tyrant], [redis], [ngx] and [mod_lua] begins with that; the example file tokaido.toml tells
 /// more of each. Those of its section [limits] are left out of -h.
 ///
 /// The server answers every protocol on the same port. It stops on SIGINT and SIGTERM, once it has
@@ -132,6 +132,10 @@ pub(crate) struct ServeArgs {
     /// Who may call DEBUG: no (nobody), local (whoever is on the same machine) or yes (everybody)
     #[arg(long, value_name = "WHO")]
     redis_debug_command: Option<DebugCommand>,
+    /// Peer that sockets of OpenResty's handlers may connect to: HOST:PORT, either of which may be *, or unix:PATH; may be
+    /// given several times
+    #[arg(long, value_name = "PEER")]
+    ngx_socket_allow: Vec<AllowedPeer>,
     /// Directory whose files handlers of mod_lua may read and send; without it they may not
     #[arg(long, value_name = "DIR")]
     mod_lua_document_root: Option<PathBuf>,
@@ -237,6 +241,9 @@ impl ServeArgs {
         put(&mut config.redis.latency_threshold_ms, self.redis_latency_threshold_ms);
         put(&mut config.redis.tracked_keys_max, self.redis_tracked_keys_max);
         put(&mut config.redis.debug_command, self.redis_debug_command);
+        if !self.ngx_socket_allow.is_empty() {
+            config.ngx.socket_allow = self.ngx_socket_allow;
+        }
         put(&mut config.mod_lua.document_root, self.mod_lua_document_root.map(Some));
         self.limits.put_over(&mut config.limits)
     }

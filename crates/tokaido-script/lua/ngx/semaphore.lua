@@ -1,0 +1,100 @@
+-- `ngx.semaphore`: requests of one worker wait for each other.
+
+local core = ...
+
+local native = core.native
+local context = native.context
+local request_to_wait, wait_until, clock_ms = core.request_to_wait, core.wait_until, core.clock_ms
+local error, tonumber, setmetatable, floor = error, tonumber, setmetatable, math.floor
+local getmetatable = core.libraries.debug.getmetatable
+local outermost = core.outermost
+
+-- Maximum number of those that wait for a semaphore.
+local WAITERS_MAX = 10000
+
+-- A semaphore is {free =, waiters =, first =, last =}: what waits stands at first to last, each {request =, light =}.
+local Semaphore = { version = "0.1.25" }
+local meta = { __index = Semaphore, __metatable = core.OURS }
+
+local function check_self(self)
+  if getmetatable(self) ~= meta then error("not a semaphore instance", 3) end
+end
+
+function Semaphore.new(count)
+  count = tonumber(count) or 0
+  if not (count >= 0) then error("no negative number", 2) end
+  return setmetatable({ free = floor(count), waiters = {}, first = 1, last = 0 }, meta)
+end
+
+-- Whether something waits still, and has not got anything.
+local function is_waiting(waiter)
+  local light = waiter.light
+  return not waiter.has_ended and not outermost(waiter.request).is_over and not (light and light.results)
+end
+
+-- Leaves out those at the front that do not wait any more.
+local function skip_ended(self)
+  while self.first <= self.last and not is_waiting(self.waiters[self.first]) do
+    self.waiters[self.first] = nil
+    self.first = self.first + 1
+  end
+end
+
+function Semaphore.wait(self, seconds)
+  check_self(self)
+  local request = request_to_wait("sem:wait")
+  seconds = tonumber(seconds)
+  if not seconds then error("bad argument #1 to 'wait' (number expected)", 2) end
+  if seconds < 0 then error("no negative number", 2) end
+  skip_ended(self)
+  if self.free > 0 then
+    self.free = self.free - 1
+    return true
+  end
+  if seconds == 0 then return nil, "timeout" end
+  if self.last - self.first + 1 >= WAITERS_MAX then return nil, "too many wait for it" end
+  local waiter = { request = request, light = request.light }
+  self.last = self.last + 1
+  self.waiters[self.last] = waiter
+  local deadline = clock_ms() + seconds * 1000
+  repeat
+    if clock_ms() >= deadline then
+      waiter.has_ended = true
+      return false, "timeout"
+    end
+    wait_until(request, deadline, true)
+  until waiter.has_ended
+  -- In nginx what wakes it gives these.
+  return true, nil
+end
+
+function Semaphore.post(self, count)
+  check_self(self)
+  count = count and tonumber(count) or 1
+  if not (count >= 1) then error("positive number required", 2) end
+  for left = floor(count), 1, -1 do
+    skip_ended(self)
+    local waiter = self.waiters[self.first]
+    if not waiter then
+      self.free = self.free + left
+      return true
+    end
+    waiter.has_ended = true
+    self.waiters[self.first], self.first = nil, self.first + 1
+    local slot = outermost(waiter.request).slot
+    if slot then native.socket_wake(context, slot) else core.rouse(waiter.request) end
+  end
+  return true
+end
+
+-- How many may go on, or below 0 how many wait.
+function Semaphore.count(self)
+  check_self(self)
+  local waiting = 0
+  for i = self.first, self.last do
+    if is_waiting(self.waiters[i]) then waiting = waiting + 1 end
+  end
+  return self.free - waiting
+end
+
+core.modules["ngx.semaphore"] = function() return Semaphore end

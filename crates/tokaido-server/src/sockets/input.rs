@@ -1,0 +1,157 @@
+//! What has come on a connection, and was not received yet.
+
+use tokaido_script::{Receive, Received};
+
+use super::until::{self, Found};
+
+/// Up to this capacity, in bytes, an empty buffer is kept.
+const KEPT_MAX: usize = 64 << 10;
+
+/// Bytes in the order in which they came.
+#[derive(Default)]
+pub(super) struct Input {
+    bytes: Vec<u8>,
+    /// How many of them were received.
+    taken: usize,
+    /// In which of the others, counted from the first, what is looked for does not begin.
+    searched: usize,
+}
+
+impl Input {
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() - self.taken
+    }
+
+    pub(super) fn append(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Whether it is there as a whole, which is then appended to `out`. What is asked for stays the same until it is there or
+    /// given up.
+    pub(super) fn take(&mut self, what: Receive<'_>, out: &mut Vec<u8>) -> Option<Received> {
+        let bytes = &self.bytes[self.taken..];
+        let (len, dropped, received) = match what {
+            Receive::Size(size) if bytes.len() >= size => (size, 0, Received::Whole),
+            Receive::Any(size) if !bytes.is_empty() => (bytes.len().min(size), 0, Received::Whole),
+            Receive::Size(_) | Receive::Any(_) | Receive::All => return None,
+            Receive::Line => match memchr::memchr(b'\n', &bytes[self.searched..]) {
+                Some(place) => (self.searched + place, 1, Received::Whole),
+                None => {
+                    self.searched = bytes.len();
+                    return None;
+                }
+            },
+            Receive::Until { text, size, inclusive } => {
+                match until::find(bytes, text, size, self.searched) {
+                    Found::Text { before } if inclusive => {
+                        (before + text.len(), 0, Received::Whole)
+                    }
+                    Found::Text { before } => (before, text.len(), Received::Whole),
+                    Found::Part { len } => (len, 0, Received::Part),
+                    Found::Nothing { before } => {
+                        self.searched = before;
+                        return None;
+                    }
+                }
+            }
+        };
+        self.move_out(what, len, dropped, out);
+        Some(received)
+    }
+
+    /// Appends what there is of something that was not there as a whole.
+    pub(super) fn give_up(&mut self, what: Receive<'_>, out: &mut Vec<u8>) {
+        // What may be the beginning of a text is neither before it nor it.
+        let len = match what {
+            Receive::Until { text, size, .. } => {
+                match until::find(&self.bytes[self.taken..], text, size, self.searched) {
+                    Found::Nothing { before } => before,
+                    Found::Text { .. } | Found::Part { .. } => self.searched,
+                }
+            }
+            _ => self.len(),
+        };
+        self.move_out(what, len, 0, out);
+    }
+
+    fn move_out(&mut self, what: Receive<'_>, len: usize, dropped: usize, out: &mut Vec<u8>) {
+        let moved = &self.bytes[self.taken..self.taken + len];
+        match what {
+            Receive::Line => out.extend(moved.iter().filter(|&&byte| byte != b'\r')),
+            _ => out.extend_from_slice(moved),
+        }
+        self.taken += len + dropped;
+        self.searched = 0;
+        if self.taken == self.bytes.len() {
+            self.taken = 0;
+            self.bytes.clear();
+            if self.bytes.capacity() > KEPT_MAX {
+                self.bytes = Vec::new();
+            }
+        } else if self.taken >= KEPT_MAX && self.taken >= self.bytes.len() / 2 {
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(input: &mut Input, what: Receive<'_>) -> Option<(Received, String)> {
+        let mut out = Vec::new();
+        let received = input.take(what, &mut out)?;
+        Some((received, String::from_utf8(out).expect("text")))
+    }
+
+    fn input(text: &str) -> Input {
+        let mut input = Input::default();
+        input.append(text.as_bytes());
+        input
+    }
+
+    fn whole(text: &str) -> Option<(Received, String)> {
+        Some((Received::Whole, text.to_owned()))
+    }
+
+    #[test]
+    fn a_line_ends_at_its_end_and_has_no_carriage_returns() {
+        let mut input = input("one\r\ntwo\rx\nth");
+        assert_eq!(take(&mut input, Receive::Line), whole("one"));
+        assert_eq!(take(&mut input, Receive::Line), whole("twox"));
+        assert_eq!(take(&mut input, Receive::Line), None);
+        input.append(b"ree\n");
+        assert_eq!(take(&mut input, Receive::Line), whole("three"));
+        assert_eq!(input.len(), 0);
+    }
+
+    #[test]
+    fn what_is_not_whole_stays_or_is_given_up() {
+        let mut input = input("abc-");
+        assert_eq!(take(&mut input, Receive::Size(5)), None);
+        assert_eq!(take(&mut input, Receive::Any(2)), whole("ab"));
+        let until = Receive::Until { text: b"--", size: 0, inclusive: false };
+        assert_eq!(take(&mut input, until), None);
+        let mut out = Vec::new();
+        input.give_up(until, &mut out);
+        assert_eq!((out.as_slice(), input.len()), (&b"c"[..], 1));
+        input.append(b"-d");
+        assert_eq!(take(&mut input, until), whole(""));
+        assert_eq!(take(&mut input, Receive::Size(0)), whole(""));
+        assert_eq!(take(&mut input, Receive::Size(1)), whole("d"));
+    }
+
+    #[test]
+    fn what_comes_byte_by_byte_is_found() {
+        let mut input = Input::default();
+        let until = Receive::Until { text: b"aabaaab", size: 0, inclusive: true };
+        let text = "aab-aabaabb-aabaaab";
+        for byte in text.bytes().take(text.len() - 1) {
+            input.append(&[byte]);
+            assert_eq!(take(&mut input, until), None);
+        }
+        input.append(b"b");
+        assert_eq!(take(&mut input, until), whole(text));
+    }
+}

@@ -1,0 +1,14 @@
+//! Connections that handlers make to other machines: which are allowed, what one request has of them, and those that
+//! are kept for the next one.
+
+mod allow;
+mod input;
+mod pools;
+mod request;
+mod stream;
+mod until;
+mod worker;
+
+pub use allow::{AllowedPeer, AllowedPeerError};
+pub(crate) use request::RequestSockets;
+pub(crate) use worker::WorkerSockets;

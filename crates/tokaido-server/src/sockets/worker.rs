@@ -1,0 +1,80 @@
+//! What the requests of one worker have in common of sockets.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    rc::Rc,
+};
+
+use tokio::sync::Notify;
+
+use super::{AllowedPeer, pools::Pools, stream::Permit};
+use crate::config::{Limits, NgxConfig};
+
+/// The sockets of a worker's handlers.
+pub(crate) struct WorkerSockets {
+    allowed: Vec<AllowedPeer>,
+    open_max: usize,
+    open: Rc<Cell<usize>>,
+    pub(super) of_request_max: usize,
+    pub(super) bytes_max: usize,
+    pub(super) pools: Rc<RefCell<Pools>>,
+    /// The handlers that wait, by the numbers of theirs.
+    waiting: RefCell<HashMap<u64, Rc<Notify>>>,
+}
+
+impl WorkerSockets {
+    pub(crate) fn new(config: &NgxConfig, limits: &Limits) -> Self {
+        Self {
+            allowed: config.socket_allow.clone(),
+            open_max: limits.worker_sockets_max,
+            open: Rc::default(),
+            of_request_max: limits.handler_sockets_max,
+            bytes_max: limits.socket_bytes_max,
+            pools: Rc::default(),
+            waiting: RefCell::default(),
+        }
+    }
+
+    /// Whether handlers may connect there; without a port it is the path of a UNIX socket.
+    pub(super) fn check(&self, host: &str, port: Option<u16>) -> Result<(), String> {
+        let is_allowed = |peer: &AllowedPeer| match port {
+            Some(port) => peer.allows(host, port),
+            None => peer.allows_path(host),
+        };
+        if self.allowed.iter().any(is_allowed) {
+            return Ok(());
+        }
+        let peer = match port {
+            Some(port) if host.contains(':') => format!("[{host}]:{port}"),
+            Some(port) => format!("{host}:{port}"),
+            None => format!("unix:{host}"),
+        };
+        Err(format!("{peer} is not allowed: the option ngx.socket_allow does not list it"))
+    }
+
+    /// Room for one more open socket.
+    pub(super) fn permit(&self) -> Result<Permit, String> {
+        let why = || format!("a worker has at most {} sockets open", self.open_max);
+        Permit::take(&self.open, self.open_max).ok_or_else(why)
+    }
+
+    /// Notes that a handler waits under this number; `wake` then notifies it.
+    pub(crate) fn begin_wait(&self, slot: u64) -> Rc<Notify> {
+        let notify = Rc::new(Notify::new());
+        self.waiting.borrow_mut().insert(slot, Rc::clone(&notify));
+        notify
+    }
+
+    /// It waits no more.
+    pub(crate) fn end_wait(&self, slot: u64) {
+        self.waiting.borrow_mut().remove(&slot);
+    }
+
+    /// Resumes the handler that waits under this number, if there is one.
+    pub(super) fn wake(&self, slot: u64) {
+        if let Some(notify) = self.waiting.borrow().get(&slot) {
+            notify.notify_one();
+        }
+    }
+}
