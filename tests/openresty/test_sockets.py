@@ -285,3 +285,53 @@ def test_a_client_of_redis_talks_to_the_server_itself(tmp_path):
             assert lines[0] == "hello true"
             assert lines[2] == "message news rain"
             assert lines[3] == str(again)
+
+
+OUTER = """
+local port = tonumber(ngx.var.arg_port)
+local function ask(say)
+  local sock = ngx.socket.tcp()
+  assert(sock:connect("127.0.0.1", port))
+  sock:send(say .. "\\n")
+  local heard = sock:receive()
+  sock:close()
+  return heard
+end
+local lights = {}
+for i = 1, 300 do lights[i] = ngx.thread.spawn(ask, ('["%d\\\\n"]'):format(i)) end
+local inner = ngx.location.capture("/inner?port=" .. port).body
+local sum = 0
+for i = 1, 300 do sum = sum + select(2, ngx.thread.wait(lights[i])) end
+local slow = ngx.thread.spawn(ask, '[{"gate": true}, "slow\\\\n"]')
+local quick = ngx.thread.spawn(ask, '["quick\\\\n"]')
+local which = select(2, ngx.thread.wait(slow, quick))
+ngx.thread.kill(slow)
+ngx.say(inner, " ", sum, " ", which)
+"""
+INNER = """
+local sock = ngx.socket.tcp()
+assert(sock:connect("127.0.0.1", tonumber(ngx.var.arg_port)))
+sock:send('[0.05, "inner\\\\n"]\\n')
+local light = ngx.thread.spawn(function() return sock:receive() end)
+ngx.print(select(2, ngx.thread.wait(light)))
+"""
+
+
+def test_light_threads_and_requests_within_requests_have_sockets(tmp_path):
+    with Peer() as peer, Handlers(tmp_path, {"outer": (OUTER,), "inner": (INNER,)}, *ANY) as handlers:
+        for _ in range(3):
+            assert handlers.text(f"outer?port={peer.port}") == f"inner {300 * 301 // 2} quick\n"
+        peer.open_gate()
+        wait_until(lambda: peer.open == 0, "the end of the connections")
+
+
+def test_a_reload_lets_a_handler_end_with_its_socket(tmp_path):
+    with Peer() as peer, Handlers(tmp_path, {"ask": (ASK,), "begun": (BEGUN,)}, *ANY) as handlers:
+        client = http.client.HTTPConnection("127.0.0.1", handlers.server.port, timeout=60)
+        client.request("GET", f"/ask?port={peer.port}&say=[{GATE},%22late%5cn%22]")
+        wait_until(lambda: handlers.text("begun") == "1\n", "its beginning")
+        (handlers.server.procedures / "ask.lua").unlink()
+        assert handlers.server.http("POST", "/v1/reload")[0] == 200
+        assert handlers.text("begun") == "nil\n"
+        peer.open_gate()
+        assert client.getresponse().read() == b"late nil\n"

@@ -34,6 +34,9 @@ use crate::{
 /// How often a stopping worker looks whether its last connection is gone.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
+/// Maximum number of threads in which names are looked up for the handlers of a worker.
+const LOOK_UPS_MAX: usize = 16;
+
 /// A connection on its way from the acceptor to a worker.
 pub(crate) struct Accepted {
     pub(crate) socket: Socket,
@@ -109,7 +112,10 @@ pub(crate) fn run(
     mut stop: watch::Receiver<bool>,
     calls_periodic: bool,
 ) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(LOOK_UPS_MAX)
+        .build()?;
     let tasks = LocalSet::new();
     let connections = Rc::new(Connections::new(&worker.service.config.limits));
     let worker = Rc::new(worker);
@@ -149,6 +155,9 @@ pub(crate) fn run(
             );
         }
     });
+    drop(tasks);
+    // A name that is looked up for a handler is not waited for.
+    runtime.shutdown_background();
     Ok(())
 }
 

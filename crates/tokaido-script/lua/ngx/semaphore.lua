@@ -12,6 +12,8 @@ local outermost = core.outermost
 -- Maximum number of those that wait for a semaphore.
 local WAITERS_MAX = 10000
 
+local TOO_MANY = "more than " .. WAITERS_MAX .. " wait for the semaphore"
+
 -- A semaphore is {free =, waiters =, first =, last =}: what waits stands at first to last, each {request =, light =}.
 local Semaphore = { version = "0.1.25" }
 local meta = { __index = Semaphore, __metatable = core.OURS }
@@ -40,6 +42,24 @@ local function skip_ended(self)
   end
 end
 
+-- Whether there was room for one more. Those in between that do not wait any more make some.
+local function append(self, waiter)
+  if self.last - self.first + 1 >= WAITERS_MAX then
+    local waiters, last = {}, 0
+    for i = self.first, self.last do
+      if is_waiting(self.waiters[i]) then
+        last = last + 1
+        waiters[last] = self.waiters[i]
+      end
+    end
+    self.waiters, self.first, self.last = waiters, 1, last
+  end
+  if self.last - self.first + 1 >= WAITERS_MAX then return false end
+  self.last = self.last + 1
+  self.waiters[self.last] = waiter
+  return true
+end
+
 function Semaphore.wait(self, seconds)
   check_self(self)
   local request = request_to_wait("sem:wait")
@@ -52,10 +72,8 @@ function Semaphore.wait(self, seconds)
     return true
   end
   if seconds == 0 then return nil, "timeout" end
-  if self.last - self.first + 1 >= WAITERS_MAX then return nil, "too many wait for it" end
   local waiter = { request = request, light = request.light }
-  self.last = self.last + 1
-  self.waiters[self.last] = waiter
+  if not append(self, waiter) then return nil, TOO_MANY end
   local deadline = clock_ms() + seconds * 1000
   repeat
     if clock_ms() >= deadline then

@@ -19,6 +19,9 @@ local TIMEOUT_MS_MAX = 2 ^ 31 - 1
 local POOL_SIZE = 30
 local POOL_SIZE_MAX = 1000
 
+-- Length of what receiveuntil looks for.
+local PATTERN_LEN_MAX = 65536
+
 -- Maximum depth of tables that are sent.
 local DEPTH_MAX = 100
 
@@ -288,6 +291,7 @@ function TCP.receiveuntil(self, pattern, ...)
   end
   pattern = tostring(pattern)
   if pattern == "" then return nil, "pattern is empty" end
+  if #pattern > PATTERN_LEN_MAX then return nil, "pattern has more than " .. PATTERN_LEN_MAX .. " bytes" end
   local is_at_end = false
   local function noted(size, part, ...)
     is_at_end = part ~= nil and size > 0 and reply.number == 0

@@ -27,29 +27,46 @@ fn borders(text: &[u8]) -> Vec<usize> {
     borders
 }
 
+/// The longest beginning of a text that bytes may end with, which are looked at one by one.
+struct Matching<'t> {
+    text: &'t [u8],
+    borders: Vec<usize>,
+    matched: usize,
+}
+
+impl<'t> Matching<'t> {
+    fn new(text: &'t [u8]) -> Self {
+        Self { text, borders: borders(text), matched: 0 }
+    }
+
+    /// For a byte that the text does not go on with: gives how many of those before it are no longer part of a match.
+    fn fall_back(&mut self, byte: u8) -> usize {
+        let mut border = self.borders[self.matched];
+        while border > 0 && self.text[border] != byte {
+            border = self.borders[border];
+        }
+        let dropped = self.matched - border;
+        self.matched = border;
+        dropped
+    }
+}
+
 /// Searches for a text, which does not begin before `from`. Parts of `size`, unless that is 0, are given before it; one
 /// is longer if it ends in what might have been the text and was not, as in nginx.
 pub(super) fn find(bytes: &[u8], text: &[u8], size: usize, from: usize) -> Found {
     if size == 0 {
         return find_whole(bytes, text, from);
     }
-    let borders = borders(text);
-    // The last `matched` of those that were looked at are a beginning of the text.
-    let (mut before, mut matched) = (from, 0);
-    while let Some(&byte) = bytes.get(before + matched) {
-        if byte == text[matched] {
-            matched += 1;
-            if matched == text.len() {
+    let (mut before, mut matching) = (from, Matching::new(text));
+    while let Some(&byte) = bytes.get(before + matching.matched) {
+        if byte == text[matching.matched] {
+            matching.matched += 1;
+            if matching.matched == text.len() {
                 return Found::Text { before };
             }
             continue;
         }
-        let mut border = borders[matched];
-        while border > 0 && text[border] != byte {
-            border = borders[border];
-        }
-        before += if matched == 0 { 1 } else { matched - border };
-        matched = border;
+        before += if matching.matched == 0 { 1 } else { matching.fall_back(byte) };
         if before >= size {
             return Found::Part { len: before };
         }
@@ -58,14 +75,12 @@ pub(super) fn find(bytes: &[u8], text: &[u8], size: usize, from: usize) -> Found
 }
 
 fn find_whole(bytes: &[u8], text: &[u8], from: usize) -> Found {
-    match memchr::memmem::find(&bytes[from..], text) {
-        Some(place) => Found::Text { before: from + place },
-        None => {
-            let is_beginning = |len: &usize| bytes.ends_with(&text[..*len]);
-            let held = (1..text.len().min(bytes.len() - from + 1)).rev().find(is_beginning);
-            Found::Nothing { before: bytes.len() - held.unwrap_or(0) }
-        }
+    if let Some(place) = memchr::memmem::find(&bytes[from..], text) {
+        return Found::Text { before: from + place };
     }
+    // The text is not there as a whole, so no more than its length at the end can be a part of it.
+    let end = from.max(bytes.len().saturating_sub(text.len() - 1));
+    find(bytes, text, usize::MAX, end)
 }
 
 #[cfg(test)]
@@ -90,6 +105,14 @@ mod tests {
         assert_eq!(find(b"abc--", b"--", 0, 3), Found::Text { before: 3 });
         assert_eq!(find(b"abc--", b"--", 10, 3), Found::Text { before: 3 });
         assert_eq!(find(b"abcd", b"--", 0, 4), Found::Nothing { before: 4 });
+    }
+
+    #[test]
+    fn a_long_text_takes_no_longer_for_what_it_repeats() {
+        let (text, bytes) = ([b'a'; 60_000], [b'a'; 59_999]);
+        assert_eq!(find(&bytes, &text, 0, 0), Found::Nothing { before: 0 });
+        let bytes = [&b"b"[..], &bytes].concat();
+        assert_eq!(find(&bytes, &text, 0, 0), Found::Nothing { before: 1 });
     }
 
     #[test]
