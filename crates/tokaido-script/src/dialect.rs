@@ -162,6 +162,7 @@ impl Dialect {
             include_str!("../lua/ngx/script.lua"),
             include_str!("../lua/ngx/threads.lua"),
             include_str!("../lua/ngx/sockets.lua"),
+            include_str!("../lua/ngx/datagrams.lua"),
             include_str!("../lua/ngx/semaphore.lua"),
         ],
         globals: Globals::Allowed,

@@ -6,6 +6,8 @@ use std::task::Poll;
 /// Where a socket connects to.
 #[derive(Clone, Copy, Debug)]
 pub struct SocketTarget<'t> {
+    /// Whether it sends and receives datagrams, by UDP; such a socket is of no pool.
+    pub is_of_datagrams: bool,
     /// A name, an address, or `unix:` and a path.
     pub host: &'t str,
     /// The port, but for a path.
@@ -27,6 +29,8 @@ pub enum Receive<'r> {
     All,
     /// Whatever is there, up to so many bytes.
     Any(usize),
+    /// One datagram, of which so many bytes are taken.
+    Datagram(usize),
     /// What comes before a text, and with `inclusive` that text, too; in parts of about `size` bytes if that is not 0.
     Until {
         /// The text; it is not empty.

@@ -401,4 +401,8 @@ function ngx.socket.connect(...)
   return sock
 end
 
-ngx.socket.udp = core.refused("ngx.socket.udp", "sockets are those of TCP and of UNIX")
+-- For sockets of UDP, which have most of this in common.
+core.sockets = {
+  TIMEOUT_MS = TIMEOUT_MS, message = message, data = data, number_of = number_of, busy = busy, close = close, wait = wait,
+  finish_connect = finish_connect, text_of = text_of, time_of = time_of,
+}

@@ -33,7 +33,9 @@ impl Input {
         let (len, dropped, received) = match what {
             Receive::Size(size) if bytes.len() >= size => (size, 0, Received::Whole),
             Receive::Any(size) if !bytes.is_empty() => (bytes.len().min(size), 0, Received::Whole),
-            Receive::Size(_) | Receive::Any(_) | Receive::All => return None,
+            Receive::Size(_) | Receive::Any(_) | Receive::All | Receive::Datagram(_) => {
+                return None;
+            }
             Receive::Line => match memchr::memchr(b'\n', &bytes[self.searched..]) {
                 Some(place) => (self.searched + place, 1, Received::Whole),
                 None => {

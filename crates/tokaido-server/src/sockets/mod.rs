@@ -2,6 +2,7 @@
 //! are kept for the next one.
 
 mod allow;
+mod datagrams;
 mod input;
 mod pools;
 mod request;

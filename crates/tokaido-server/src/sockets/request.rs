@@ -21,6 +21,9 @@ use super::{
 /// How much is read at once.
 const READ_LEN: usize = 16 << 10;
 
+/// Maximum length of a datagram.
+const DATAGRAM_LEN_MAX: usize = 64 << 10;
+
 type Connecting = Pin<Box<dyn Future<Output = Result<Connection, String>>>>;
 
 /// How far a socket is.
@@ -99,6 +102,28 @@ impl Socket {
         Ok(true)
     }
 
+    fn receive_datagram(
+        &mut self,
+        size: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<Received, String>> {
+        let connection = match self.connection() {
+            Ok(connection) => Rc::clone(connection),
+            Err(why) => return Poll::Ready(Err(why)),
+        };
+        out.resize(size.min(DATAGRAM_LEN_MAX), 0);
+        let read = connection.try_read(out);
+        out.truncate(*read.as_ref().unwrap_or(&0));
+        match read {
+            Ok(_) => Poll::Ready(Ok(Received::Whole)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.wants.to_read = true;
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(message_of(&error))),
+        }
+    }
+
     fn receive(
         &mut self,
         what: Receive<'_>,
@@ -106,6 +131,9 @@ impl Socket {
         out: &mut Vec<u8>,
     ) -> Poll<Result<Received, String>> {
         self.wants.to_read = false;
+        if let Receive::Datagram(size) = what {
+            return self.receive_datagram(size, out);
+        }
         loop {
             if let Some(received) = self.input.take(what, out) {
                 return Poll::Ready(Ok(received));
@@ -160,11 +188,16 @@ impl RequestSockets {
             None => (target.host, target.port),
         };
         self.worker.check(host, port)?;
-        if let Some((connection, reused)) = pools::take(&self.worker.pools, target.pool) {
+        if !target.is_of_datagrams
+            && let Some((connection, reused)) = pools::take(&self.worker.pools, target.pool)
+        {
             return Ok((State::Open(connection), reused));
         }
         let (host, permit) = (host.to_owned(), self.worker.permit()?);
         let connecting: Connecting = match port {
+            Some(port) if target.is_of_datagrams => {
+                Box::pin(Connection::of_datagrams(host, port, permit))
+            }
             Some(port) => Box::pin(Connection::to_host(host, port, permit)),
             None => Box::pin(Connection::to_path(host, permit)),
         };

@@ -1,8 +1,9 @@
-//! One connection, by TCP or a UNIX socket.
+//! One connection, by TCP, a UNIX socket or UDP.
 
 use std::{
     cell::Cell,
     io,
+    net::SocketAddr,
     rc::Rc,
     task::{Context, Poll},
 };
@@ -11,19 +12,12 @@ use socket2::SockRef;
 use tokaido_script::SocketOption;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 
-/// Does the same with either kind of stream.
-macro_rules! with_stream {
-    ($connection:expr, $stream:ident => $do:expr) => {
-        match &$connection.stream {
-            Stream::Tcp($stream) => $do,
-            Stream::Unix($stream) => $do,
-        }
-    };
-}
+use super::datagrams::Datagrams;
 
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Udp(Datagrams),
 }
 
 /// One of the sockets that a worker has open, counted as long as it is there.
@@ -55,20 +49,25 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects to the first address of that name that takes it.
     pub(super) async fn to_host(host: String, port: u16, permit: Permit) -> Result<Self, String> {
-        let unresolved = |error| format!("{host} could not be resolved ({})", message_of(&error));
-        let addresses = lookup_host((host.as_str(), port)).await.map_err(unresolved)?;
-        let mut why = format!("{host} could not be resolved (Host not found)");
-        for address in addresses {
-            match TcpStream::connect(address).await {
-                Ok(stream) => {
-                    // Handlers send whole messages.
-                    let _ = stream.set_nodelay(true);
-                    return Ok(Self { stream: Stream::Tcp(stream), _permit: permit });
-                }
-                Err(error) => why = message_of(&error),
-            }
-        }
-        Err(why)
+        let connect = async |address| {
+            let stream = TcpStream::connect(address).await?;
+            // Handlers send whole messages.
+            stream.set_nodelay(true)?;
+            Ok(Stream::Tcp(stream))
+        };
+        let stream = to_first(&host, port, connect).await?;
+        Ok(Self { stream, _permit: permit })
+    }
+
+    /// A socket that sends datagrams to the first address of that name, and takes them from there alone.
+    pub(super) async fn of_datagrams(
+        host: String,
+        port: u16,
+        permit: Permit,
+    ) -> Result<Self, String> {
+        let connect = async |address| Ok(Stream::Udp(Datagrams::to(address).await?));
+        let stream = to_first(&host, port, connect).await?;
+        Ok(Self { stream, _permit: permit })
     }
 
     /// Connects to a UNIX socket.
@@ -78,25 +77,45 @@ impl Connection {
     }
 
     pub(super) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        with_stream!(self, stream => stream.try_read(buffer))
+        match &self.stream {
+            Stream::Tcp(stream) => stream.try_read(buffer),
+            Stream::Unix(stream) => stream.try_read(buffer),
+            Stream::Udp(datagrams) => datagrams.try_receive(buffer),
+        }
     }
 
     pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        with_stream!(self, stream => stream.try_write(bytes))
+        match &self.stream {
+            Stream::Tcp(stream) => stream.try_write(bytes),
+            Stream::Unix(stream) => stream.try_write(bytes),
+            Stream::Udp(datagrams) => datagrams.socket.try_send(bytes),
+        }
     }
 
     pub(super) fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        with_stream!(self, stream => stream.poll_read_ready(cx))
+        match &self.stream {
+            Stream::Tcp(stream) => stream.poll_read_ready(cx),
+            Stream::Unix(stream) => stream.poll_read_ready(cx),
+            Stream::Udp(datagrams) => datagrams.poll_receive_ready(cx),
+        }
     }
 
     pub(super) fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        with_stream!(self, stream => stream.poll_write_ready(cx))
+        match &self.stream {
+            Stream::Tcp(stream) => stream.poll_write_ready(cx),
+            Stream::Unix(stream) => stream.poll_write_ready(cx),
+            Stream::Udp(datagrams) => datagrams.socket.poll_send_ready(cx),
+        }
     }
 
     /// Waits until there is something to read, or the other side has closed.
     pub(super) async fn readable(&self) {
         // An error is found when it is next read from.
-        let _ = with_stream!(self, stream => stream.readable().await);
+        let _ = match &self.stream {
+            Stream::Tcp(stream) => stream.readable().await,
+            Stream::Unix(stream) => stream.readable().await,
+            Stream::Udp(datagrams) => datagrams.socket.readable().await,
+        };
     }
 
     /// Whether it is open and nothing has come.
@@ -110,7 +129,11 @@ impl Connection {
     }
 
     pub(super) fn set_option(&self, option: SocketOption, value: u32) -> Result<(), String> {
-        let socket = with_stream!(self, stream => SockRef::from(stream));
+        let socket = match &self.stream {
+            Stream::Tcp(stream) => SockRef::from(stream),
+            Stream::Unix(stream) => SockRef::from(stream),
+            Stream::Udp(datagrams) => SockRef::from(&*datagrams.socket),
+        };
         let set = match option {
             SocketOption::KeepAlive => socket.set_keepalive(value != 0),
             SocketOption::ReuseAddress => socket.set_reuse_address(value != 0),
@@ -120,6 +143,23 @@ impl Connection {
         };
         set.map_err(|error| message_of(&error))
     }
+}
+
+/// Connects to one address of a name after another, until one takes it.
+async fn to_first(
+    host: &str,
+    port: u16,
+    connect: impl AsyncFn(SocketAddr) -> io::Result<Stream>,
+) -> Result<Stream, String> {
+    let unresolved = |error| format!("{host} could not be resolved ({})", message_of(&error));
+    let mut why = format!("{host} could not be resolved (Host not found)");
+    for address in lookup_host((host, port)).await.map_err(unresolved)? {
+        match connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => why = message_of(&error),
+        }
+    }
+    Err(why)
 }
 
 /// What the system says, in the words and the case that handlers know from nginx.

@@ -28,7 +28,8 @@ fn number_of(socket: i32) -> u32 {
     u32::try_from(socket).unwrap_or(u32::MAX)
 }
 
-/// Begins to connect; the reply's number is the socket's. A path has a port below 0.
+/// Begins to connect; the reply's number is the socket's. A path has a port below 0, and a socket of datagrams a pool of
+/// size 0.
 pub(crate) fn socket_connect(
     context: &mut Context,
     host: &[u8],
@@ -38,7 +39,8 @@ pub(crate) fn socket_connect(
 ) -> Result<i32, Fault> {
     let host = str::from_utf8(host).map_err(|_| Fault::refused("the host is not UTF-8"))?;
     let port = u16::try_from(port).ok();
-    let target = SocketTarget { host, port, pool, pool_size: pool_size as usize };
+    let (pool_size, is_of_datagrams) = (pool_size as usize, pool_size < 1.0);
+    let target = SocketTarget { is_of_datagrams, host, port, pool, pool_size };
     match sockets(context)?.connect(target) {
         Ok(socket) => {
             context.reply.number = f64::from(socket);
@@ -86,6 +88,7 @@ fn what(kind: i32, size: f64, text: &[u8]) -> Receive<'_> {
         1 => Receive::Line,
         2 => Receive::All,
         3 => Receive::Any(size),
+        6 => Receive::Datagram(size),
         _ => Receive::Until { text, size, inclusive: kind == 5 },
     }
 }
