@@ -170,7 +170,7 @@ def test_a_thousand_requests_wait_while_others_are_answered(tmp_path):
             client.request("GET", f"/ask?port={peer.port}&say=[{GATE},%22{number}%5cn%22]")
             clients.append(client)
         wait_until(lambda: handlers.text("begun") == f"{count}\n", "their beginning")
-        assert peer.open == count
+        wait_until(lambda: peer.open == count, "their connections")
         peer.open_gate()
         for number, client in enumerate(clients):
             response = client.getresponse()
