@@ -164,6 +164,7 @@ impl Dialect {
             include_str!("../lua/ngx/sockets.lua"),
             include_str!("../lua/ngx/datagrams.lua"),
             include_str!("../lua/ngx/semaphore.lua"),
+            include_str!("../lua/ngx/timer.lua"),
         ],
         globals: Globals::Allowed,
         settings: &[

@@ -47,6 +47,10 @@ pub struct Limits {
     pub response_headers_max: usize,
     /// Pairs that a query is taken apart into; the rest is left out.
     pub query_pairs_max: usize,
+    /// Timers of a VM that have yet to be run.
+    pub timers_pending_max: usize,
+    /// Timers of a VM whose functions have begun and are not done.
+    pub timers_running_max: usize,
 }
 
 impl Default for Limits {
@@ -65,6 +69,8 @@ impl Default for Limits {
             response_len_max: 64 << 20,
             response_headers_max: 100,
             query_pairs_max: 1000,
+            timers_pending_max: 1024,
+            timers_running_max: 256,
         }
     }
 }

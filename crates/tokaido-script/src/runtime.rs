@@ -6,7 +6,7 @@ use tokaido_store::Store;
 
 use crate::{
     CallError, HttpRequest, HttpResponse, Limits, LoadError, Procedure, ProcedureId, Scope,
-    Sources, Value,
+    Sources, Timer, Value,
 };
 
 /// The procedures of some sources, ready to be called. It belongs to one thread.
@@ -68,6 +68,39 @@ pub trait Runtime {
 
     /// Gives up a handler that waits.
     fn abandon_http(&mut self, _procedure: ProcedureId, _slot: u64) {}
+
+    /// The timers that were made since this was called the last time.
+    fn take_timers(&mut self) -> Vec<Timer> {
+        Vec::new()
+    }
+
+    /// Whether a timer is still to be run, or is not done.
+    fn has_timer(&self, _timer: u64) -> bool {
+        false
+    }
+
+    /// Runs the function of a timer whose time is over, or goes on with it where it waits: then
+    /// [`HttpResponse::waiting`] has told the slot. It answers nobody, so the response has nothing else.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    fn run_timer(
+        &mut self,
+        timer: &Timer,
+        _slot: Option<u64>,
+        _scope: Scope<'_>,
+        _request: &HttpRequest<'_>,
+        _response: &mut HttpResponse,
+    ) -> Result<(), CallError> {
+        panic!("this runtime has no timers, so it has not made {timer:?}")
+    }
+
+    /// Gives up a timer, and its function if that waits.
+    fn abandon_timer(&mut self, _timer: u64, _slot: Option<u64>) {}
+
+    /// Tells it that nothing new is begun in it any more. The timers that are run from here on are told that their
+    /// time is not over.
+    fn retire(&mut self) {}
 }
 
 /// A language that procedures are written in.
@@ -193,5 +226,38 @@ impl Runtime for Together {
     fn abandon_http(&mut self, procedure: ProcedureId, slot: u64) {
         let (runtime, procedure) = self.locate(procedure);
         runtime.abandon_http(procedure, slot);
+    }
+
+    fn take_timers(&mut self) -> Vec<Timer> {
+        self.runtimes.iter_mut().flat_map(|runtime| runtime.take_timers()).collect()
+    }
+
+    fn has_timer(&self, timer: u64) -> bool {
+        self.runtimes.iter().any(|runtime| runtime.has_timer(timer))
+    }
+
+    fn run_timer(
+        &mut self,
+        timer: &Timer,
+        slot: Option<u64>,
+        scope: Scope<'_>,
+        request: &HttpRequest<'_>,
+        response: &mut HttpResponse,
+    ) -> Result<(), CallError> {
+        let mut runtimes = self.runtimes.iter_mut();
+        match runtimes.find(|runtime| runtime.has_timer(timer.number)) {
+            Some(runtime) => runtime.run_timer(timer, slot, scope, request, response),
+            None => panic!("no runtime has {timer:?}"),
+        }
+    }
+
+    fn abandon_timer(&mut self, timer: u64, slot: Option<u64>) {
+        if let Some(runtime) = self.runtimes.iter_mut().find(|runtime| runtime.has_timer(timer)) {
+            runtime.abandon_timer(timer, slot);
+        }
+    }
+
+    fn retire(&mut self) {
+        self.runtimes.iter_mut().for_each(|runtime| runtime.retire());
     }
 }

@@ -12,6 +12,7 @@ use crate::{
         functions::SharedFunction,
         random,
         texts::Texts,
+        timers::Timers,
     },
     convert::{Converter, Style},
     failure::{Failure, failure_of},
@@ -40,6 +41,8 @@ struct References {
     dispatch: c_int,
     /// Goes on with a handler that waits; in dialects whose handlers do.
     wake: c_int,
+    /// Runs the function of a timer; in dialects that have timers.
+    fire: c_int,
 }
 
 /// A Lua state. The fields are dropped in order: the context last, since Lua knows its address.
@@ -271,6 +274,24 @@ impl LuaState {
         self.call_with_number(self.references.wake, slot as f64)
     }
 
+    /// Runs the function of a timer.
+    pub(crate) fn fire(&mut self, timer: u64) -> Result<(), Failure> {
+        self.call_with_number(self.references.fire, timer as f64)
+    }
+
+    /// The timers that its code has made.
+    pub(crate) fn timers(&self) -> &Timers {
+        // SAFETY: as in `context`; native functions run only while Lua does, which needs `&mut self`.
+        unsafe { &(*self.context.0).timers }
+    }
+
+    /// From here on timers are told that their time is not over.
+    pub(crate) fn retire(&self) {
+        if let Err(error) = self.core.set("is_exiting", true) {
+            tracing::warn!(%error, "timers are not told that their program is over");
+        }
+    }
+
     fn call_with_number(&mut self, function: c_int, number: f64) -> Result<(), Failure> {
         let state = self.raw;
         let push = |_: References| {
@@ -409,6 +430,7 @@ fn take_references(
         enter: make_reference(lua, enter)?.1,
         dispatch: of(core, "dispatch")?,
         wake: of(core, "wake")?,
+        fire: of(core, "fire")?,
     };
     let lua_side = LuaSide {
         converter,

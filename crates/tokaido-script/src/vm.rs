@@ -1,15 +1,15 @@
 //! A Lua virtual machine and the calls into it: limits, errors, and a new state where the old one
 //! can no longer be trusted.
 
-use std::{cell::RefCell, io::Write as _, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
-use mlua::{Function, Table, chunk::ChunkMode};
-use tokaido_store::{Store, Writer};
+use mlua::Function;
+use tokaido_store::Store;
 
 use crate::{
     CallError, Dialect, HostFunction, HttpRequest, HttpResponse, Interrupt, Language, Limits,
     LoadError, Procedure, ProcedureId, Runtime, RuntimeError, Scope, Settings, Source, Sources,
-    UnknownDialect, Value,
+    Timer, UnknownDialect, Value,
     bridge::{context::StoreOrReason, functions::SharedFunction},
     failure::Failure,
     limits::ARGUMENTS_MAX,
@@ -65,14 +65,16 @@ impl Language for Lua {
 
 /// A Lua virtual machine with every procedure loaded. It belongs to one thread.
 pub struct Vm {
-    state: LuaState,
+    pub(crate) state: LuaState,
     procedures: Vec<Procedure>,
     functions: Vec<SharedFunction>,
     store: StoreOrReason,
     sources: Sources,
-    limits: Limits,
+    pub(crate) limits: Limits,
     settings: Arc<Settings>,
     interrupt: Interrupt,
+    /// Whether its timers end.
+    is_retired: bool,
 }
 
 impl Vm {
@@ -126,7 +128,18 @@ impl Vm {
         settings.tell(&mut state, &store)?;
         let (procedures, errors) = load::load(&mut state, sources)?;
         let (functions, sources) = (Vec::new(), sources.clone());
-        let vm = Self { state, procedures, functions, store, sources, limits, settings, interrupt };
+        let is_retired = false;
+        let vm = Self {
+            state,
+            procedures,
+            functions,
+            store,
+            sources,
+            limits,
+            settings,
+            interrupt,
+            is_retired,
+        };
         Ok((vm, errors))
     }
 
@@ -155,30 +168,30 @@ impl Vm {
         &mut self.state
     }
 
-    fn forget_dropped(&mut self) {
+    pub(crate) fn forget_dropped(&mut self) {
         if let Ok(store) = &self.store {
             self.state.forget_dropped(store.databases_dropped());
         }
     }
 
     fn begin(&mut self, procedure: ProcedureId, scope: Scope<'_>) {
-        self.state.forget_seed();
-        self.forget_dropped();
-        let name = &self.procedures[procedure.index()].name;
         let context = self.state.context();
         context.procedure.clear();
-        context.procedure.push_str(name);
+        context.procedure.push_str(&self.procedures[procedure.index()].name);
+        self.lend(scope);
+    }
+
+    /// Lends what a call of [`Context::procedure`](crate::bridge::Context) needs.
+    fn lend(&mut self, scope: Scope<'_>) {
+        self.state.forget_seed();
+        self.forget_dropped();
         // SAFETY: the caller lends both for the call, and `end` takes them back before the call
         // returns.
-        unsafe { context.begin(scope) };
+        unsafe { self.state.context().begin(scope) };
     }
 
     /// Takes the transaction back, and turns what went wrong into an error.
-    fn end<T>(
-        &mut self,
-        procedure: ProcedureId,
-        result: Result<T, Failure>,
-    ) -> Result<T, CallError> {
+    fn end<T>(&mut self, result: Result<T, Failure>) -> Result<T, CallError> {
         let poison = self.state.context().end();
         let failure = match (result, poison) {
             (Ok(result), None) => return Ok(result),
@@ -191,14 +204,14 @@ impl Vm {
         if !matches!(failure, Failure::Refused { is_kept: true, .. }) {
             self.state.context().free_locks();
         }
+        let name = self.state.context().procedure.clone();
         if matches!(failure, Failure::Memory) {
             self.replace_state();
         }
-        let name = self.procedures[procedure.index()].name.clone();
         Err(self.error(name, failure))
     }
 
-    fn error(&self, name: String, failure: Failure) -> CallError {
+    pub(crate) fn error(&self, name: String, failure: Failure) -> CallError {
         match failure {
             Failure::Raised { message, traceback } => CallError::Raised { message, traceback },
             Failure::Refused { message, code, status, is_kept } => {
@@ -216,7 +229,7 @@ impl Vm {
     }
 
     /// After it was refused memory a VM may be in a state that nobody tested; a new one is cheap.
-    fn replace_state(&mut self) {
+    pub(crate) fn replace_state(&mut self) {
         let replaced =
             LuaState::new(self.state.dialect(), &self.store, self.limits, self.interrupt())
                 .and_then(|mut state| {
@@ -232,92 +245,17 @@ impl Vm {
             // A file may load differently the second time; then the old state keeps the numbers
             // of procedures true.
             Ok((state, procedures)) if same_names(&procedures, &self.procedures) => {
+                let timers = self.state.timers().count();
+                if timers > 0 {
+                    tracing::warn!(timers, "timers are lost with a VM that met its memory limit");
+                }
                 self.state = state;
+                if self.is_retired {
+                    self.state.retire();
+                }
             }
             Ok(_) => tracing::warn!("procedures load differently than before; keeping the VM"),
             Err(error) => tracing::error!("cannot replace a VM after its memory limit: {error}"),
-        }
-    }
-
-    /// Runs a chunk outside of any transaction, for `tokaido run` and the shell. Its memory has no
-    /// limit, and its time has one only if [`Limits::script_time`] says so; [`interrupt`](Self::interrupt)
-    /// stops it.
-    /// In the native dialect, `tokaido.transact(f, …)` calls `f(tx, …)` in a transaction that is durable when it
-    /// returns, `tokaido.snapshot(f, …)` calls it on a snapshot, and `print` writes to stdout. The
-    /// arguments are `...` in the chunk, and the global `arg`. In the dialects of Kyoto Tycoon and Tokyo Tyrant the
-    /// whole script is one transaction, as a call is.
-    /// Globals may be set, and stay between calls, so that a session can build on them. Without a
-    /// writer, as in a VM without a store, there are no transactions.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    pub fn run_script(
-        &mut self,
-        chunk_name: &str,
-        text: &[u8],
-        arguments: &[Value],
-        mut writer: Option<&mut dyn Writer>,
-    ) -> Result<Vec<Value>, CallError> {
-        check_arguments(arguments)?;
-        self.forget_dropped();
-        let raised = |message: String| CallError::Raised { message, traceback: String::new() };
-        let mut exit_status = None::<u8>;
-        let outcome = self.state.with_memory_of_scripts(|state| {
-            let chunk = match compile_script(state, chunk_name, text, arguments) {
-                Ok(chunk) => chunk,
-                Err(mlua::Error::SyntaxError { message, .. }) => {
-                    return Err(Failure::Raised { message, traceback: String::new() });
-                }
-                Err(error) => {
-                    let message = error.to_string();
-                    return Err(Failure::Raised { message, traceback: String::new() });
-                }
-            };
-            let context = state.context();
-            context.procedure.clear();
-            context.procedure.push_str(chunk_name);
-            context.writer = writer.as_deref_mut().map(|writer| {
-                let writer: *mut (dyn Writer + '_) = writer;
-                // SAFETY: only the lifetime is lengthened; it is taken away again below.
-                unsafe {
-                    std::mem::transmute::<*mut (dyn Writer + '_), *mut (dyn Writer + 'static)>(
-                        writer,
-                    )
-                }
-            });
-            let results = state.run_chunk(chunk, arguments);
-            let context = state.context();
-            context.end();
-            context.snapshot = None;
-            context.writer = None;
-            let _ = state.core().set("write_out", mlua::Value::Nil);
-            exit_status = state.core().get("exit_status").unwrap_or_default();
-            results
-        });
-        // What a script left open, because an error passed through, has not happened.
-        if let Some(writer) = writer {
-            writer.rollback().map_err(|error| raised(error.to_string()))?;
-        }
-        let has_ended =
-            matches!(outcome, Ok(Ok(_) | Err(Failure::Raised { .. } | Failure::Refused { .. })));
-        if let Some(status) = exit_status.filter(|_| has_ended) {
-            return Err(CallError::Exited { status });
-        }
-        match outcome {
-            Ok(Ok(results)) => Ok(results),
-            Ok(Err(Failure::Time)) => Err(CallError::ScriptTimeLimit {
-                name: chunk_name.to_owned(),
-                limit_ms: self.limits.script_time.map_or(u64::MAX, in_ms),
-            }),
-            Ok(Err(Failure::Memory)) => {
-                self.replace_state();
-                Err(CallError::ScriptMemoryLimit {
-                    name: chunk_name.to_owned(),
-                    limit_bytes: self.limits.script_memory_bytes.unwrap_or(usize::MAX),
-                })
-            }
-            Ok(Err(failure)) => Err(self.error(chunk_name.to_owned(), failure)),
-            Err(error) => Err(raised(error.to_string())),
         }
     }
 }
@@ -345,7 +283,7 @@ impl Runtime for Vm {
         check_arguments(arguments)?;
         self.begin(procedure, scope);
         let result = self.state.call(run_index(procedure), arguments);
-        self.end(procedure, result)
+        self.end(result)
     }
 
     fn call_http(
@@ -359,7 +297,8 @@ impl Runtime for Vm {
         assert!(called.route.is_some(), "{} has no route", called.name);
         response.clear();
         let run = run_index(procedure);
-        self.exchange(procedure, scope, request, response, |state| state.dispatch(run))
+        self.begin(procedure, scope);
+        self.exchange(request, response, |state| state.dispatch(run))
     }
 
     fn resume_http(
@@ -370,7 +309,8 @@ impl Runtime for Vm {
         request: &HttpRequest<'_>,
         response: &mut HttpResponse,
     ) -> Result<(), CallError> {
-        self.exchange(procedure, scope, request, response, |state| state.wake(slot))
+        self.begin(procedure, scope);
+        self.exchange(request, response, |state| state.wake(slot))
     }
 
     fn abandon_http(&mut self, _: ProcedureId, slot: u64) {
@@ -379,24 +319,64 @@ impl Runtime for Vm {
             tracing::warn!(%error, "a handler that nobody waits for any more is not given up");
         }
     }
+
+    fn take_timers(&mut self) -> Vec<Timer> {
+        self.state.context().timers.take_made()
+    }
+
+    fn has_timer(&self, timer: u64) -> bool {
+        self.state.timers().has(timer)
+    }
+
+    fn run_timer(
+        &mut self,
+        timer: &Timer,
+        slot: Option<u64>,
+        scope: Scope<'_>,
+        request: &HttpRequest<'_>,
+        response: &mut HttpResponse,
+    ) -> Result<(), CallError> {
+        let (context, number) = (self.state.context(), timer.number);
+        context.timers.begin(number);
+        context.procedure.clear();
+        context.procedure.push_str(timer.name());
+        self.lend(scope);
+        let result = self.exchange(request, response, |state| match slot {
+            None => state.fire(number),
+            Some(slot) => state.wake(slot),
+        });
+        if result.is_err() || response.waiting.is_none() {
+            self.state.context().timers.end(number);
+        }
+        result
+    }
+
+    fn abandon_timer(&mut self, timer: u64, slot: Option<u64>) {
+        self.state.context().timers.end(timer);
+        if let Some(slot) = slot {
+            self.abandon_http(ProcedureId::from_index(0), slot);
+        }
+    }
+
+    fn retire(&mut self) {
+        self.is_retired = true;
+        self.state.retire();
+    }
 }
 
 impl Vm {
-    /// Runs a handler, or a part of one, with what it is lent.
+    /// Runs a handler, or a part of one, in a call that has begun.
     fn exchange(
         &mut self,
-        procedure: ProcedureId,
-        scope: Scope<'_>,
         request: &HttpRequest<'_>,
         response: &mut HttpResponse,
         run: impl FnOnce(&mut LuaState) -> Result<(), Failure>,
     ) -> Result<(), CallError> {
-        self.begin(procedure, scope);
         // SAFETY: both are borrowed for the whole of this function, and given back below.
         unsafe { self.state.context().exchange.begin(request, response) };
         let result = run(&mut self.state);
         self.state.context().exchange.end();
-        let result = self.end(procedure, result);
+        let result = self.end(result);
         if result.is_err() && !response.is_sent {
             response.clear();
         }
@@ -404,62 +384,12 @@ impl Vm {
     }
 }
 
-fn compile_script(
-    state: &LuaState,
-    chunk_name: &str,
-    text: &[u8],
-    arguments: &[Value],
-) -> mlua::Result<Function> {
-    let core = state.core();
-    let session = match core.get::<Option<Table>>("session")? {
-        Some(session) => session,
-        None => {
-            let session = core.get::<Function>("make_session")?.call::<Table>(())?;
-            core.set("session", &session)?;
-            session
-        }
-    };
-    let texts = state.lua().create_table()?;
-    texts.raw_set(0, chunk_name)?;
-    for argument in arguments {
-        if let Value::String(text) = argument {
-            texts.push(state.lua().create_string(text)?)?;
-        }
-    }
-    session.raw_set("arg", texts)?;
-    core.set("exit_status", mlua::Value::Nil)?;
-    core.set("write_out", writer_of_stdout(state, b"\n")?)?;
-    core.set("write_text", writer_of_stdout(state, b"")?)?;
-    let chunk = state
-        .lua()
-        .load(&load::source_text(text)[..])
-        .set_name(format!("@{chunk_name}"))
-        .set_mode(ChunkMode::Text)
-        .set_environment(session)
-        .into_function()?;
-    // A dialect may have more to do around a script.
-    match core.get::<Option<Function>>("script_of")? {
-        Some(script_of) => script_of.call(chunk),
-        None => Ok(chunk),
-    }
-}
-
-/// A function that writes a text to the standard output, with this behind it.
-fn writer_of_stdout(state: &LuaState, end: &'static [u8]) -> mlua::Result<Function> {
-    state.lua().create_function(move |_, text: mlua::LuaString| {
-        let mut stdout = std::io::stdout().lock();
-        stdout.write_all(&text.as_bytes()).and_then(|()| stdout.write_all(end)).map_err(|error| {
-            mlua::Error::RuntimeError(format!("cannot write to the standard output: {error}"))
-        })
-    })
-}
-
 /// The place of a procedure's function in the prelude's list, which counts from 1.
 fn run_index(procedure: ProcedureId) -> i64 {
     procedure.index() as i64 + 1
 }
 
-fn check_arguments(arguments: &[Value]) -> Result<(), CallError> {
+pub(crate) fn check_arguments(arguments: &[Value]) -> Result<(), CallError> {
     if arguments.len() > ARGUMENTS_MAX {
         let message = format!(
             "{} arguments are too many; {ARGUMENTS_MAX} may be passed, or a table",
@@ -482,7 +412,7 @@ fn same_names(a: &[Procedure], b: &[Procedure]) -> bool {
     a.iter().map(|procedure| &procedure.name).eq(b.iter().map(|procedure| &procedure.name))
 }
 
-fn in_ms(time: Duration) -> u64 {
+pub(crate) fn in_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -46,6 +46,7 @@ mod sockets;
 mod stream;
 mod system;
 mod threads;
+mod timers;
 mod transport;
 mod turn;
 pub mod tyrant;

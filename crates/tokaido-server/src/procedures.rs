@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokaido_script::{
     CallError, HttpRequest, HttpResponse, Mode, Procedure, ProcedureId, Runtime, RuntimeError,
-    Scope, Transaction, Value,
+    Scope, Timer, Transaction, Value,
 };
 
 use crate::{
@@ -128,6 +128,34 @@ impl<'p> Procedures<'p> {
         self.answered(id, result, response)
     }
 
+    /// Runs the function of a timer, or goes on with it where it waits. What goes wrong is in the log.
+    pub(crate) fn run_timer(
+        &mut self,
+        timer: &Timer,
+        slot: Option<u64>,
+        scope: Scope<'_>,
+        request: &HttpRequest<'_>,
+        response: &mut HttpResponse,
+    ) {
+        // A virtual machine that took the place of another one has no timers of that.
+        if !self.runtime.has_timer(timer.number) {
+            response.clear();
+            return;
+        }
+        let _running = self.heartbeat.map(Heartbeat::begin_procedure);
+        let result = self.runtime.run_timer(timer, slot, scope, request, response);
+        let Err(error) = result else { return };
+        match timer.maker.as_ref().and_then(|maker| self.find(maker.as_bytes())) {
+            Some(id) => drop(self.failed(id, error)),
+            None => drop(log_fault(timer.name(), &error)),
+        }
+    }
+
+    /// Gives up a timer.
+    pub(crate) fn abandon_timer(&mut self, timer: u64, slot: Option<u64>) {
+        self.runtime.abandon_timer(timer, slot);
+    }
+
     fn answered(
         &self,
         id: ProcedureId,
@@ -147,13 +175,7 @@ impl<'p> Procedures<'p> {
     /// answer, and no one's fault; all else whoever runs the server finds in the log.
     pub(crate) fn failed(&self, id: ProcedureId, error: CallError) -> CallFailure {
         let procedure = &self.get(id).name;
-        let request_id = match &error {
-            CallError::Refused { .. } => None,
-            CallError::Raised { message, traceback } => {
-                Some(faults::log(procedure, message, traceback))
-            }
-            other => Some(faults::log(procedure, &other.to_string(), "")),
-        };
+        let request_id = log_fault(procedure, &error);
         self.program.count_failure(id, request_id.is_none());
         CallFailure { error, request_id }
     }
@@ -166,6 +188,17 @@ impl<'p> Procedures<'p> {
             }
             transaction => Scope { transaction, host: scope.host },
         }
+    }
+}
+
+/// Writes into the log what has gone wrong in a procedure, and gives the id of that line; nothing, if it was refused.
+fn log_fault(procedure: &str, error: &CallError) -> Option<String> {
+    match error {
+        CallError::Refused { .. } => None,
+        CallError::Raised { message, traceback } => {
+            Some(faults::log(procedure, message, traceback))
+        }
+        other => Some(faults::log(procedure, &other.to_string(), "")),
     }
 }
 
@@ -183,9 +216,9 @@ pub(crate) struct LocalProgram {
     program: Arc<Program>,
     runtime: Box<dyn Runtime>,
     scripts: ThreadScripts,
-    /// Handlers of it that wait.
+    /// Handlers and timers of it that wait.
     waiting: usize,
-    /// Programs whose place another one has taken while handlers of theirs wait.
+    /// Programs whose place another one has taken while handlers or timers of theirs wait.
     retired: Vec<Retired>,
     /// The newest generation that was looked at. One that has no runtime here is not tried again.
     seen: u64,
@@ -241,9 +274,10 @@ impl LocalProgram {
         match service.loader.runtime(&program) {
             Ok(runtime) => {
                 let program = std::mem::replace(&mut self.program, program);
-                let runtime = std::mem::replace(&mut self.runtime, runtime);
+                let mut runtime = std::mem::replace(&mut self.runtime, runtime);
                 let waiting = std::mem::take(&mut self.waiting);
                 if waiting > 0 {
+                    runtime.retire();
                     self.retired.push(Retired { program, runtime, waiting });
                 }
             }
@@ -274,7 +308,24 @@ impl LocalProgram {
         self.waiting += 1;
     }
 
-    /// A handler of that generation waits no more. A program that it was the last of goes.
+    /// Timers that were made in the program of that generation, which from now on wait.
+    pub(crate) fn take_timers(&mut self, generation: u64) -> Vec<Timer> {
+        let is_meant = |retired: &&mut Retired| retired.program.generation() == generation;
+        let (runtime, waiting) = match self.retired.iter_mut().find(is_meant) {
+            Some(retired) => (&mut retired.runtime, &mut retired.waiting),
+            None => (&mut self.runtime, &mut self.waiting),
+        };
+        let timers = runtime.take_timers();
+        *waiting += timers.len();
+        timers
+    }
+
+    /// The server stops: nothing new is begun in any program.
+    pub(crate) fn retire(&mut self) {
+        self.runtime.retire();
+    }
+
+    /// A handler or a timer of that generation waits no more. A program that it was the last of goes.
     pub(crate) fn end_wait(&mut self, generation: u64) {
         if self.program.generation() == generation {
             self.waiting -= 1;

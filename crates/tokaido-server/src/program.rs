@@ -14,6 +14,7 @@ use tokaido_script::{
     Settings, Sources, TyrantCommons, TyrantSettings,
 };
 use tokaido_store::Store;
+use tokio::sync::watch;
 
 use crate::{
     call_statistics::CallStatistics,
@@ -124,12 +125,20 @@ pub(crate) struct CurrentProgram {
     program: Mutex<Arc<Program>>,
     /// What came of the files when they were last read.
     loading: Mutex<Arc<Loading>>,
+    /// The same number, for those that wait until there is another one.
+    newest: watch::Sender<u64>,
 }
 
 impl CurrentProgram {
     pub(crate) fn new(program: Arc<Program>) -> Self {
         let generation = AtomicU64::new(program.generation);
-        Self { generation, program: Mutex::new(program), loading: Mutex::default() }
+        let newest = watch::Sender::new(program.generation);
+        Self { generation, program: Mutex::new(program), loading: Mutex::default(), newest }
+    }
+
+    /// Tells of each program that takes the place of another: its generation.
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
+        self.newest.subscribe()
     }
 
     pub(crate) fn generation(&self) -> u64 {
@@ -154,6 +163,7 @@ impl CurrentProgram {
         let mut current = self.program.lock().unwrap_or_else(PoisonError::into_inner);
         program.follow(&current);
         self.generation.store(program.generation, Ordering::Release);
+        self.newest.send_replace(program.generation);
         *current = Arc::new(program);
         current.clone()
     }

@@ -373,9 +373,9 @@ impl Server {
         let prepare = move || {
             let reading = read_context(&service, Role::Prompt)?;
             let counters = service.metrics.workers[index].clone();
-            Ok(Worker::new(service, writer, pool, counters, reading))
+            Ok(Worker::new(service, writer, pool, counters, reading, stopping))
         };
-        let run = move |worker| report(worker::run(worker, incoming, stopping, index == 0));
+        let run = move |worker| report(worker::run(worker, incoming, index == 0));
         self.threads.spawn(&format!("tokaido-worker-{index}"), prepare, run)?;
         Ok(WorkerHandle { queue, open: Arc::default() })
     }

@@ -27,6 +27,7 @@ use crate::{
     read_context::ReadContext,
     service::Service,
     sockets::WorkerSockets,
+    timers::{self, OpenTimers},
     transport::{Socket, SocketAddress},
     writer::WriterHandle,
 };
@@ -78,6 +79,9 @@ pub(crate) struct Worker {
     pub(crate) buffers: RefCell<Buffers>,
     pub(crate) reading: RefCell<ReadContext>,
     pub(crate) sockets: Rc<WorkerSockets>,
+    /// Becomes true when the server stops.
+    pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) timers: OpenTimers,
 }
 
 impl Worker {
@@ -87,12 +91,14 @@ impl Worker {
         pool: PoolHandle,
         counters: Arc<WorkerCounters>,
         reading: ReadContext,
+        stopping: watch::Receiver<bool>,
     ) -> Self {
         let reading = RefCell::new(reading);
         let limits = &service.config.limits;
         let buffers = RefCell::new(Buffers::new(limits.buffer_bytes, limits.buffers_kept_max));
         let sockets = Rc::new(WorkerSockets::new(&service.config.ngx, limits));
-        Self { service, writer, pool, counters, buffers, reading, sockets }
+        let timers = OpenTimers::default();
+        Self { service, writer, pool, counters, buffers, reading, sockets, stopping, timers }
     }
 
     /// The program that requests are matched with here. Where they run it may be a newer one.
@@ -103,13 +109,12 @@ impl Worker {
     }
 }
 
-/// Serves connections until `stop` becomes true or its sender is gone, and then until those that
+/// Serves connections until the server stops, and then until those that
 /// are open have been answered, but not longer than the limit. One worker has the functions called that the server
 /// calls again and again.
 pub(crate) fn run(
     worker: Worker,
     mut incoming: mpsc::UnboundedReceiver<Accepted>,
-    mut stop: watch::Receiver<bool>,
     calls_periodic: bool,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -119,7 +124,8 @@ pub(crate) fn run(
     let tasks = LocalSet::new();
     let connections = Rc::new(Connections::new(&worker.service.config.limits));
     let worker = Rc::new(worker);
-    let service = worker.service.clone();
+    let (service, mut stopping) = (worker.service.clone(), worker.stopping.clone());
+    tasks.spawn_local(timers::follow(worker.clone()));
     let sweeping = connections.clone();
     tasks.spawn_local(async move { sweeping.sweep(&service.config.limits).await });
     if calls_periodic {
@@ -135,7 +141,7 @@ pub(crate) fn run(
                     None => break,
                 },
                 // An error means that the server is gone, which is a stop, too.
-                _ = stop.wait_for(|&stop| stop) => break,
+                _ = stopping.wait_for(|&stop| stop) => break,
             }
         }
         while let Ok(accepted) = incoming.try_recv() {
@@ -144,14 +150,14 @@ pub(crate) fn run(
         connections.stop();
         let limit = Duration::from_millis(worker.service.config.limits.stop_ms);
         let gone = async {
-            while !connections.is_empty() {
+            while !connections.is_empty() || !worker.timers.are_done() {
                 tokio::time::sleep(STOP_POLL_INTERVAL).await;
             }
         };
         if tokio::time::timeout(limit, gone).await.is_err() {
             tracing::warn!(
                 connections = connections.len(),
-                "stopped before all clients took their replies"
+                "stopped before all clients took their replies, and all timers were done"
             );
         }
     });

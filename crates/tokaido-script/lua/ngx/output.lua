@@ -16,9 +16,9 @@ local SENDING = { rewrite = true, access = true, content = true }
 
 -- What nginx says of a phase where a function is not for.
 function core.disabled(level)
-  local request = core.request
-  if not request then error("no request found", level + 1) end
-  error("API disabled in the context of " .. request.phase .. "_by_lua*", level + 1)
+  local running = core.running
+  if not running then error("no request found", level + 1) end
+  error("API disabled in the context of " .. (running.is_timer and "ngx.timer" or running.phase .. "_by_lua*"), level + 1)
 end
 
 local function request_to_send()
@@ -127,7 +127,7 @@ end
 local log_error = function(text) ngx.log(ngx.ERR, text) end
 
 function ngx.exit(status)
-  local request = core.request
+  local request = core.running
   if not request then core.disabled(2) end
   if type(status) ~= "number" then error("bad argument #1 to 'exit' (number expected, got " .. type(status) .. ")", 2) end
   if request.phase == "log" or request.phase == "body_filter" then core.disabled(2) end

@@ -8,14 +8,14 @@ local error, type, ipairs, tostring, xpcall = error, type, ipairs, tostring, xpc
 local fields = core.fields
 
 function ngx.get_phase()
-  local request = core.request
-  if request then return request.phase end
+  local running = core.running
+  if running then return running.phase end
   return core.phase or "timer"
 end
 
 fields.ctx = {
   get = function()
-    local request = core.request
+    local request = core.running
     if not request then error("no request ctx found", 3) end
     local ctx = request.ctx
     if not ctx then
@@ -25,7 +25,7 @@ fields.ctx = {
     return ctx
   end,
   set = function(ctx)
-    local request = core.request
+    local request = core.running
     if not request then error("no request ctx found", 3) end
     if type(ctx) ~= "table" then error("ngx.ctx is a table", 3) end
     request.ctx = ctx
@@ -41,7 +41,7 @@ fields.is_subrequest = {
 
 ngx.worker = {
   pid = function() return core.rust.pid end,
-  exiting = function() return false end,
+  exiting = function() return core.is_exiting == true end,
 }
 
 ngx.config = {
@@ -66,7 +66,7 @@ end
 
 -- Calls a function with the transaction of the handler, which does not wait in it.
 local function read(run, ...)
-  local request = core.request
+  local request = core.running
   if not request then core.disabled(2) end
   local was_reading = request.reading
   request.reading = true
@@ -86,10 +86,6 @@ core.modules.tokaido = function()
 end
 
 -- What is not offered, and why.
-ngx.timer = {}
-for _, name in ipairs { "at", "every", "pending_count", "running_count" } do
-  ngx.timer[name] = core.refused("ngx.timer." .. name, "code runs here while a request or a file of a phase has it run")
-end
 ngx.on_abort = core.refused("ngx.on_abort", "a handler goes on when its client has gone")
 ngx.run_worker_thread = core.refused("ngx.run_worker_thread", "a handler has no thread but its worker")
 for _, name in ipairs { "id", "count", "pids" } do

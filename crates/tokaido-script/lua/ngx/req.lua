@@ -21,7 +21,7 @@ ngx.req = req
 
 local function current()
   local request = core.request
-  if not request then error("no request found", 3) end
+  if not request then core.disabled(3) end
   return request
 end
 core.current_request = current

@@ -12,6 +12,12 @@ local response_sent, response_header = native.response_sent, native.response_hea
 local response_nest, response_unnest = native.response_nest, native.response_unnest
 local response_forget = native.response_forget
 
+-- What runs: a request, or a timer, for which there is no request.
+function core.enter(running)
+  core.running = running
+  core.request = not running.is_timer and running or nil
+end
+
 -- The coroutines that no handler resumes.
 local own = setmetatable({}, { __mode = "k" })
 
@@ -66,7 +72,7 @@ end
 
 -- Runs a chunk; gives what ended it early. Errors pass through.
 local function run(chunk)
-  if core.request.outer then
+  if core.running.outer then
     -- Below other coroutines, which are counted.
     local thread = create(loop)
     own[thread] = true
@@ -252,9 +258,10 @@ local function outermost(request)
 end
 core.outermost = outermost
 
-local function fail_request(failure)
-  local request, report = core.request, core.on_error(failure)
+local function fail_running(failure)
+  local request, report = core.running, core.on_error(failure)
   outermost(request).is_over = true
+  if request.is_timer then error(report, 0) end
   if not request.is_sent then request.status = 500 end
   if request.phase ~= "log" then log_phase(request) end
   last_report = report
@@ -270,7 +277,7 @@ function core.handler(handler)
   core.add_route(handler)
   return function()
     local request = begin(handler)
-    core.request = request
+    core.enter(request)
     answer(request, false)
     finish(request)
     log_phase(request)
@@ -278,7 +285,7 @@ function core.handler(handler)
   end
 end
 
--- Requests that wait, by the numbers that they are woken by.
+-- Requests and timers that wait, by the numbers that they are woken by.
 local waiting = {}
 local wait, reply = native.wait, native.reply
 
@@ -288,33 +295,38 @@ local function go_on(thread, ok, signal, value)
   elseif ok and signal == WAIT then
     if wait(context, value - core.clock_ms()) ~= 1 then fail(3) end
     local slot = reply.number
-    waiting[slot] = { thread = thread, request = core.request }
-    outermost(core.request).slot = slot
+    waiting[slot] = { thread = thread, running = core.running }
+    outermost(core.running).slot = slot
   else
-    fail_request(not ok and signal or value)
+    fail_running(not ok and signal or value)
   end
 end
 
--- A request is a coroutine around those of its phases, so that all of it can wait.
+-- What runs is a coroutine around those of its phases, so that all of it can wait.
+function core.start(run, argument)
+  local thread = take_thread()
+  go_on(thread, resume(thread, argument and function() return run(argument) end or run))
+end
+local start = core.start
+
 local runs = core.runs
 function core.dispatch(index)
   core.forget_loading()
-  local thread = take_thread()
-  go_on(thread, resume(thread, runs[index]))
+  start(runs[index])
 end
 
 function core.wake(slot)
   local found = waiting[slot]
   if not found then error("the virtual machine of this request is another one by now", 0) end
   waiting[slot] = nil
-  core.request = found.request
-  outermost(found.request).slot = nil
+  core.enter(found.running)
+  outermost(found.running).slot = nil
   go_on(found.thread, resume(found.thread))
 end
 
 function core.abandon(slot)
   local found = waiting[slot]
-  if found then outermost(found.request).is_over = true end
+  if found then outermost(found.running).is_over = true end
   waiting[slot] = nil
 end
 
@@ -330,7 +342,7 @@ function core.nest(handler, overrides)
   for name, value in pairs(overrides) do request[name] = value end
   request.outer = outer
   if response_nest(context) ~= 1 then fail(3) end
-  core.request = request
+  core.enter(request)
   local ok, failure = xpcall(answer_nested, core.on_error, request)
   if not ok then
     response_forget(context)
@@ -340,7 +352,7 @@ function core.nest(handler, overrides)
   local headers = core.response_headers()
   response_unnest(context)
   local body = native.string(native.reply.data, native.reply.data_len)
-  core.request = outer
+  core.enter(outer)
   -- Its light threads have missed what was for them meanwhile.
   core.rouse(outer)
   return { status = request.status, header = headers, body = ok and body or "", truncated = false }

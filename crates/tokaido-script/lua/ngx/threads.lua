@@ -20,11 +20,11 @@ function core.clock_ms()
 end
 local clock_ms = core.clock_ms
 
-local WAITING = { rewrite = true, access = true, content = true }
+local WAITING = { rewrite = true, access = true, content = true, timer = true }
 
--- The request that runs, where it may wait.
+-- The request or the timer that runs, where it may wait.
 function core.request_to_wait(name)
-  local request = core.request
+  local request = core.running
   if not request or not WAITING[request.phase] then core.disabled(3) end
   if may_wait(context) ~= 1 then
     error(name .. " is not for a handler that writes: it is a transaction, and all others would wait for it; see "
@@ -67,7 +67,7 @@ local function noted(light, ok, signal, ...)
   end
   if not light.results then return end
   if light.results[1] == false then core.log_failure(light.results[2]) end
-  core.wake_waiting(core.request)
+  core.wake_waiting(core.running)
 end
 
 local function step(request, light, ...)

@@ -9,7 +9,7 @@ use tokaido_store::{
 
 use super::{
     Exchange, apache::Apache, cabinet::Expressions, functions::SharedFunction, many::Many,
-    openresty::Regexes, pages::LoadedPage, texts::Texts,
+    openresty::Regexes, pages::LoadedPage, texts::Texts, timers::Timers,
 };
 use crate::{Dialect, Host, Limits, Scope, Transaction, TyrantCommons, Value, convert::Converter};
 
@@ -186,6 +186,7 @@ pub(crate) struct Context {
     /// The locks of theirs that the call has taken and not freed.
     pub(super) locks_taken: Vec<Box<[u8]>>,
     pub(super) regexes: Regexes,
+    pub(crate) timers: Timers,
     /// Only within `run_script`.
     pub(crate) writer: Option<*mut dyn Writer>,
     pub(crate) snapshot: Option<Box<dyn Snapshot>>,
@@ -276,6 +277,7 @@ impl Context {
             tyrant: Arc::default(),
             locks_taken: Vec::new(),
             regexes: Regexes::default(),
+            timers: Timers::default(),
             writer: None,
             snapshot: None,
             lua_side: LuaSide::unset(),

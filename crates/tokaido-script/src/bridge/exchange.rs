@@ -43,6 +43,11 @@ impl Exchange {
         self.pairs.len()
     }
 
+    /// Whether there is a request, or a timer, for which code runs.
+    pub(super) fn is_running(&self) -> bool {
+        self.request.is_some()
+    }
+
     pub(super) fn request<'r>(&self) -> Result<&'r HttpRequest<'r>, Fault> {
         let request = self.request.ok_or_else(over)?;
         // SAFETY: `begin` was promised that it lives until `end`, and each native function lets go

@@ -26,6 +26,7 @@ mod read;
 mod scan;
 mod script;
 pub(crate) mod texts;
+pub(crate) mod timers;
 mod tyrant;
 mod write;
 

@@ -15,7 +15,7 @@ use super::{
     context::Fault,
     databases, exchange, handler, many,
     openresty::{dictionary, regex, sockets, text},
-    pages, random, read, scan, script, tyrant, write,
+    pages, random, read, scan, script, timers, tyrant, write,
 };
 
 /// What `ffi.cast` needs to make an address callable.
@@ -183,6 +183,9 @@ fn of_exchanges() -> Vec<Function> {
         handler::clock();
         handler::may_wait();
         handler::wait(double);
+        timers::timer_make(double);
+        timers::timer_run(double);
+        timers::timer_counts();
         apache::apache_text(int, bytes);
         apache::apache_date(bytes);
         apache::apache_wildcard(bytes, bytes, int);

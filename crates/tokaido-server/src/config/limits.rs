@@ -217,6 +217,8 @@ limits! {
         http_response_bytes_max: usize = 64 << 20, 1..=BYTES_MAX;
         /// Maximum number of query parameters a procedure is shown
         http_query_pairs_max: usize = 1_000, 1..=COUNT_MAX;
+        /// Time in which a handler answers that waits, with all its waits
+        http_wait_ms: u64 = 60_000, 1..=MS_MAX;
         /// Maximum number of records on one page of a listing
         http_page_records_max: usize = 100_000, 1..=COUNT_MAX;
         /// Approximate maximum size of one page of a listing
@@ -241,6 +243,10 @@ limits! {
         script_many_bytes_max: usize = 256 << 20, 1..=BYTES_MAX;
         /// Maximum size of one message to tokaido.log; the rest is cut off
         script_log_bytes_max: usize = 8 << 10, 1..=1 << 20;
+        /// Maximum number of timers of OpenResty's Lua that a worker has yet to run
+        ngx_timers_pending_max: usize = 1024, 0..=COUNT_MAX;
+        /// Maximum number of timers of OpenResty's Lua that a worker runs at a time
+        ngx_timers_running_max: usize = 256, 0..=COUNT_MAX;
         /// Maximum number of procedure files
         procedure_files_max: usize = 1_000, 1..=COUNT_MAX;
         /// Maximum size of a procedure file
@@ -364,6 +370,8 @@ impl Limits {
             response_len_max: self.http_response_bytes_max,
             response_headers_max: self.http_headers_max,
             query_pairs_max: self.http_query_pairs_max,
+            timers_pending_max: self.ngx_timers_pending_max,
+            timers_running_max: self.ngx_timers_running_max,
         }
     }
 

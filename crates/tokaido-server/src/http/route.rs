@@ -1,6 +1,6 @@
 //! The routes that procedures declare.
 
-use std::{borrow::Cow, net::SocketAddr, sync::Arc, time::SystemTime};
+use std::{borrow::Cow, net::SocketAddr, rc::Rc, sync::Arc, time::SystemTime};
 
 use hyper::{
     Response, StatusCode, Version,
@@ -27,6 +27,7 @@ use crate::{
     read_context::ReadContext,
     redis::{Message, ScriptCommands},
     sockets::RequestSockets,
+    timers,
     worker::Worker,
 };
 
@@ -137,14 +138,14 @@ enum Step {
 
 /// Calls the procedure on the worker, and goes on with it for as often as it waits.
 async fn on_worker(
-    worker: &Worker,
+    worker: &Rc<Worker>,
     program: &Program,
     (id, parameters): (ProcedureId, &Parameters<'_>),
     asked: Asked<'_>,
 ) -> Result<Response<Reply>, HttpError> {
     let placement = Placement::http(worker);
     let mut sockets = RequestSockets::new(&worker.sockets);
-    let mut given = placement.here(|context| {
+    let given = placement.here(|context| {
         // Nothing has come between: the worker still has the program that the id is of.
         let transaction = Transaction::Read(&mut *context.snapshot);
         let procedures = &mut context.program.procedures();
@@ -156,11 +157,13 @@ async fn on_worker(
             context.program.begin_wait();
         }
         Ok::<_, HttpError>(given)
-    })??;
+    });
+    timers::start(worker, program.generation(), asked.principal);
+    let mut given = given??;
     let mut wait = given.waiting.map(|_| Wait::new(worker, program.generation(), id));
     while let (Some(waiting), Some(wait)) = (given.waiting.take(), &mut wait) {
         wait.until(waiting, &mut sockets).await?;
-        given = placement.here(|context| {
+        let resumed = placement.here(|context| {
             let transaction = Transaction::Read(&mut *context.snapshot);
             let procedures = &mut context.program.waiting_procedures(program.generation());
             let step = Step::Resume { slot: waiting.slot, so_far: given };
@@ -168,7 +171,9 @@ async fn on_worker(
             let (given, messages) = asked.run(procedures, found, transaction, step, sockets)?;
             asked.shared.channels.publish_all(&messages);
             Ok::<_, HttpError>(given)
-        })??;
+        });
+        timers::start(worker, program.generation(), asked.principal);
+        given = resumed??;
     }
     to_response(given).map_err(|message| {
         let failed = |context: &mut ReadContext| {

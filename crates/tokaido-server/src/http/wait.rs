@@ -9,9 +9,6 @@ use tokio::time::{Instant, sleep_until};
 use super::error::HttpError;
 use crate::{sockets::RequestSockets, worker::Worker};
 
-/// Maximum time that a handler which waits takes to answer, in seconds.
-const ANSWER_SECONDS_MAX: u64 = 60;
-
 /// A handler of a worker that waits. When it is dropped, be it that the client is gone, the handler is given up.
 pub(super) struct Wait<'w> {
     worker: &'w Worker,
@@ -40,7 +37,8 @@ impl<'w> Wait<'w> {
     ) -> Result<(), HttpError> {
         self.slot = Some(waiting.slot);
         let woken = self.worker.sockets.begin_wait(waiting.slot);
-        let end = self.began + Duration::from_secs(ANSWER_SECONDS_MAX);
+        let limit_ms = self.worker.service.config.limits.http_wait_ms;
+        let end = self.began + Duration::from_millis(limit_ms);
         let wake = Instant::now().checked_add(waiting.time).map_or(end, |wake| wake.min(end));
         tokio::select! {
             () = sockets.ready() => {}
@@ -49,7 +47,8 @@ impl<'w> Wait<'w> {
         }
         self.worker.sockets.end_wait(waiting.slot);
         if Instant::now() >= end {
-            let message = format!("the handler was not done after {ANSWER_SECONDS_MAX} s");
+            let message =
+                format!("the handler was not done after {limit_ms} ms, limits.http_wait_ms");
             return Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message));
         }
         self.slot = None;

@@ -76,7 +76,8 @@ impl Bed {
         bed.threads.push(std::thread::spawn(move || {
             let counters = service.metrics.workers[0].clone();
             let reading = reading(&service);
-            let worker = Rc::new(Worker::new(service, writer, pool, counters, reading));
+            let (_stop, stopping) = tokio::sync::watch::channel(false);
+            let worker = Rc::new(Worker::new(service, writer, pool, counters, reading, stopping));
             serve_all(&worker, listener, stopped, &backstage, &mailboxes_sender);
         }));
         bed
