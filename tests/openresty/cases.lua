@@ -184,7 +184,31 @@ ngx.say("a") ngx.say(ngx.flush(true)) ngx.say(ngx.flush()) ngx.say("b")
 === eof
 >>> GET /eof
 ngx.say("a") local ok = ngx.eof() local again, message = ngx.eof() local said, why = ngx.say("b")
-ngx.ctx.result = { ok, again, message, said, why }
+eof_result = { ok, again, message, said, why }
+=== eof_result
+>>> GET /eof_result
+for i = 1, 5 do ngx.say(eof_result[i]) end
+=== eof_then_fail
+>>> GET /eof_then_fail
+ngx.say("whole") ngx.eof() error("too late")
+=== eof_then_exit
+>>> GET /eof_then_exit
+ngx.say("whole") ngx.eof() ngx.exit(ngx.ERROR)
+=== exit_error
+>>> GET /exit_error
+ngx.header["X-A"] = "b" ngx.exit(ngx.ERROR)
+=== exit_error_said
+>>> GET /exit_error_said
+ngx.say("a") ngx.exit(ngx.ERROR)
+=== exit_444
+>>> GET /exit_444
+ngx.exit(444)
+=== exit_444_said
+>>> GET /exit_444_said
+ngx.say("a") ngx.exit(ngx.HTTP_CLOSE)
+=== status_444
+>>> GET /status_444
+ngx.status = 444 ngx.say("said")
 === resp_headers
 >>> GET /resp_headers
 ngx.header["X-A"] = "1" ngx.header["X-B"] = { "1", "2" }

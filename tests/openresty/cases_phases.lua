@@ -15,6 +15,12 @@ ngx.ctx.seen = ngx.get_phase() ngx.exit(ngx.OK)
 >>> GET /access_ok
 -- access: part_access_ok
 ngx.say(ngx.ctx.seen)
+=== part_access_closes
+ngx.exit(444)
+=== access_closes
+>>> GET /access_closes
+-- access: part_access_closes
+ngx.say("never")
 === part_access_says
 ngx.say("from access") ngx.exit(200)
 === access_says

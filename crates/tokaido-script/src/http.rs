@@ -53,6 +53,10 @@ pub struct HttpResponse {
     /// The handler counts on it that what it has written so far is on its way: should it fail, its client gets that
     /// and no other answer.
     pub is_sent: bool,
+    /// The handler has said that nothing follows: should it fail from here on, its client gets what there is as a whole.
+    pub is_complete: bool,
+    /// The handler wants the connection closed, without an answer.
+    pub is_dropped: bool,
     /// Set if the handler waits, and is not done.
     pub waiting: Option<Waiting>,
     /// Responses to requests that the handler has made within its own, outermost first.
@@ -66,6 +70,8 @@ impl HttpResponse {
         self.headers.clear();
         self.body.clear();
         self.is_sent = false;
+        self.is_complete = false;
+        self.is_dropped = false;
         self.waiting = None;
         self.nested.clear();
     }

@@ -115,6 +115,7 @@ function ngx.eof()
   if not request.is_sent then core.send_headers(request) end
   core.end_body(request)
   request.is_ended = true
+  if native.response_complete(context) ~= 1 then fail(3) end
   return 1
 end
 

@@ -179,8 +179,20 @@ local function send_page(request, status)
   if body ~= "" then core.send(request, body) end
 end
 
+-- Ends a request whose client gets no answer, unless that is complete already.
+local function drop(request)
+  if request.is_ended then return end
+  request.is_dropped = true
+  if native.response_drop(context) ~= 1 then fail(3) end
+end
+
 -- What becomes of a phase that `ngx.exit` has ended; tells whether the request is over.
 local function settle(request, status)
+  if (status == -1 or status == 444) and not request.outer then
+    if status == 444 then request.status = 444 end
+    drop(request)
+    return true
+  end
   if status >= 300 or status == 201 or status == 204 then
     if not request.is_sent then send_page(request, status) end
     return true
@@ -228,6 +240,7 @@ local function answer(request, is_nested)
 end
 
 local function finish(request)
+  if request.is_dropped then return end
   if not request.is_sent then send_headers(request) end
   core.end_body(request)
 end

@@ -83,6 +83,18 @@ pub(super) fn response_sent(context: &mut Context, status: i32) -> Result<i32, F
     Ok(YES)
 }
 
+/// The response is complete, whatever becomes of the handler.
+pub(super) fn response_complete(context: &mut Context) -> Result<i32, Fault> {
+    context.exchange.response()?.is_complete = true;
+    Ok(YES)
+}
+
+/// There is to be no response, and no connection any more.
+pub(super) fn response_drop(context: &mut Context) -> Result<i32, Fault> {
+    context.exchange.response()?.is_dropped = true;
+    Ok(YES)
+}
+
 /// How long the body is by now, as the reply's number.
 pub(super) fn response_len(context: &mut Context) -> Result<i32, Fault> {
     context.reply.number = context.exchange.response()?.body.len() as f64;

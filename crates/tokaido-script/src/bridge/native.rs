@@ -176,6 +176,8 @@ fn of_exchanges() -> Vec<Function> {
         handler::response_header_remove(bytes);
         handler::response_header_at(bytes, int);
         handler::response_sent(int);
+        handler::response_complete();
+        handler::response_drop();
         handler::response_len();
         handler::response_forget();
         handler::response_nest();

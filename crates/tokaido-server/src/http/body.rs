@@ -21,6 +21,11 @@ pub(super) struct Reply {
     end: End,
 }
 
+/// Marks a response that is not sent: its connection is closed instead.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a handler has closed the connection without an answer")]
+pub(super) struct Unanswered;
+
 /// What comes behind the bytes of a reply.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum End {

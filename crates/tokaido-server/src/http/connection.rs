@@ -2,7 +2,6 @@
 //! buffers and the place that it has for a response take some 18 KB.
 
 use std::{
-    convert::Infallible,
     future::{Future, poll_fn},
     pin::Pin,
     rc::Rc,
@@ -17,7 +16,7 @@ use hyper::{
 };
 
 use super::{
-    body::Reply,
+    body::{Reply, Unanswered},
     dispatch,
     exchange::{Exchange, Paths},
     socket::Socket,
@@ -75,12 +74,17 @@ async fn respond_to(
     connection: &Connection,
     exchange: &Exchange,
     request: Request<Incoming>,
-) -> Result<Response<Reply>, Infallible> {
+) -> Result<Response<Reply>, Unanswered> {
     exchange.begin();
     connection.enter(Phase::Request);
     let mut response = dispatch::answer(worker, connection, exchange, request).await;
     connection.enter(Phase::Idle);
     exchange.end();
+    if let Some(unanswered) = response.extensions_mut().remove::<Unanswered>() {
+        // The answers to earlier requests have their turn.
+        tokio::task::yield_now().await;
+        return Err(unanswered);
+    }
     if response.status().is_client_error() || response.status().is_server_error() {
         Placement::http(worker).count_error();
     }
@@ -100,7 +104,7 @@ async fn serve_until_idle<S>(
     service: S,
 ) -> hyper::Result<Option<Socket>>
 where
-    S: HttpService<Incoming, ResBody = Reply, Error = Infallible>,
+    S: HttpService<Incoming, ResBody = Reply, Error = Unanswered>,
 {
     // With half_close, hyper answers what it has read when the input ends, be it that the client
     // has closed its side or that this server stops. (Its pipeline_flush is not used: it would hold

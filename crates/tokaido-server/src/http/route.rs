@@ -11,7 +11,7 @@ use hyper::{
 use tokaido_script::{CallError, HttpRequest, HttpResponse, ProcedureId, Sockets, Transaction};
 
 use super::{
-    body::Reply,
+    body::{Reply, Unanswered},
     error::{HttpError, allowed},
     kyoto::Caller,
     router::Found,
@@ -240,13 +240,18 @@ impl Asked<'_> {
                 procedures.resume_http(id, slot, scope, &request, so_far)
             }
         };
-        let given = called.map_err(|(failure, unfinished)| {
-            let error = HttpError::from(failure);
-            match unfinished.map(|given| to_response(*given)) {
-                Some(Ok(response)) => error.after(response.map(Reply::broken_off)),
-                _ => error,
+        let given = match called {
+            Ok(given) => given,
+            // What has failed behind the end of an answer is in the log. What a transaction has failed with undoes it.
+            Err((_, Some(complete))) if complete.is_complete && may_wait => *complete,
+            Err((failure, unfinished)) => {
+                let error = HttpError::from(failure);
+                return Err(match unfinished.map(|given| to_response(*given)) {
+                    Some(Ok(response)) => error.after(response.map(Reply::broken_off)),
+                    _ => error,
+                });
             }
-        })?;
+        };
         Ok((given, commands.into_messages()))
     }
 }
@@ -254,6 +259,11 @@ impl Asked<'_> {
 /// What the procedure gave, as hyper sends it; or why that cannot be sent. Lengths and framing are
 /// hyper's.
 fn to_response(given: HttpResponse) -> Result<Response<Reply>, String> {
+    if given.is_dropped {
+        let mut response = Response::new(Reply::default());
+        response.extensions_mut().insert(Unanswered);
+        return Ok(response);
+    }
     let mut response = Response::new(Reply::from(given.body));
     *response.status_mut() = StatusCode::from_u16(given.status)
         .map_err(|_| format!("the procedure gave the status {}", given.status))?;
