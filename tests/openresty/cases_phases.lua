@@ -170,3 +170,33 @@ ngx.say(a.status, a.body, b.status, b.body)
 >>> GET /raw_header?a=1 [X-One: 1]
 local raw = ngx.req.raw_header() ngx.say(string.match(raw, "^[^\r]+"), " ", string.sub(raw, -4) == "\r\n\r\n")
 ngx.say(string.find(string.lower(ngx.req.raw_header(true)), "x-one: 1", 1, true) ~= nil)
+=== length_of_set_body
+>>> POST /length_of_set_body abc
+ngx.req.read_body() ngx.req.set_body_data("longer body")
+ngx.say(ngx.var.content_length, " ", ngx.req.get_headers()["content-length"], " ", ngx.var.http_content_length)
+=== length_of_built_body
+>>> POST /length_of_built_body abc
+ngx.req.read_body() ngx.req.init_body() ngx.req.append_body("12345") ngx.req.append_body("67") ngx.req.finish_body()
+ngx.say(ngx.var.content_length, " ", ngx.req.get_body_data())
+=== length_in_capture
+>>> POST /length_in_capture abc
+ngx.req.read_body()
+local got = ngx.location.capture("/tells_length", { method = ngx.HTTP_POST, body = "longer body" }) ngx.print(got.body)
+got = ngx.location.capture("/tells_length", { method = ngx.HTTP_POST }) ngx.print(got.body)
+got = ngx.location.capture("/tells_length") ngx.print(got.body)
+=== tells_length
+>>> POST /tells_length abcd
+ngx.say(ngx.var.content_length, " ", ngx.req.get_headers()["content-length"], " ", ngx.var.http_content_length)
+=== length_after_discard
+>>> POST /length_after_discard abcd
+ngx.req.discard_body() ngx.say(ngx.var.content_length)
+=== escaped_slash
+>>> GET /escaped_slash
+local got = ngx.location.capture("/tells%5fpath") ngx.print(got.status, " ", got.body)
+got = ngx.location.capture("/tells_path%3fa=1") ngx.say(got.status)
+=== tells_path
+>>> GET /tells%5Fpath?a=%2F
+ngx.say(ngx.var.uri, " ", ngx.var.request_uri, " ", ngx.var.arg_a)
+=== exec_escaped
+>>> GET /exec_escaped
+return ngx.exec("/tells%5fpath")

@@ -193,6 +193,17 @@ function req.set_header(name, value)
   end
 end
 
+-- Has the header say how long a body is that takes the place of another one; of none it says nothing.
+function core.set_length(headers, body)
+  remove(headers, "content-length")
+  if body then headers[#headers + 1] = { "content-length", tostring(#body) } end
+end
+
+local function set_body(request, body)
+  request.body = body
+  core.set_length(own_headers(request), body)
+end
+
 function req.clear_header(name)
   remove(own_headers(current()), header_name(name))
 end
@@ -233,7 +244,7 @@ function req.set_body_data(body)
     error("bad argument #1 to 'set_body_data' (string expected, got " .. type(body) .. ")", 2)
   end
   if not request.is_body_read then error("request body not read yet", 2) end
-  request.body = tostring(body)
+  set_body(request, tostring(body))
 end
 
 function req.init_body()
@@ -251,7 +262,8 @@ end
 function req.finish_body()
   local request = current()
   if not request.pieces then error("request_body not initalized", 2) end
-  request.body, request.pieces = concat(request.pieces), nil
+  set_body(request, concat(request.pieces))
+  request.pieces = nil
 end
 
 function req.get_post_args(max)

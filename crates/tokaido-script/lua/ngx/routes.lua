@@ -129,10 +129,14 @@ local function capture(uri, options)
   end
   local body = options.body
   if body ~= nil and type(body) ~= "string" then error("bad request body", 3) end
-  if body == nil and (method == "PUT" or method == "POST" or options.always_forward_body) then body = core.body(outer) end
   -- Those of the request around it are not its own.
   local headers = {}
   for i, header in ipairs(core.own_headers(outer)) do headers[i] = header end
+  if body == nil and (method == "PUT" or method == "POST" or options.always_forward_body) then
+    body = core.body(outer)
+  else
+    core.set_length(headers, body)
+  end
   return core.nest(handler or core.NOT_FOUND, {
     method = method, path = path, query = query, parameters = parameters or {}, variables = variables,
     body = body or "", ctx = options.ctx, headers = headers, is_headless = method == "HEAD",
