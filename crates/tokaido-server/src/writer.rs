@@ -393,10 +393,14 @@ impl Expiry {
             return;
         }
         self.due = Instant::now() + self.interval;
-        if !self.is_mine || pause.keeps_expired() || pause.holds_writes() {
+        if !self.is_mine || pause.keeps_expired() {
             return;
         }
         let mut pen = pen.lock();
+        // Only now: another writer may have begun a pause while this one waited for the pen.
+        if pause.holds_writes() {
+            return;
+        }
         let Some(writer) = pen.as_mut() else { return };
         if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(|| writer.tidy())) {
             tracing::warn!(%error, "what was written stays in memory and in the log");

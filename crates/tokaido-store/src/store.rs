@@ -153,7 +153,8 @@ pub trait Writer: Send {
     /// some time, and give memory back.
     ///
     /// # Errors
-    /// Only if the engine fails; nothing that was written is lost by that.
+    /// Only if the engine fails, and of what fails again and again only the first; nothing that was written is
+    /// lost by that.
     fn tidy(&mut self) -> Result<(), WriteError> {
         Ok(())
     }

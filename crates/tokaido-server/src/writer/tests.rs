@@ -384,6 +384,31 @@ fn expired_records_are_removed_when_it_is_time() {
 }
 
 #[test]
+fn expired_records_stay_if_writes_are_paused_while_the_pen_is_waited_for() {
+    let clock = Arc::new(FixedClock(1000));
+    let bed = Bed::with_options(tree::Options { clock, ..tree::Options::default() });
+    let main = bed.store.database("main").expect("a name");
+    let mut writer = GroupWriter::new(bed.store.writer().expect("a writer"));
+    let record = NewRecord::of(b"v").expiring(Some(1));
+    transact(&mut writer, |tx| tx.put(main, b"k", record)).expect("a write");
+    writer.end_group().expect("a flush");
+    let (pen, mut expiry) = (Pen::default(), Expiry::new(&bed.limits, true));
+    pen.put(writer);
+    expiry.due = Instant::now();
+    let held = pen.lock();
+    std::thread::scope(|scope| {
+        let sweep = scope.spawn(|| expiry.remove_if_due(&pen, &bed.pause));
+        // Time for it to come as far as the pen.
+        std::thread::sleep(Duration::from_millis(50));
+        bed.pause.begin(Paused::Writes, Instant::now() + Duration::from_secs(1000));
+        drop(held);
+        sweep.join().expect("no panic");
+    });
+    let mut snapshot = bed.store.snapshot().expect("a snapshot");
+    assert_eq!(snapshot.statistics(main).expect("statistics").records, 1);
+}
+
+#[test]
 fn no_job_begins_behind_the_one_that_pauses_writes() {
     const LONG: Duration = Duration::from_secs(1000);
     let bed = Bed::new();

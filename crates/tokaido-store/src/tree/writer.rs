@@ -43,9 +43,23 @@ pub(super) struct TreeWriter {
     committed: CommitNumber,
     /// The version of the tables that the transaction's view has.
     tables_version: u64,
-    /// What was flushed when it was last looked at, and since when that is the last.
-    resting: (CommitNumber, Instant),
+    resting: Resting,
     shared: Arc<Shared>,
+}
+
+/// How long nothing was written.
+struct Resting {
+    /// What was flushed when it was last looked at, and since when that is the last.
+    flushed: CommitNumber,
+    since: Instant,
+    /// It was told that what the memtable has cannot go into the base.
+    has_failed: bool,
+}
+
+impl Resting {
+    fn since_now(flushed: CommitNumber) -> Self {
+        Self { flushed, since: Instant::now(), has_failed: false }
+    }
 }
 
 // SAFETY: what keeps it from being `Send` by itself are the nodes that the transaction and the
@@ -72,7 +86,7 @@ impl TreeWriter {
             flushed: sequence,
             committed: sequence,
             tables_version,
-            resting: (sequence, Instant::now()),
+            resting: Resting::since_now(sequence),
             shared: Arc::clone(shared),
         })
     }
@@ -165,6 +179,13 @@ impl TreeWriter {
         self.tables_version = shared.visible.tables_version();
         self.open_transaction().follow_checkpoint()?;
         Ok(())
+    }
+
+    fn freeze_at_rest(&mut self) -> Result<(), WriteError> {
+        self.shared.durable.check_poison()?;
+        self.shared.signal.check_open()?;
+        // Nobody knows what comes next.
+        self.freeze(0)
     }
 
     fn poison(&self, error: &io::Error) -> WriteError {
@@ -268,23 +289,25 @@ impl Writer for TreeWriter {
     }
 
     fn tidy(&mut self) -> Result<(), WriteError> {
-        let now = Instant::now();
-        if self.is_open || self.committed != self.flushed || self.resting.0 != self.flushed {
-            self.resting = (self.flushed, now);
+        if self.is_open || self.committed != self.flushed || self.resting.flushed != self.flushed {
+            self.resting = Resting::since_now(self.flushed);
             return Ok(());
         }
         let transaction = self.open_transaction();
-        let is_large = transaction.memtable.table().bytes() >= TIDIED_BYTES_MIN;
+        let table = transaction.memtable.table();
+        // One that nothing was written to may be large, too: it has room for as much as the one before it.
+        let is_worth_it = table.len() > 0 && table.bytes() >= TIDIED_BYTES_MIN;
         let is_free = transaction.view.tables.frozen.is_none();
-        if !is_large || !is_free || now.duration_since(self.resting.1) < REST {
+        if !is_worth_it || !is_free || self.resting.since.elapsed() < REST {
             return Ok(());
         }
         // What cannot be done now is tried again after as long.
-        self.resting.1 = now;
-        self.shared.durable.check_poison()?;
-        self.shared.signal.check_open()?;
-        // Nobody knows what comes next.
-        self.freeze(0)
+        self.resting.since = Instant::now();
+        let frozen = self.freeze_at_rest();
+        match frozen.is_err() && mem::replace(&mut self.resting.has_failed, true) {
+            true => Ok(()),
+            false => frozen,
+        }
     }
 
     /// In the one mode every flush syncs; in all of them the next memtable begins with a new segment of
@@ -413,18 +436,73 @@ mod tests {
         writer.tidy().unwrap();
         writer.tidy().unwrap();
         assert!(bytes() > TIDIED_BYTES_MIN);
-        writer.resting.1 = Instant::now() - REST;
+        writer.resting.since = Instant::now() - REST;
         // It writes again.
         transact(&mut writer, |tx| put(tx, 0)).unwrap();
         writer.tidy().unwrap();
         assert!(bytes() > TIDIED_BYTES_MIN);
-        writer.resting.1 = Instant::now() - REST;
+        writer.resting.since = Instant::now() - REST;
         writer.tidy().unwrap();
         assert!(bytes() < TIDIED_BYTES_MIN, "{} bytes", bytes());
         // Waits for the checkpoint, and finds nothing left to do.
         writer.checkpoint(0).unwrap();
         let view = &writer.open_transaction().view;
         assert!(view.tables.frozen.is_none() && view.base.sequence() == 2);
+    }
+
+    #[test]
+    fn what_cannot_go_into_the_base_at_rest_is_said_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options { sync: SyncMode::Os, size_max: 1 << 30, ..Options::default() };
+        let store = tree::open(directory.path(), options).unwrap();
+        let main = store.database("main").unwrap();
+        let mut writer = TreeWriter::take(&store.shared).unwrap();
+        transact(&mut writer, |tx| {
+            (0..10_000u32)
+                .try_for_each(|n| tx.put(main, &n.to_be_bytes(), NewRecord::of(&[0; 1_000])))
+        })
+        .unwrap();
+        writer.tidy().unwrap();
+        store.shared.durable.poison("the disk is gone");
+        writer.resting.since = Instant::now() - REST;
+        assert!(writer.tidy().is_err());
+        for _ in 0..2 {
+            writer.resting.since = Instant::now() - REST;
+            writer.tidy().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_memtable_that_nothing_was_written_to_stays_at_rest() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options {
+            memtable_bytes: 24 << 20,
+            sync: SyncMode::Os,
+            size_max: 1 << 30,
+            ..Options::default()
+        };
+        let store = tree::open(directory.path(), options).unwrap();
+        let main = store.database("main").unwrap();
+        let mut writer = TreeWriter::take(&store.shared).unwrap();
+        transact(&mut writer, |tx| {
+            (0..300_000u32).try_for_each(|n| tx.put(main, &n.to_be_bytes(), NewRecord::of(b"")))
+        })
+        .unwrap();
+        // The next memtable takes over, and the checkpoint of the full one ends.
+        writer.begin().unwrap();
+        writer.rollback().unwrap();
+        writer.checkpoint(0).unwrap();
+        let (active, version) =
+            (store.shared.visible.tables().active.clone(), store.shared.visible.tables_version());
+        assert!(
+            active.len() == 0 && active.bytes() >= TIDIED_BYTES_MIN,
+            "{} bytes",
+            active.bytes()
+        );
+        writer.tidy().unwrap();
+        writer.resting.since = Instant::now() - REST;
+        writer.tidy().unwrap();
+        assert_eq!(store.shared.visible.tables_version(), version);
     }
 
     #[test]
