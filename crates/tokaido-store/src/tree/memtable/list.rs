@@ -168,6 +168,14 @@ impl List {
         }
     }
 
+    /// The node at `place`, or the last one before it.
+    pub(super) fn last_to(&self, place: &Place<'_>) -> Option<&Node> {
+        self.order();
+        let before = self.before(place);
+        let at = before.next().filter(|next| next.is_at(place));
+        at.or_else(|| Some(before).filter(|node| !ptr::eq(*node, self.head())))
+    }
+
     /// The last linked node before `place`, or the head.
     fn before(&self, place: &Place<'_>) -> &Node {
         let near = iter::successors(self.order_index.near(place), |node| node.back());

@@ -106,7 +106,11 @@ impl OrderIndex {
     /// A node near the place, if there are nodes.
     pub(super) fn near(&self, place: &Place<'_>) -> Option<&Node> {
         let (leaf, index) = self.descend(place, |_, _| {});
-        leaf.node(index.saturating_sub(1))
+        // Who asks looks at both sides of the place.
+        if index < leaf.len() {
+            leaf.node(index).inspect(|node| node.prefetch());
+        }
+        leaf.node(index.saturating_sub(1)).inspect(|node| node.prefetch())
     }
 
     /// Where `place` belongs, which no node has.
@@ -268,7 +272,7 @@ impl IndexPage {
     #[inline]
     fn prefetch(&self) {
         let start = ptr::from_ref(self).cast::<u8>();
-        for line in (0..std::mem::offset_of!(Self, nodes)).step_by(LINE_LEN) {
+        for line in (0..size_of::<Self>()).step_by(LINE_LEN) {
             prefetch(start.wrapping_add(line));
         }
     }

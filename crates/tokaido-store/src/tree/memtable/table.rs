@@ -152,6 +152,11 @@ impl Memtable {
             return None;
         }
         let (found, place) = match (from, direction) {
+            // As a rule there is none of that key, so it is not looked for apart.
+            (Bound::Included(key), Direction::Backward) => {
+                let node = self.list.last_to(&Place::new(tree, key));
+                return node.filter(|node| node.tree() == tree);
+            }
             (Bound::Included(key) | Bound::Excluded(key), _) => {
                 (self.find_linked(tree, key), Place::new(tree, key))
             }

@@ -135,6 +135,13 @@ fn elements_of_collections_stay_in_order_however_pages_split() {
             let before = expected.range(..key.clone()).next_back().filter(|b| b.0 == key.0);
             let found = writer.table().seek(key.0, Bound::Excluded(&key.1), Direction::Backward);
             assert_eq!(found.map(key_of).as_ref(), before);
+            // At a place that has a node, and at one behind it that has none.
+            let behind = [&key.1[..], &[0]].concat();
+            for place in [&key.1, &behind] {
+                let found = writer.table().seek(key.0, Bound::Included(place), Direction::Backward);
+                let last = expected.range(..=(key.0, place.clone())).next_back();
+                assert_eq!(found.map(key_of).as_ref(), last);
+            }
         }
     }
     assert!(writer.table().nodes().map(key_of).eq(expected));
