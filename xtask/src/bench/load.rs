@@ -43,6 +43,23 @@ pub(super) fn redis_benchmark(port: u16, requests: u32, arguments: &str) -> Outc
         .ok_or_else(|| Failure::new(format!("redis-benchmark gave no figure: {output}")))
 }
 
+/// How long requests took, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Tail {
+    /// 99.9 % of them at most.
+    pub(super) nearly_all_ms: f64,
+    pub(super) worst_ms: f64,
+}
+
+/// Runs `redis-benchmark` with so many requests and gives how long they took at most.
+pub(super) fn redis_tail(port: u16, requests: u32, arguments: &str) -> Outcome<Tail> {
+    let (port, count) = (port.to_string(), requests.to_string());
+    let arguments = ["-p", &port, "-n", &count].into_iter().chain(arguments.split_whitespace());
+    let output = Command::new("redis-benchmark", arguments).output()?;
+    tail_of_percentiles(&output)
+        .ok_or_else(|| Failure::new(format!("redis-benchmark gave no percentiles: {output}")))
+}
+
 /// Runs `wrk` and gives requests per second; an answer that is not a success fails it.
 pub(super) fn wrk(port: u16, path: &str, arguments: &str) -> Outcome<Sample> {
     let url = format!("http://127.0.0.1:{port}{path}");
@@ -133,6 +150,21 @@ fn requests_per_second_of_csv(csv: &str) -> Option<f64> {
     line.split("\",\"").nth(1)?.trim_matches('"').parse().ok()
 }
 
+/// Of lines such as `99.902% <= 1.367 milliseconds (cumulative count 99905)`, of which there is one for each half
+/// of what is left; others have percentages of round times.
+fn tail_of_percentiles(output: &str) -> Option<Tail> {
+    const NEARLY_ALL: f64 = 99.9;
+    let listed = output.split("Latency by percentile distribution:").nth(1)?;
+    let listed = listed.split("Cumulative distribution").next()?;
+    let of_line = |line: &str| -> Option<(f64, f64)> {
+        let (percent, rest) = line.split_once("% <= ")?;
+        Some((percent.trim().parse().ok()?, rest.split(' ').next()?.parse().ok()?))
+    };
+    let listed: Vec<(f64, f64)> = listed.lines().filter_map(of_line).collect();
+    let nearly_all = listed.iter().find(|(percent, _)| *percent >= NEARLY_ALL)?;
+    Some(Tail { nearly_all_ms: nearly_all.1, worst_ms: listed.last()?.1 })
+}
+
 /// Of lines such as `236203 requests in 2.00s, 33.79MB read` and `Requests/sec: 117936.36`.
 fn sample_of_wrk(output: &str) -> Option<Sample> {
     let rate = output.lines().find_map(|line| line.strip_prefix("Requests/sec:"))?;
@@ -149,6 +181,20 @@ mod tests {
         let csv = "\"test\",\"rps\",\"avg_latency_ms\"\n\"GET\",\"91743.12\",\"0.287\"\n";
         assert_eq!(requests_per_second_of_csv(csv), Some(91743.12));
         assert_eq!(requests_per_second_of_csv("Could not connect"), None);
+    }
+
+    #[test]
+    fn the_tail_is_read_from_the_percentiles_and_not_from_the_round_times() {
+        let output = "Latency by percentile distribution:\n\
+                      99.805% <= 1.1 milliseconds (cumulative count 4991)\n\
+                      99.902% <= 2.303 milliseconds (cumulative count 4996)\n\
+                      100.000% <= 31.5 milliseconds (cumulative count 5000)\n\
+                      100.000% <= 40.511 milliseconds (cumulative count 5000)\n\n\
+                      Cumulative distribution of latencies:\n\
+                      100.000% <= 41.103 milliseconds (cumulative count 5000)\n";
+        let expected = Tail { nearly_all_ms: 2.303, worst_ms: 40.511 };
+        assert_eq!(tail_of_percentiles(output), Some(expected));
+        assert_eq!(tail_of_percentiles("Could not connect"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! printed as the tables that `docs/performance.md` keeps.
 
 mod collections;
+mod commands;
 mod idle;
 mod in_process;
 mod load;

@@ -39,6 +39,8 @@ pub(super) enum Peer {
     Redis,
     /// Redis that syncs every write, as Tokaido does.
     RedisSynced,
+    /// Redis that syncs once a second.
+    RedisEverySecond,
     Nginx,
 }
 
@@ -57,6 +59,7 @@ impl Peer {
             Self::TokaidoByRedisCrowded => "Tokaido, 10,000 idle connections beside",
             Self::Redis => "Redis, nothing on disk",
             Self::RedisSynced => "Redis, appendfsync always",
+            Self::RedisEverySecond => "Redis, appendfsync everysec",
             Self::Nginx => "nginx with Lua, 1 worker",
         }
     }
@@ -73,7 +76,9 @@ impl Peer {
             | Self::TokaidoCacheCrowded
             | Self::TokaidoByRedisCrowded => true,
             Self::Memcached => process::is_installed("memcached"),
-            Self::Redis | Self::RedisSynced => process::is_installed("redis-server"),
+            Self::Redis | Self::RedisSynced | Self::RedisEverySecond => {
+                process::is_installed("redis-server")
+            }
             Self::Nginx => {
                 let lua = Path::new(NGINX_MODULES).join("ngx_http_lua_module.so");
                 process::is_installed("nginx") && lua.exists()
@@ -116,6 +121,9 @@ impl Peer {
             Self::Memcached => memcached(port),
             Self::Redis => redis(port, &["--appendonly", "no"]),
             Self::RedisSynced => redis(port, &["--appendonly", "yes", "--appendfsync", "always"]),
+            Self::RedisEverySecond => {
+                redis(port, &["--appendonly", "yes", "--appendfsync", "everysec"])
+            }
             Self::Nginx => nginx(port),
         }
     }

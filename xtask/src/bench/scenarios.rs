@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    collections, idle,
+    collections, commands, idle,
     load::{self, Sample},
     peers::Peer,
     records::{self, Wire, Work},
@@ -243,8 +243,10 @@ pub(super) fn run(names: &[&str]) -> Outcome<String> {
     if !measured.is_empty() {
         tables.push(report::table(&measured));
     }
-    let others: [Other; 3] = [
+    let others: [Other; 5] = [
         (idle::NAME, idle::run),
+        (commands::COMMANDS, commands::commands),
+        (commands::TAIL, commands::tail),
         (collections::LARGE, collections::large),
         (collections::SMALL, collections::small),
     ];
