@@ -1,8 +1,8 @@
 //! Stops calls that run too long or are interrupted, in compiled code, too.
 //!
 //! One thread per process looks every [`POLL`] which calls run and for how long. For one that is
-//! over its limit, or [interrupted](Interrupt), it signals the call's own thread, and goes on to until the call is over. The
-//! handler arms a hook in the VM; LuaJIT, built with `LUAJIT_ENABLE_CHECKHOOK`, sees it at the next
+//! over its limit, or [interrupted](Interrupt), it signals the call's own thread, and signals again at every look until the
+//! call is over. The handler arms a hook in the VM; LuaJIT, built with `LUAJIT_ENABLE_CHECKHOOK`, sees it at the next
 //! loop or instruction, and the hook raises. It stays armed until the call has ended, so a script
 //! that catches the error meets it again at once. The error passes the handlers of `xpcall` by:
 //! LuaJIT runs no hook while a handler runs that a hook's error started, so nothing would stop it.

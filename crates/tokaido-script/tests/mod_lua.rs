@@ -4,12 +4,11 @@
 use std::{sync::Arc, time::Duration};
 
 use tokaido_script::{
-    CallError, HttpRequest, HttpResponse, Language as _, Limits, LoadError, Lua, Mode, Runtime,
-    Settings, Source, Sources, Transaction,
+    CallError, HttpRequest, HttpResponse, Limits, LoadError, Mode, Runtime, Settings, Transaction,
 };
 use tokaido_store::Store;
 
-use support::store::MemoryStore;
+use support::handlers;
 
 mod support;
 
@@ -21,19 +20,7 @@ struct Bed {
 
 impl Bed {
     fn with(files: &[(&str, &str)], limits: Limits, settings: Settings) -> Self {
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-        let mut sources = Sources::default();
-        for (module, text) in files {
-            sources.add(Source {
-                module: (*module).to_owned(),
-                path: format!("{module}.lua").into(),
-                text: text.as_bytes().into(),
-                dialect: Some("mod_lua".to_owned()),
-                settings: Vec::new(),
-            });
-        }
-        let language = Lua { settings: Arc::new(settings), ..Lua::default() };
-        let (runtime, errors) = language.start(&store, &sources, limits).unwrap();
+        let (runtime, store, errors) = handlers::start("mod_lua", files, limits, settings);
         Self { runtime, store, errors }
     }
 
@@ -460,4 +447,16 @@ fn an_expression_with_many_states_is_not_looked_for_in_long_texts() {
          r:puts(tostring(pcall(r.regex, r, t, '[ab]*a[ab]{900}c')), ' ', tostring(r:regex(t, 'c'))) end",
     );
     assert_eq!(bed.body(), "false false");
+}
+
+/// Each such call would go deeper, until the stack of C is used up.
+#[test]
+fn an_input_filter_that_asks_for_the_body_is_an_error() {
+    let text = "-- route: /\n-- input_filter: filter
+        function filter(r) coroutine.yield() coroutine.yield(r:requestbody()) end
+        function handle(r) r:puts(r:requestbody()) end";
+    let mut bed = Bed::one(text);
+    let request = HttpRequest { method: "POST", body: b"abc", ..get("/") };
+    let error = bed.send("m.handle", &request).unwrap_err();
+    assert!(error.to_string().contains("gets the body in pieces"), "{error}");
 }

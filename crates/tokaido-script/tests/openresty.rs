@@ -1,89 +1,15 @@
 //! Handlers in the dialect of OpenResty: what the VM makes of their files. What they answer is compared with nginx in
 //! `tests/openresty/`.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tokaido_script::{
-    CallError, HttpRequest, HttpResponse, Language as _, Limits, Lua, Mode, Runtime, Source,
-    Sources, Transaction, Waiting,
+    CallError, HttpRequest, HttpResponse, Limits, Settings, Transaction, Waiting,
 };
-use tokaido_store::Store;
 
-use support::store::MemoryStore;
+use support::handlers::{answer, body, call, call_waiting, call_with, limited, runtime, start};
 
 mod support;
-
-type Served = (Box<dyn Runtime>, Arc<dyn Store>);
-
-/// A runtime of these files, which must load.
-fn runtime(files: &[(&str, &str)]) -> Served {
-    limited(files, Limits::default())
-}
-
-fn limited(files: &[(&str, &str)], limits: Limits) -> Served {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let mut sources = Sources::default();
-    for (module, text) in files {
-        sources.add(Source {
-            module: (*module).to_owned(),
-            path: format!("{module}.lua").into(),
-            text: text.as_bytes().into(),
-            dialect: Some("ngx".to_owned()),
-            settings: Vec::new(),
-        });
-    }
-    let (runtime, errors) = Lua::default().start(&store, &sources, limits).unwrap();
-    assert!(errors.is_empty(), "{errors:?}");
-    (runtime, store)
-}
-
-/// Calls a handler as the server does; gives what it has sent, too, if it has failed after that.
-fn call(
-    (runtime, store): &mut Served,
-    handler: &str,
-) -> Result<HttpResponse, Box<(CallError, HttpResponse)>> {
-    let request = HttpRequest { method: "GET", path: "/", ..HttpRequest::default() };
-    call_with((runtime, store), handler, &request)
-}
-
-fn call_with(
-    (runtime, store): (&mut Box<dyn Runtime>, &Arc<dyn Store>),
-    handler: &str,
-    request: &HttpRequest<'_>,
-) -> Result<HttpResponse, Box<(CallError, HttpResponse)>> {
-    let id = runtime.find(handler.as_bytes()).unwrap();
-    let mut response = HttpResponse::default();
-    let (mut snapshot, mut writer) = (store.snapshot().unwrap(), store.writer().unwrap());
-    let writes = runtime.procedures()[id.index()].mode == Mode::Write;
-    let transaction = match writes {
-        true => Transaction::Write(writer.begin().unwrap()),
-        false => Transaction::Read(&mut *snapshot),
-    };
-    let called = runtime.call_http(id, transaction.into(), request, &mut response);
-    match called {
-        Ok(()) => {
-            if writes {
-                writer.commit().unwrap();
-                writer.flush().unwrap();
-            }
-            Ok(response)
-        }
-        Err(error) => {
-            writer.rollback().unwrap();
-            Err(Box::new((error, response)))
-        }
-    }
-}
-
-fn body(served: &mut Served, handler: &str) -> String {
-    let response = call(served, handler).unwrap_or_else(|failed| panic!("{handler}: {}", failed.0));
-    String::from_utf8(response.body).unwrap()
-}
-
-/// The answer of a handler of this text alone.
-fn answer(text: &str) -> String {
-    body(&mut runtime(&[("m", &format!("-- route: /\n{text}"))]), "m")
-}
 
 #[test]
 fn a_file_answers_the_route_that_it_names() {
@@ -345,13 +271,8 @@ fn what_reaches_out_of_the_sandbox_is_refused() {
 
 #[test]
 fn a_route_that_is_none_is_an_error_of_its_file() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let errors = |text: &str| {
-        let mut sources = Sources::default();
-        let (module, path, settings) = ("m".to_owned(), "m.lua".into(), Vec::new());
-        let (text, dialect) = (text.as_bytes().into(), Some("ngx".to_owned()));
-        sources.add(Source { module, path, text, dialect, settings });
-        let (_, errors) = Lua::default().start(&store, &sources, Limits::default()).unwrap();
+        let (_, _, errors) = start("ngx", &[("m", text)], Limits::default(), Settings::default());
         errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     };
     assert!(errors("-- route: hello").contains("neither a path nor a method"));
@@ -359,28 +280,6 @@ fn a_route_that_is_none_is_an_error_of_its_file() {
     assert!(errors("-- phase: late").contains("no phase 'late'"));
     assert!(errors("-- phase: init\nngx.say(1)").contains("no request found"));
     assert!(errors("-- phase: init\nerror('broken')").contains("broken"));
-}
-
-/// Calls a handler that may wait, and goes on with it until it is done; gives how often it has waited, too.
-fn call_waiting(
-    (runtime, store): &mut Served,
-    handler: &str,
-) -> (usize, Result<String, CallError>) {
-    let id = runtime.find(handler.as_bytes()).unwrap();
-    let request =
-        HttpRequest { method: "GET", path: "/", may_wait: true, ..HttpRequest::default() };
-    let mut response = HttpResponse::default();
-    let mut snapshot = store.snapshot().unwrap();
-    let scope = Transaction::Read(&mut *snapshot).into();
-    let mut called = runtime.call_http(id, scope, &request, &mut response);
-    let mut waits = 0;
-    while let Some(waiting) = response.waiting.take() {
-        waits += 1;
-        std::thread::sleep(waiting.time);
-        let scope = Transaction::Read(&mut *snapshot).into();
-        called = runtime.resume_http(id, waiting.slot, scope, &request, &mut response);
-    }
-    (waits, called.map(|()| String::from_utf8(response.body).unwrap()))
 }
 
 #[test]

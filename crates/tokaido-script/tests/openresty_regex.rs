@@ -1,17 +1,10 @@
 //! Regular expressions of OpenResty's handlers: what stops them, and what becomes of those that are not used for long.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use tokaido_script::{
-    CallError, HttpRequest, HttpResponse, Language as _, Limits, Lua, Runtime, Source, Sources,
-    Transaction,
-};
-use tokaido_store::Store;
+use tokaido_script::{CallError, Limits};
 
-use support::store::MemoryStore;
+use support::handlers::{Served, call, limited};
 
 mod support;
 
@@ -22,37 +15,21 @@ fn say(text: &str) -> String {
 
 /// What a handler of this text says, or why it failed, and how long that took.
 fn run(text: &str, time: Duration) -> (Result<String, CallError>, Duration) {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let mut sources = Sources::default();
-    let files = [("it", text), ("next", "ngx.print(ngx.re.match('abc', '(b)', 'jo')[1])")];
-    for (module, text) in files {
-        sources.add(Source {
-            module: module.to_owned(),
-            path: format!("{module}.lua").into(),
-            text: format!("-- route: /{module}\n{text}").into_bytes().into(),
-            dialect: Some("ngx".to_owned()),
-            settings: Vec::new(),
-        });
-    }
+    let it = format!("-- route: /it\n{text}");
+    let next = "-- route: /next\nngx.print(ngx.re.match('abc', '(b)', 'jo')[1])";
     let limits = Limits { time, ..Limits::default() };
-    let (mut runtime, errors) = Lua::default().start(&store, &sources, limits).unwrap();
-    assert!(errors.is_empty(), "{errors:?}");
+    let mut served = limited(&[("it", &it), ("next", next)], limits);
     let begin = Instant::now();
-    let result = get(&mut *runtime, &*store, "it");
+    let result = get(&mut served, "it");
     let took = begin.elapsed();
     // Whatever happened, the next request is answered.
-    assert_eq!(get(&mut *runtime, &*store, "next").unwrap(), "b");
+    assert_eq!(get(&mut served, "next").unwrap(), "b");
     (result, took)
 }
 
-fn get(runtime: &mut dyn Runtime, store: &dyn Store, handler: &str) -> Result<String, CallError> {
-    let id = runtime.find(handler.as_bytes()).unwrap();
-    let mut snapshot = store.snapshot().unwrap();
-    let request = HttpRequest { method: "GET", path: "/", ..HttpRequest::default() };
-    let mut response = HttpResponse::default();
-    let transaction = Transaction::Read(&mut *snapshot);
-    runtime.call_http(id, transaction.into(), &request, &mut response)?;
-    Ok(String::from_utf8(response.body.to_vec()).unwrap())
+fn get(served: &mut Served, handler: &str) -> Result<String, CallError> {
+    let response = call(served, handler).map_err(|failed| failed.0)?;
+    Ok(String::from_utf8(response.body).unwrap())
 }
 
 const SHORT: Duration = Duration::from_millis(200);

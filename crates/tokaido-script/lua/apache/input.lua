@@ -44,7 +44,11 @@ function apache.body_of(request)
   if not body then
     if request_field(context, BODY) ~= YES then fail(4) end
     body = ffi_string(reply.data, reply.data_len)
-    if request.script.input_filter then body = apache.filter_input(request, body) end
+    if request.script.input_filter then
+      if request.is_filtering_input then error("an input filter gets the body in pieces, and does not ask for it", 3) end
+      request.is_filtering_input = true
+      body = apache.filter_input(request, body)
+    end
     request.body = body
   end
   return body

@@ -4,7 +4,7 @@
 
 local core = ...
 
-local xpcall, type, error, tostring, rawget, rawset = xpcall, type, error, tostring, rawget, rawset
+local xpcall, type, error, rawget, rawset = xpcall, type, error, rawget, rawset
 local ipairs, pairs, gsub, match = ipairs, pairs, string.gsub, string.match
 local debug, sandbox = core.libraries.debug, core.sandbox
 local getfenv, setfenv, setmetatable_of = debug.getfenv, debug.setfenv, debug.setmetatable

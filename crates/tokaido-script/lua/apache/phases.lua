@@ -7,7 +7,7 @@ local begin, finish_request = apache.begin, apache.finish_request
 local respond, code_of, check, text_of = apache.respond, apache.code_of, apache.check, apache.text_of
 local methods = apache.methods
 local type, error, tostring, xpcall, rawget = type, error, tostring, xpcall, rawget
-local create, resume, status = coroutine.create, coroutine.resume, coroutine.status
+local create, resume, status = coroutine.create, core.bounded.coroutine.resume, coroutine.status
 local concat = table.concat
 local native, context = core.native, core.native.context
 

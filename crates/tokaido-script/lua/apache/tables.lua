@@ -85,12 +85,6 @@ end
 
 function apache.add(self, name, value) add(rawget(self, CONTENT), name, value) end
 
--- Takes everything out.
-function apache.clear(self)
-  local content = rawget(self, CONTENT)
-  content.names, content.values, content.places, content.count = {}, {}, {}, 0
-end
-
 -- Calls a function with each name and value.
 function apache.each(self, visit)
   local content = rawget(self, CONTENT)

@@ -7,7 +7,7 @@ local context, reply, ffi_string, fail = native.context, native.reply, native.st
 local methods, check, text_of = apache.methods, apache.check, apache.text_of
 local transform, date, wildcard = native.apache_text, native.apache_date, native.apache_wildcard
 local regex, capture = native.apache_regex, native.apache_capture
-local type, tonumber, error = type, tonumber, error
+local type, tonumber = type, tonumber
 
 local YES, NO, NO_EXPRESSION = 1, 0, 2
 

@@ -7,7 +7,7 @@
 
 local core = ...
 
-local xpcall, type, error, tostring, rawset, rawget = xpcall, type, error, tostring, rawset, rawget
+local xpcall, type, error, tostring, rawset = xpcall, type, error, tostring, rawset
 local pairs, find, select, unpack = pairs, string.find, select, unpack
 local debug, sandbox = core.libraries.debug, core.sandbox
 local getfenv, setmetatable_of = debug.getfenv, debug.setmetatable

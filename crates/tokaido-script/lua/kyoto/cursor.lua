@@ -9,7 +9,7 @@ local walk, xt_of, text_of = core.cabinet.walk, kyoto.xt_of, kyoto.text_of
 local fail, missing, failed, invalid = kyoto.fail, kyoto.missing, kyoto.failed, kyoto.invalid
 local new, step_walk = walk.new, walk.step
 local new_unordered, step_unordered = walk.new_unordered, walk.step_unordered
-local setmetatable, type, error, tostring, xpcall = setmetatable, type, error, tostring, xpcall
+local setmetatable, type, error, xpcall = setmetatable, type, error, xpcall
 
 local INDEX, UNDO, NAME, engine_of = core.INDEX, kyoto.UNDO, kyoto.NAME, kyoto.engine_of
 local YES, NO = 1, 0

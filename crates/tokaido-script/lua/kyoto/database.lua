@@ -15,7 +15,7 @@ local context, reply, ffi_string = native.context, native.reply, native.string
 local text_of, expiry, xt_of = kyoto.text_of, kyoto.expiry, kyoto.xt_of
 local fail, missing, failed, invalid = kyoto.fail, kyoto.missing, kyoto.failed, kyoto.invalid
 local select, type, tonumber = select, type, tonumber
-local floor, huge = math.floor, math.huge
+local huge = math.huge
 
 local INDEX, UNDO = core.INDEX, kyoto.UNDO
 local NO, YES, WIDE = 0, 1, 2

@@ -8,14 +8,14 @@ local open, regex_of, distance = native.open, native.cabinet_regex, native.cabin
 local fail, failed, invalid, refuse = kyoto.fail, kyoto.failed, kyoto.invalid, kyoto.refuse
 local text_of, item_text = kyoto.text_of, kyoto.item_text
 local type, pairs, ipairs, tonumber, tostring = type, pairs, ipairs, tonumber, tostring
-local setmetatable, rawset, error, xpcall, next = setmetatable, rawset, error, xpcall, next
+local setmetatable, error, xpcall, next = setmetatable, error, xpcall, next
 local sort, match, sub = core.bounded.table.sort, core.patterns.match, string.sub
 
 local INDEX, ENGINE, NAME, UNDO = core.INDEX, kyoto.ENGINE, kyoto.NAME, kyoto.UNDO
 local engine_of, ffi_string = kyoto.engine_of, native.string
 local CODE, MESSAGE = kyoto.CODE, kyoto.MESSAGE
 local YES, NO, UNWRITTEN, NO_EXPRESSION = 1, 0, 2, 2
-local NOIMPL, INVALID, LOGIC = 1, 2, 8
+local INVALID, LOGIC = 2, 8
 
 -- Under which a database has whether it is one of the server's, and no other's to close.
 local IS_OWN = function() end

@@ -5,7 +5,7 @@ local core = ...
 local native = core.native
 local context, reply, ffi_string = native.context, native.reply, native.string
 local writable = native.writable
-local error, tostring, type, setmetatable = error, tostring, type, setmetatable
+local error, type, setmetatable = error, type, setmetatable
 local tonumber, floor = tonumber, math.floor
 local match = string.match
 

@@ -57,6 +57,30 @@ function core.refused(name, why, level)
   end
 end
 
+-- Objects with a state that no script reaches: it stands in a metatable of the object's own, beside its class.
+local CLASS, STATE = {}, {}
+local getmetatable = core.libraries.debug.getmetatable
+
+function core.new_object(class, state)
+  return setmetatable({}, { __index = class, __metatable = core.OURS, [CLASS] = class, [STATE] = state })
+end
+
+-- Nil for what is no object of the class.
+function core.state_of(object, class)
+  local meta = getmetatable(object)
+  return meta and meta[CLASS] == class and meta[STATE] or nil
+end
+
+-- A text, or the text of something else. What `tostring` gives need not be one: `__tostring` may give anything.
+function core.text_of(value)
+  if type(value) == "string" then return value end
+  local text = tostring(value)
+  if type(text) ~= "string" then
+    error("__tostring gives a string, this is " .. core.text.described(text), 3)
+  end
+  return text
+end
+
 -- A string, or what Lua makes of a value of another kind; tables are joined, as ngx.say and ngx.log take them.
 local concat = table.concat
 local function shown(value)
@@ -98,4 +122,5 @@ function ngx.log(level, ...)
   log_line(level, 1, ...)
 end
 
-function core.print(...) log_line(ngx.NOTICE or 6, 1, ...) end
+local NOTICE = CONSTANTS.NOTICE
+function core.print(...) log_line(NOTICE, 1, ...) end

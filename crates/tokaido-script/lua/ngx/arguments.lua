@@ -2,7 +2,7 @@
 
 local core = ...
 
-local type, error, tostring, pairs = type, error, tostring, pairs
+local type, error, pairs = type, error, pairs
 local find, gsub, sub, char = string.find, string.gsub, string.sub, string.char
 local tonumber, concat = tonumber, table.concat
 
@@ -38,7 +38,7 @@ end
 local native = core.native
 local COMPONENT = 2
 local function escape(value)
-  value = tostring(value)
+  value = core.text_of(value)
   if native.ngx_escape_uri(native.context, value, #value, COMPONENT) ~= 1 then native.fail(4) end
   return native.string(native.reply.data, native.reply.data_len)
 end
@@ -64,5 +64,3 @@ function core.join_args(args)
   end
   return concat(parts, "&")
 end
-
-core.unescape, core.escape = unescape, escape

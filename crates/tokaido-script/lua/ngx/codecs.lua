@@ -13,7 +13,7 @@ local YES = 1
 local function text_of(value)
   if type(value) == "string" then return value end
   if value == nil then return "" end
-  return tostring(value)
+  return core.text_of(value)
 end
 
 -- As the functions take it that were never made anew.

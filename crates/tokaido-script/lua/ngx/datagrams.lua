@@ -6,9 +6,8 @@ local ngx, native, sockets = core.ngx, core.native, core.sockets
 local context, reply, fail = native.context, native.reply, native.fail
 local request_to_wait, clock_ms = core.request_to_wait, core.clock_ms
 local message, data, number_of, wait = sockets.message, sockets.data, sockets.number_of, sockets.wait
-local type, error, tostring, tonumber, setmetatable = type, error, tostring, tonumber, setmetatable
+local type, error, tostring, tonumber = type, error, tostring, tonumber
 local select, floor, min = select, math.floor, math.min
-local getmetatable = core.libraries.debug.getmetatable
 
 -- The codes of Rust, and the number of what is received.
 local DONE, PENDING, ERROR = 1, 0, 4
@@ -18,16 +17,11 @@ local DATAGRAM = 6
 local LEN, LEN_MAX = 8192, 65536
 
 local UDP = {}
-local meta = { __index = UDP, __metatable = core.OURS }
 
-local function check_self(self, name)
-  if getmetatable(self) ~= meta then
-    error("bad argument #1 to '" .. name .. "' (a socket expected, got " .. type(self) .. ")", 3)
-  end
-end
+local function state_of(self, name) return sockets.state_of(self, UDP, name) end
 
 function UDP.setpeername(self, host, port)
-  check_self(self, "setpeername")
+  self = state_of(self, "setpeername")
   local request = request_to_wait("sock:setpeername")
   if type(host) ~= "string" and type(host) ~= "number" then
     error("bad argument #1 to 'setpeername' (string expected, got " .. type(host) .. ")", 2)
@@ -67,7 +61,7 @@ local function attempt(self, request, deadline, try)
 end
 
 function UDP.send(self, ...)
-  check_self(self, "send")
+  self = state_of(self, "send")
   if select("#", ...) ~= 1 then error("expecting 2 arguments (including the object), but got " .. select("#", ...) + 1, 2) end
   local request = request_to_wait("sock:send")
   local text = sockets.text_of((...))
@@ -81,7 +75,7 @@ function UDP.send(self, ...)
 end
 
 function UDP.receive(self, size)
-  check_self(self, "receive")
+  self = state_of(self, "receive")
   local request = request_to_wait("sock:receive")
   if size ~= nil and not tonumber(size) then
     error("bad argument #1 to 'receive' (number expected, got " .. type(size) .. ")", 2)
@@ -101,14 +95,14 @@ function UDP.receive(self, size)
 end
 
 function UDP.settimeout(self, ...)
-  check_self(self, "settimeout")
+  self = state_of(self, "settimeout")
   if select("#", ...) ~= 1 then error("expecting 2 arguments (including the object), but got " .. select("#", ...) + 1, 2) end
   local time_ms = sockets.time_of((...))
   self.connect_ms, self.send_ms, self.read_ms = time_ms, time_ms, time_ms
 end
 
 function UDP.close(self)
-  check_self(self, "close")
+  self = state_of(self, "close")
   if not number_of(self, request_to_wait("sock:close")) then return nil, "closed" end
   local why = sockets.busy(self)
   if why then return nil, why end
@@ -121,5 +115,5 @@ UDP.bind = core.refused("sock:bind", "a socket sends from the address that the s
 function ngx.socket.udp()
   request_to_wait("ngx.socket.udp")
   local time_ms = sockets.TIMEOUT_MS
-  return setmetatable({ connect_ms = time_ms, send_ms = time_ms, read_ms = time_ms }, meta)
+  return core.new_object(UDP, { connect_ms = time_ms, send_ms = time_ms, read_ms = time_ms })
 end

@@ -99,6 +99,8 @@ local function run(file)
   end
 end
 
+function core.is_loading() return #loading > 0 end
+
 -- A file that a limit or `ngx.exit` has cut off while it was loading is loaded anew when it is next asked for.
 function core.forget_loading()
   for i = #loading, 1, -1 do loading[i].state, loading[i] = "new", nil end

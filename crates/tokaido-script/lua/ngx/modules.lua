@@ -7,7 +7,7 @@ local modules, native = core.modules, core.native
 local context, reply, ffi_string = native.context, native.reply, native.string
 local preload = core.rust.preload
 local type, error, next, pairs, ipairs, floor = type, error, next, pairs, ipairs, math.floor
-local tonumber, setmetatable = tonumber, setmetatable
+local tonumber, setmetatable, getmetatable, concat = tonumber, setmetatable, getmetatable, table.concat
 local VERSION = "0.1.25"
 
 local function check_table(value)
@@ -24,7 +24,14 @@ for _, name in ipairs { "table", "string", "math", "bit", "os", "coroutine" } do
 end
 
 provide("table.new", preload["table.new"]())
-provide("table.clear", preload["table.clear"]())
+
+-- A handle that a handler has cleared would be without its fields for all others.
+local clear = preload["table.clear"]()
+provide("table.clear", function(list)
+  check_table(list)
+  if getmetatable(list) == core.OURS then error("table.clear is not for what tokaido has made", 2) end
+  clear(list)
+end)
 
 provide("table.nkeys", function(list)
   check_table(list)
@@ -67,19 +74,24 @@ local function without_pointers(value)
   return value
 end
 
--- Without what gives or takes pointers.
+-- Without what gives or takes pointers. In LuaJIT the metatable of buffers is that of their methods, too: who had it
+-- could give them a finalizer, which no limit stops, and a length that is not theirs.
 modules["string.buffer"] = function()
   local buffers = preload["string.buffer"]()
   local meta = core.libraries.debug.getmetatable(buffers.new())
-  for _, name in ipairs { "ref", "reserve", "commit", "putcdata" } do meta.__index[name] = nil end
-  local set = meta.__index.set
-  meta.__index.set = function(buffer, text)
-    if type(text) ~= "string" then error("a buffer is set to a string here", 2) end
-    return set(buffer, text)
+  local methods = {}
+  for name, method in pairs(meta) do
+    if type(name) == "string" and name:sub(1, 2) ~= "__" then methods[name] = method end
   end
-  local decode, decode_next = buffers.decode, meta.__index.decode
+  for _, name in ipairs { "ref", "reserve", "commit", "putcdata" } do methods[name] = nil end
+  function methods.set(buffer, text)
+    if type(text) ~= "string" then error("a buffer is set to a string here", 2) end
+    return meta.set(buffer, text)
+  end
+  function methods.decode(buffer) return without_pointers(meta.decode(buffer)) end
+  meta.__index = methods
+  local decode = buffers.decode
   buffers.decode = function(text) return without_pointers(decode(text)) end
-  meta.__index.decode = function(buffer) return without_pointers(decode_next(buffer)) end
   meta.__metatable = core.OURS
   return buffers
 end
@@ -122,23 +134,22 @@ modules["resty.random"] = function()
 end
 
 -- Digests that are given their text in pieces.
-local buffers = preload["string.buffer"]()
 for _, name in ipairs { "md5", "sha1", "sha224", "sha256", "sha384", "sha512" } do
   modules["resty." .. name] = function()
     local Digest = { _VERSION = "0.15" }
     local meta = { __index = Digest }
 
-    function Digest.new() return setmetatable({ pieces = buffers.new() }, meta) end
+    function Digest.new() return setmetatable({ pieces = {} }, meta) end
 
     function Digest:update(text, len)
-      self.pieces:put(len and text:sub(1, len) or text)
+      self.pieces[#self.pieces + 1] = len and text:sub(1, len) or text
       return true
     end
 
-    function Digest:final() return (core.digest_of(name, self.pieces:tostring())) end
+    function Digest:final() return (core.digest_of(name, concat(self.pieces))) end
 
     function Digest:reset()
-      self.pieces:reset()
+      self.pieces = {}
       return true
     end
 

@@ -7,7 +7,7 @@ local context, reply, fail, ffi_string = native.context, native.reply, native.fa
 local response_write, response_header = native.response_write, native.response_header
 local response_header_at, response_header_remove = native.response_header_at, native.response_header_remove
 local request_pairs, request_pair = native.request_pairs, native.request_pair
-local type, error, select, concat, tostring, pairs = type, error, select, table.concat, tostring, pairs
+local type, error, select, concat, pairs = type, error, select, table.concat, pairs
 local setmetatable, rawget, tonumber, gsub, lower = setmetatable, rawget, tonumber, string.gsub, string.lower
 local shown, fields = core.shown, core.fields
 
@@ -182,7 +182,7 @@ fields.headers_sent = {
 }
 
 local function header_name(name)
-  if type(name) ~= "string" then name = tostring(name) end
+  if type(name) ~= "string" then name = core.text_of(name) end
   return (gsub(name, "_", "-"))
 end
 
@@ -206,7 +206,7 @@ local SINGLE = {
 }
 
 local function add_header(name, value, add)
-  value = tostring(value)
+  value = core.text_of(value)
   if response_header(context, name, #name, value, #value, add) ~= 1 then fail(4) end
 end
 

@@ -4,7 +4,7 @@ local core = ...
 
 local ngx, native = core.ngx, core.native
 local context = native.context
-local error, type, ipairs, tostring, xpcall = error, type, ipairs, tostring, xpcall
+local error, type, ipairs, xpcall, running = error, type, ipairs, xpcall, coroutine.running
 local fields = core.fields
 
 function ngx.get_phase()
@@ -52,14 +52,14 @@ ngx.config = {
 
 -- A failure that is no answer to anybody: a line in the log.
 function core.log_failure(failure)
-  local line = type(failure) == "table" and failure.message or tostring(failure)
+  local line = type(failure) == "table" and failure.message or core.text_of(failure)
   native.log(context, 0, line, #line)
 end
 
 local transaction = core.transaction
 
-local function finished(request, was_reading, ok, ...)
-  request.reading = was_reading
+local function finished(request, reading, ok, ...)
+  request.reading = reading.outer
   if not ok then error((...), 0) end
   return ...
 end
@@ -68,9 +68,9 @@ end
 local function read(run, ...)
   local request = core.running
   if not request then core.disabled(2) end
-  local was_reading = request.reading
-  request.reading = true
-  return finished(request, was_reading, xpcall(run, core.keep_error, transaction, ...))
+  local reading = { thread = running(), outer = request.reading }
+  request.reading = reading
+  return finished(request, reading, xpcall(run, core.keep_error, transaction, ...))
 end
 
 local writable = native.writable

@@ -5,7 +5,7 @@ local core = ...
 local regexes = core.regexes
 local get, run, settle, start_of = regexes.get, regexes.run, regexes.settle, regexes.start_of
 local NOMATCH, after_character = regexes.NOMATCH, regexes.after_character
-local text_of = regexes.text_of
+local text_of = core.text_of
 local error, tonumber = error, tonumber
 local sub = string.sub
 

@@ -4,11 +4,10 @@ local core = ...
 
 local regexes, ffi = core.regexes, core.ffi
 local get, run, settle = regexes.get, regexes.run, regexes.settle
-local text_of, captures, after_character = regexes.text_of, regexes.captures, regexes.after_character
+local text_of, captures, after_character = core.text_of, regexes.captures, regexes.after_character
 local NOMATCH = regexes.NOMATCH
+-- Not the one that scripts have, which is without pointers.
 local buffers = core.rust.preload["string.buffer"]()
--- Scripts have buffers without this one.
-local putcdata = core.libraries.debug.getmetatable(buffers.new()).__index.putcdata
 local type, tostring, tonumber = type, tostring, tonumber
 local find, match, sub = string.find, string.match, string.sub
 
@@ -60,7 +59,7 @@ local function expand(made, template, regex, chars)
       made:put(part)
     elseif part <= regex.groups then
       local from = offsets[4 * part]
-      if from >= 0 then putcdata(made, chars + from, offsets[4 * part + 2] - from) end
+      if from >= 0 then made:putcdata(chars + from, offsets[4 * part + 2] - from) end
     end
   end
 end
@@ -90,7 +89,7 @@ local function replace(subject, pattern, replacement, options, is_global)
     end
     made = made or buffers.new()
     local from, to = regex.offsets[0], regex.offsets[2]
-    if from > copied then putcdata(made, chars + copied, from - copied) end
+    if from > copied then made:putcdata(chars + copied, from - copied) end
     count, copied = count + 1, to
     start = to > from and to or after_character(regex, subject, to)
     if by_function then
@@ -102,7 +101,7 @@ local function replace(subject, pattern, replacement, options, is_global)
     end
   until start > len or not is_global
   if count == 0 then return subject, 0 end
-  if copied < len then putcdata(made, chars + copied, len - copied) end
+  if copied < len then made:putcdata(chars + copied, len - copied) end
   return made:tostring(), count
 end
 

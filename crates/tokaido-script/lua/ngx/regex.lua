@@ -9,7 +9,7 @@ local core = ...
 local native, ffi = core.native, core.ffi
 local context, reply, ffi_string = native.context, native.reply, native.string
 local compile, deep, dfa = native.regex_compile, native.regex_deep, native.regex_dfa
-local type, tostring, tonumber, error = type, tostring, tonumber, error
+local type, tonumber, error = type, tonumber, error
 local find, gmatch, floor = string.find, string.gmatch, math.floor
 
 local run = ffi.cast("int32_t (*)(const void *, const char *, size_t, size_t)", core.rust.regex_run)
@@ -50,7 +50,6 @@ local function make(pattern, options)
     offsets = ffi.cast("const int32_t *", reply.key),
     -- A DFA finds no groups.
     groups = is_dfa and 0 or reply.flags,
-    size = reply.expires_at_ms,
     names = not is_dfa and read_names(ffi_string(reply.data, reply.data_len)) or nil,
     joins_names = find(options, "D", 1, true) ~= nil,
     is_dfa = is_dfa,
@@ -121,16 +120,6 @@ function regexes.settle(regex, subject, start, found)
     return nil, "the match begins behind its end, or before the search did: \\K does that in what a lookaround calls"
   end
   return nil, message_of(found)
-end
-
--- A text, or the text of something else.
-function regexes.text_of(value)
-  if type(value) == "string" then return value end
-  local text = tostring(value)
-  if type(text) ~= "string" then
-    error("__tostring gives a string, this is " .. core.text.described(text), 3)
-  end
-  return text
 end
 
 -- The place, from 0, at which a context has the search begin; nil, and why, if there is none.

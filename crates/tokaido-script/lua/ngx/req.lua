@@ -24,7 +24,6 @@ local function current()
   if not request then core.disabled(3) end
   return request
 end
-core.current_request = current
 
 local function field(which)
   if request_field(context, which) ~= 1 then fail(4) end
@@ -40,6 +39,8 @@ function core.unescape_path(path)
   if not find(path, "%", 1, true) then return path end
   return (gsub(path, "%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end))
 end
+
+function core.raw_method() return field(METHOD) end
 
 function core.raw_target()
   local path, query = field(PATH), field(QUERY)
@@ -104,7 +105,7 @@ function req.set_uri(uri, jump)
   if jump and request.phase ~= "rewrite" then
     error("API disabled in the context of " .. request.phase .. "_by_lua*", 2)
   end
-  if jump then core.jump(uri) end
+  if jump then core.leave({ path = uri }) end
   request.path = uri
 end
 
@@ -187,7 +188,7 @@ function req.set_header(name, value)
   if value == nil then return end
   if type(value) ~= "table" then value = { value } end
   for i = 1, #value do
-    local text = tostring(value[i])
+    local text = core.text_of(value[i])
     check_text(text, "value")
     headers[#headers + 1] = { name, text }
   end

@@ -86,10 +86,6 @@ function ngx.exec(uri, args)
   core.leave({ path = path, query = query })
 end
 
-function core.jump(uri)
-  core.leave({ path = uri })
-end
-
 function core.change_handler(request, target)
   local handler, parameters = core.find_route(core.method(request), target.path)
   request.path, request.is_internal = target.path, true
@@ -125,7 +121,7 @@ local function capture(uri, options)
     if options.copy_all_vars then
       for name, value in pairs(outer.variables or {}) do variables[name] = value end
     end
-    for name, value in pairs(options.vars or {}) do variables[name] = tostring(value) end
+    for name, value in pairs(options.vars or {}) do variables[name] = core.text_of(value) end
   end
   local body = options.body
   if body ~= nil and type(body) ~= "string" then error("bad request body", 3) end
@@ -150,7 +146,7 @@ ngx.location = {
   end,
 }
 
--- Each of them in turn: within a request nothing waits, so nothing would be gained by doing them at once.
+-- One after the other.
 function ngx.location.capture_multi(requests)
   if type(requests) ~= "table" then error("bad argument #1 to 'capture_multi' (table expected)", 2) end
   local results = {}

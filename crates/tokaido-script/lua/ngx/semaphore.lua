@@ -5,8 +5,7 @@ local core = ...
 local native = core.native
 local context = native.context
 local request_to_wait, wait_until, clock_ms = core.request_to_wait, core.wait_until, core.clock_ms
-local error, tonumber, setmetatable, floor = error, tonumber, setmetatable, math.floor
-local getmetatable = core.libraries.debug.getmetatable
+local error, tonumber, floor = error, tonumber, math.floor
 local outermost = core.outermost
 
 -- Maximum number of those that wait for a semaphore.
@@ -14,18 +13,18 @@ local WAITERS_MAX = 10000
 
 local TOO_MANY = "more than " .. WAITERS_MAX .. " wait for the semaphore"
 
--- A semaphore is {free =, waiters =, first =, last =}: what waits stands at first to last, each {request =, light =}.
+-- The state of a semaphore is {free =, waiters =, first =, last =}: what waits stands at first to last, each {request =, light =}.
 local Semaphore = { version = "0.1.25" }
-local meta = { __index = Semaphore, __metatable = core.OURS }
 
-local function check_self(self)
-  if getmetatable(self) ~= meta then error("not a semaphore instance", 3) end
+-- What all functions below call `self` is the state of the semaphore.
+local function state_of(self)
+  return core.state_of(self, Semaphore) or error("not a semaphore instance", 3)
 end
 
 function Semaphore.new(count)
   count = tonumber(count) or 0
   if not (count >= 0) then error("no negative number", 2) end
-  return setmetatable({ free = floor(count), waiters = {}, first = 1, last = 0 }, meta)
+  return core.new_object(Semaphore, { free = floor(count), waiters = {}, first = 1, last = 0 })
 end
 
 -- Whether something waits still, and has not got anything.
@@ -61,7 +60,7 @@ local function append(self, waiter)
 end
 
 function Semaphore.wait(self, seconds)
-  check_self(self)
+  self = state_of(self)
   local request = request_to_wait("sem:wait")
   seconds = tonumber(seconds)
   if not seconds then error("bad argument #1 to 'wait' (number expected)", 2) end
@@ -87,7 +86,7 @@ function Semaphore.wait(self, seconds)
 end
 
 function Semaphore.post(self, count)
-  check_self(self)
+  self = state_of(self)
   count = count and tonumber(count) or 1
   if not (count >= 1) then error("positive number required", 2) end
   for left = floor(count), 1, -1 do
@@ -107,7 +106,7 @@ end
 
 -- How many may go on, or below 0 how many wait.
 function Semaphore.count(self)
-  check_self(self)
+  self = state_of(self)
   local waiting = 0
   for i = self.first, self.last do
     if is_waiting(self.waiters[i]) then waiting = waiting + 1 end

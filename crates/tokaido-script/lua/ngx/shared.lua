@@ -4,7 +4,7 @@ local core = ...
 
 local native, ffi = core.native, core.ffi
 local context, reply, ffi_string, fail = native.context, native.reply, native.string, native.fail
-local type, tostring, tonumber, error, setmetatable = type, tostring, tonumber, error, setmetatable
+local type, tonumber, error, setmetatable = type, tonumber, error, setmetatable
 local floor = math.floor
 local INDEX = core.INDEX
 
@@ -30,7 +30,7 @@ end
 -- A key as a string; or nil, and why it cannot be one.
 local function key_of(key)
   if key == nil then return nil, "nil key" end
-  if type(key) ~= "string" then key = tostring(key) end
+  if type(key) ~= "string" then key = core.text_of(key) end
   if #key == 0 then return nil, "empty key" end
   if #key > KEY_LEN_MAX then return nil, "key too long" end
   return key
@@ -61,17 +61,10 @@ end
 
 -- A value that has expired is gone here, so none is ever stale.
 function Dictionary:get_stale(key)
-  local index = index_of(self)
-  local why
-  key, why = key_of(key)
-  if not key then return nil, why end
-  local form = dict_get(context, index, key, #key)
-  if form == NO then return nil end
-  if form < 0 then fail() end
-  if form == LIST then return nil, "value is a list" end
-  local value, flags = value_of(form), reply.flags
-  if flags ~= 0 then return value, flags, false end
-  return value, nil, false
+  local value, flags = Dictionary.get(self, key)
+  if value ~= nil then return value, flags, false end
+  if flags then return nil, flags end
+  return nil
 end
 
 -- A time in seconds, as milliseconds.

@@ -7,9 +7,8 @@ local ngx, native = core.ngx, core.native
 local context, reply, ffi_string, fail = native.context, native.reply, native.string, native.fail
 local request_to_wait, wait_until, clock_ms = core.request_to_wait, core.wait_until, core.clock_ms
 local connect, connected, send, receive = native.socket_connect, native.socket_connected, native.socket_send, native.socket_receive
-local type, error, tostring, tonumber, pairs, setmetatable = type, error, tostring, tonumber, pairs, setmetatable
+local type, error, tostring, tonumber, pairs = type, error, tostring, tonumber, pairs
 local select, floor, concat = select, math.floor, table.concat
-local getmetatable = core.libraries.debug.getmetatable
 
 -- How long an operation waits at most, unless a handler says otherwise; so long a connection is kept, too.
 local TIMEOUT_MS = 60000
@@ -31,19 +30,21 @@ local DONE, PENDING, ERROR = 1, 0, 4
 -- What is received; src/bridge/openresty/sockets.rs has the same numbers.
 local SIZE, LINE, ALL, ANY, UNTIL, UNTIL_INCLUSIVE = 0, 1, 2, 3, 4, 5
 
--- A socket is {connect_ms =, send_ms =, read_ms =} and, once it is connected, {number =, request =, reused =}. What a
+-- The state of a socket is {connect_ms =, send_ms =, read_ms =} and, once it is connected, {number =, request =, reused =}. What a
 -- light thread does with it is noted as is_connecting, is_reading or is_writing.
 local TCP = {}
-local meta = { __index = TCP, __metatable = core.OURS }
 
 local function message() return ffi_string(reply.key, reply.key_len) end
 local function data() return ffi_string(reply.data, reply.data_len) end
 
-local function check_self(self, name)
-  if getmetatable(self) ~= meta then
-    error("bad argument #1 to '" .. name .. "' (a socket expected, got " .. type(self) .. ")", 3)
-  end
+-- The state of a socket, or the error of the function that was given something else. What the functions below have as
+-- `self` is the state.
+local function state_of_class(self, class, name)
+  return core.state_of(self, class)
+    or error("bad argument #1 to '" .. name .. "' (a socket expected, got " .. type(self) .. ")", 3)
 end
+
+local function state_of(self, name) return state_of_class(self, TCP, name) end
 
 -- The number of a socket that is connected; otherwise nil.
 local function number_of(self, request)
@@ -111,11 +112,11 @@ local function pool_of(options, host, port)
       error("the option backlog of connect is not offered: connections are not queued; see " .. core.PAGE, 3)
     end
   end
-  return tostring(pool or (port < 0 and host or host .. ":" .. port)), floor(size or POOL_SIZE)
+  return core.text_of(pool or (port < 0 and host or host .. ":" .. port)), floor(size or POOL_SIZE)
 end
 
 function TCP.connect(self, host, port, options)
-  check_self(self, "connect")
+  self = state_of(self, "connect")
   local request = request_to_wait("sock:connect")
   if type(host) ~= "string" and type(host) ~= "number" then
     error("bad argument #2 to 'connect' (string expected, got " .. type(host) .. ")", 2)
@@ -204,7 +205,7 @@ local function send_all(self, request, text)
 end
 
 function TCP.send(self, ...)
-  check_self(self, "send")
+  self = state_of(self, "send")
   if select("#", ...) ~= 1 then error("expecting 2 arguments (including the object), but got " .. select("#", ...) + 1, 2) end
   local request = request_to_wait("sock:send")
   local text = text_of((...))
@@ -253,7 +254,7 @@ local function received(self, request, kind, size, text)
 end
 
 function TCP.receive(self, ...)
-  check_self(self, "receive")
+  self = state_of(self, "receive")
   local what = ...
   if select("#", ...) > 1 then error("expecting 1 or 2 arguments (including the object), but got " .. select("#", ...) + 1, 2) end
   local request = request_to_wait("sock:receive")
@@ -267,7 +268,7 @@ function TCP.receive(self, ...)
 end
 
 function TCP.receiveany(self, ...)
-  check_self(self, "receiveany")
+  self = state_of(self, "receiveany")
   local size = tonumber((...))
   if not size then error("bad argument #1 to 'receiveany' (bad max argument)", 2) end
   if not (size >= 1) then error("bad argument #1 to 'receiveany' (bad max argument)", 2) end
@@ -277,7 +278,7 @@ function TCP.receiveany(self, ...)
 end
 
 function TCP.receiveuntil(self, pattern, ...)
-  check_self(self, "receiveuntil")
+  self = state_of(self, "receiveuntil")
   if type(pattern) ~= "string" and type(pattern) ~= "number" then
     error("bad argument #1 to 'receiveuntil' (string expected, got " .. type(pattern) .. ")", 2)
   end
@@ -311,7 +312,7 @@ function TCP.receiveuntil(self, pattern, ...)
 end
 
 function TCP.close(self)
-  check_self(self, "close")
+  self = state_of(self, "close")
   local request = request_to_wait("sock:close")
   if not number_of(self, request) then return nil, "closed" end
   local why = busy(self)
@@ -321,7 +322,7 @@ function TCP.close(self)
 end
 
 function TCP.setkeepalive(self, time_ms, size)
-  check_self(self, "setkeepalive")
+  self = state_of(self, "setkeepalive")
   if time_ms ~= nil and not tonumber(time_ms) then
     error("bad argument #1 to 'setkeepalive' (number expected, got " .. type(time_ms) .. ")", 2)
   end
@@ -339,7 +340,7 @@ function TCP.setkeepalive(self, time_ms, size)
 end
 
 function TCP.getreusedtimes(self)
-  check_self(self, "getreusedtimes")
+  self = state_of(self, "getreusedtimes")
   if not number_of(self, request_to_wait("sock:getreusedtimes")) then return nil, "closed" end
   return self.reused
 end
@@ -351,14 +352,14 @@ local function time_of(time_ms)
 end
 
 function TCP.settimeout(self, ...)
-  check_self(self, "settimeout")
+  self = state_of(self, "settimeout")
   if select("#", ...) ~= 1 then error("expecting 2 arguments (including the object), but got " .. select("#", ...) + 1, 2) end
   local time_ms = time_of((...))
   self.connect_ms, self.send_ms, self.read_ms = time_ms, time_ms, time_ms
 end
 
 function TCP.settimeouts(self, ...)
-  check_self(self, "settimeouts")
+  self = state_of(self, "settimeouts")
   if select("#", ...) ~= 3 then error("expecting 4 arguments (including the object), but got " .. select("#", ...) + 1, 2) end
   local connect_ms, send_ms, read_ms = ...
   self.connect_ms, self.send_ms, self.read_ms = time_of(connect_ms), time_of(send_ms), time_of(read_ms)
@@ -367,7 +368,7 @@ end
 local OPTIONS = { keepalive = 0, reuseaddr = 1, ["tcp-nodelay"] = 2, sndbuf = 3, rcvbuf = 4 }
 
 function TCP.setoption(self, option, value)
-  check_self(self, "setoption")
+  self = state_of(self, "setoption")
   local request = request_to_wait("sock:setoption")
   if not number_of(self, request) then return nil, "closed" end
   if option == nil then return nil, 'missing the "option" argument' end
@@ -389,7 +390,7 @@ ngx.socket = {}
 
 function ngx.socket.tcp()
   request_to_wait("ngx.socket.tcp")
-  return setmetatable({ connect_ms = TIMEOUT_MS, send_ms = TIMEOUT_MS, read_ms = TIMEOUT_MS }, meta)
+  return core.new_object(TCP, { connect_ms = TIMEOUT_MS, send_ms = TIMEOUT_MS, read_ms = TIMEOUT_MS })
 end
 ngx.socket.stream = ngx.socket.tcp
 
@@ -404,5 +405,5 @@ end
 -- For sockets of UDP, which have most of this in common.
 core.sockets = {
   TIMEOUT_MS = TIMEOUT_MS, message = message, data = data, number_of = number_of, busy = busy, close = close, wait = wait,
-  finish_connect = finish_connect, text_of = text_of, time_of = time_of,
+  state_of = state_of_class, finish_connect = finish_connect, text_of = text_of, time_of = time_of,
 }

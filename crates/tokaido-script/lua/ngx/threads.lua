@@ -5,7 +5,7 @@ local core = ...
 local ngx, native = core.ngx, core.native
 local context, reply = native.context, native.reply
 local may_wait, clock = native.may_wait, native.clock
-local create, yield = coroutine.create, coroutine.yield
+local create, yield, status = coroutine.create, coroutine.yield, coroutine.status
 local resume = core.bounded.coroutine.resume
 local type, error, tonumber, select, unpack, xpcall = type, error, tonumber, select, unpack, xpcall
 local huge, min = math.huge, math.min
@@ -22,6 +22,27 @@ local clock_ms = core.clock_ms
 
 local WAITING = { rewrite = true, access = true, content = true, timer = true }
 
+-- Whether the function of a tokaido.read runs. One that has yielded from its coroutine does not, until it is resumed.
+local function is_reading(request)
+  local reading = request.reading
+  while reading do
+    local state = status(reading.thread)
+    if state == "running" or state == "normal" then return true end
+    reading = reading.outer
+  end
+  return false
+end
+
+-- Whether a request is within another one that a light thread has made.
+local function is_of_light(request)
+  local outer = request.outer
+  while outer do
+    if outer.light then return true end
+    outer = outer.outer
+  end
+  return false
+end
+
 -- The request or the timer that runs, where it may wait.
 function core.request_to_wait(name)
   local request = core.running
@@ -30,8 +51,15 @@ function core.request_to_wait(name)
     error(name .. " is not for a handler that writes: it is a transaction, and all others would wait for it; see "
       .. core.PAGE, 3)
   end
-  if request.reading then
+  if is_reading(request) then
     error(name .. " is not for a function of tokaido.read: what it has read is of one moment; see " .. core.PAGE, 3)
+  end
+  if core.is_loading() then
+    error(name .. " is not for a module that is being loaded: other requests would load it meanwhile; see "
+      .. core.PAGE, 3)
+  end
+  if is_of_light(request) then
+    error(name .. " is not for a request within a request, if a light thread has made it; see " .. core.PAGE, 3)
   end
   return request
 end

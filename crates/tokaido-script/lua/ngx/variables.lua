@@ -65,8 +65,8 @@ local READERS = {
   request_method = core.method, uri = core.path, document_uri = core.path,
   args = args, query_string = args, request_uri = core.raw_target,
   is_args = function(request) return args(request) and "?" or "" end,
-  request = function(request)
-    return ngx.req.get_method() .. " " .. core.raw_target(request) .. " " .. protocol()
+  request = function()
+    return core.raw_method() .. " " .. core.raw_target() .. " " .. protocol()
   end,
   request_body = function(request)
     local body = request.is_body_read and core.body(request)

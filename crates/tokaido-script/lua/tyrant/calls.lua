@@ -4,7 +4,7 @@ local core = ...
 
 local tyrant, cabinet = core.tyrant, core.cabinet
 local text_of = cabinet.text_of
-local type, tostring, error, select, pairs = type, tostring, error, select, pairs
+local type, error, select, pairs = type, error, select, pairs
 
 local function wrong_arguments()
   error({

@@ -5,7 +5,7 @@ local core = ...
 local tyrant, cabinet, native = core.tyrant, core.cabinet, core.native
 local context, reply, ffi_string = native.context, native.reply, native.string
 local text_of, invalid, refuse = cabinet.text_of, tyrant.invalid, tyrant.refuse
-local type, tonumber, select, tostring = type, tonumber, select, tostring
+local type, tonumber, select = type, tonumber, select
 local lower, byte, char, concat = string.lower, string.byte, string.char, table.concat
 local floor, find = math.floor, core.patterns.find
 

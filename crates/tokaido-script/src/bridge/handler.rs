@@ -30,7 +30,7 @@ pub(super) fn request_end(context: &mut Context, which: i32) -> Result<i32, Faul
     Ok(context.answer(|out| out.extend_from_slice(text.as_bytes())))
 }
 
-/// The minor number of the request's version of HTTP/1, as the reply's number, and when it began, as its integer.
+/// The minor number of the request's version of HTTP/1, as the reply's number, and when it began, in milliseconds since 1970, as its flags.
 pub(super) fn request_line(context: &mut Context) -> Result<i32, Fault> {
     let request = context.exchange.request()?;
     context.reply.number = f64::from(request.is_1_1);

@@ -3,6 +3,7 @@
 
 pub mod bed;
 pub mod guest;
+pub mod handlers;
 pub mod kyoto;
 pub mod redis;
 pub mod store;

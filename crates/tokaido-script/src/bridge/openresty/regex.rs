@@ -21,7 +21,6 @@ pub(crate) fn regex_compile(
     context.reply.integer = compiled.address() as i64;
     context.reply.key = compiled.offsets();
     context.reply.flags = f64::from(compiled.groups);
-    context.reply.expires_at_ms = compiled.size as f64;
     let names = compiled.names();
     context.reply.number = number as f64;
     Ok(context.answer(|out| {

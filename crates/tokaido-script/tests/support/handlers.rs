@@ -1,0 +1,117 @@
+//! Handlers that answer over HTTP, called as the server does.
+
+use std::sync::Arc;
+
+use tokaido_script::{
+    CallError, HttpRequest, HttpResponse, Language as _, Limits, LoadError, Lua, Mode, Runtime,
+    Settings, Source, Sources, Transaction,
+};
+use tokaido_store::Store;
+
+use super::store::MemoryStore;
+
+pub type Served = (Box<dyn Runtime>, Arc<dyn Store>);
+
+/// A runtime of these files, which must load.
+pub fn runtime(files: &[(&str, &str)]) -> Served {
+    limited(files, Limits::default())
+}
+
+pub fn limited(files: &[(&str, &str)], limits: Limits) -> Served {
+    let (runtime, store, errors) = start("ngx", files, limits, Settings::default());
+    assert!(errors.is_empty(), "{errors:?}");
+    (runtime, store)
+}
+
+/// A runtime of files in a dialect.
+pub fn start(
+    dialect: &str,
+    files: &[(&str, &str)],
+    limits: Limits,
+    settings: Settings,
+) -> (Box<dyn Runtime>, Arc<dyn Store>, Vec<LoadError>) {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let mut sources = Sources::default();
+    for (module, text) in files {
+        sources.add(Source {
+            module: (*module).to_owned(),
+            path: format!("{module}.lua").into(),
+            text: text.as_bytes().into(),
+            dialect: Some(dialect.to_owned()),
+            settings: Vec::new(),
+        });
+    }
+    let language = Lua { settings: Arc::new(settings), ..Lua::default() };
+    let (runtime, errors) = language.start(&store, &sources, limits).unwrap();
+    (runtime, store, errors)
+}
+
+/// Calls a handler as the server does; gives what it has sent, too, if it has failed after that.
+pub fn call(
+    (runtime, store): &mut Served,
+    handler: &str,
+) -> Result<HttpResponse, Box<(CallError, HttpResponse)>> {
+    let request = HttpRequest { method: "GET", path: "/", ..HttpRequest::default() };
+    call_with((runtime, store), handler, &request)
+}
+
+pub fn call_with(
+    (runtime, store): (&mut Box<dyn Runtime>, &Arc<dyn Store>),
+    handler: &str,
+    request: &HttpRequest<'_>,
+) -> Result<HttpResponse, Box<(CallError, HttpResponse)>> {
+    let id = runtime.find(handler.as_bytes()).unwrap();
+    let mut response = HttpResponse::default();
+    let (mut snapshot, mut writer) = (store.snapshot().unwrap(), store.writer().unwrap());
+    let writes = runtime.procedures()[id.index()].mode == Mode::Write;
+    let transaction = match writes {
+        true => Transaction::Write(writer.begin().unwrap()),
+        false => Transaction::Read(&mut *snapshot),
+    };
+    let called = runtime.call_http(id, transaction.into(), request, &mut response);
+    match called {
+        Ok(()) => {
+            if writes {
+                writer.commit().unwrap();
+                writer.flush().unwrap();
+            }
+            Ok(response)
+        }
+        Err(error) => {
+            writer.rollback().unwrap();
+            Err(Box::new((error, response)))
+        }
+    }
+}
+
+pub fn body(served: &mut Served, handler: &str) -> String {
+    let response = call(served, handler).unwrap_or_else(|failed| panic!("{handler}: {}", failed.0));
+    String::from_utf8(response.body).unwrap()
+}
+
+/// The answer of a handler of this text alone.
+pub fn answer(text: &str) -> String {
+    body(&mut runtime(&[("m", &format!("-- route: /\n{text}"))]), "m")
+}
+
+/// Calls a handler that may wait, and goes on with it until it is done; gives how often it has waited, too.
+pub fn call_waiting(
+    (runtime, store): &mut Served,
+    handler: &str,
+) -> (usize, Result<String, CallError>) {
+    let id = runtime.find(handler.as_bytes()).unwrap();
+    let request =
+        HttpRequest { method: "GET", path: "/", may_wait: true, ..HttpRequest::default() };
+    let mut response = HttpResponse::default();
+    let mut snapshot = store.snapshot().unwrap();
+    let scope = Transaction::Read(&mut *snapshot).into();
+    let mut called = runtime.call_http(id, scope, &request, &mut response);
+    let mut waits = 0;
+    while let Some(waiting) = response.waiting.take() {
+        waits += 1;
+        std::thread::sleep(waiting.time);
+        let scope = Transaction::Read(&mut *snapshot).into();
+        called = runtime.resume_http(id, waiting.slot, scope, &request, &mut response);
+    }
+    (waits, called.map(|()| String::from_utf8(response.body).unwrap()))
+}
