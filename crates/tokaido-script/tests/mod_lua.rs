@@ -127,6 +127,24 @@ fn a_file_that_cannot_answer_says_why() {
 }
 
 #[test]
+fn a_module_that_has_failed_is_tried_again() {
+    let mut bed = Bed::of(&[
+        ("m", "ready = false
+            function handle(r) local _, why = pcall(require, 'late') ready = true r:puts(tostring(why), require 'late') end"),
+        ("late", "if ready == false then error('too early', 0) end return ' in time'"),
+    ]);
+    assert_eq!(bed.body(), "too early in time");
+}
+
+#[test]
+fn a_status_that_is_no_number_is_an_error_of_the_server() {
+    for status in ["0 / 0", "1 / 0", "-1 / 0"] {
+        let mut bed = Bed::one(&format!("function handle(r) r.status = {status} r:puts('x') end"));
+        assert_eq!(bed.get().unwrap().status, 500, "{status}");
+    }
+}
+
+#[test]
 fn globals_stay_and_are_those_of_the_file_with_what_it_requires() {
     let mut bed = Bed::of(&[
         ("m", "require 'count' function handle(r) r:puts(count(), ' ', tostring(other)) end"),

@@ -71,8 +71,9 @@ local function make_require(file)
     check_loop(loading, name)
     loading[#loading + 1] = name
     setfenv(module.chunk, file.globals)
-    local value = module.chunk(name)
+    local ok, value = xpcall(module.chunk, core.keep_error, name)
     loading[#loading] = nil
+    if not ok then error(value, 0) end
     if value == nil then value = true end
     loaded[name] = value
     return value

@@ -96,7 +96,7 @@ end
 
 -- Ends a response that is the handler's own.
 local function end_with(request, status)
-  if status < 200 or status > 599 then status = 500 end
+  if not (status >= 200 and status <= 599) then status = 500 end
   local content_type = request.content_type
   send_table(request.err_headers_out, content_type)
   send_table(request.headers_out, content_type)
