@@ -4,6 +4,9 @@
 === say
 >>> GET /say
 ngx.say("hello")
+=== collect
+>>> GET /collect
+ngx.say(collectgarbage(), " ", collectgarbage("collect"), " ", type(collectgarbage("count")))
 === say_many
 >>> GET /say_many
 ngx.say("a", 1, 1.5, true, false, nil, ngx.null, 1e15, 1e100, -0.25)

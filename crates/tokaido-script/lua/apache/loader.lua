@@ -39,12 +39,6 @@ local meta = {
 
 local LIBRARIES = { "string", "table", "math", "os", "coroutine", "bit" }
 
-local collectgarbage = sandbox.functions.collectgarbage
-local function collect(what)
-  if what == "count" then return collectgarbage "count" end
-  return 0
-end
-
 -- Names of modules that are being loaded into a file, outermost first.
 local function check_loop(loading, name)
   for i = 1, #loading do
@@ -85,7 +79,7 @@ function loader.define(name, path, chunk, settings)
   local file = { name = name, path = path, chunk = chunk, settings = settings, globals = globals }
   files[name] = file
   rawset(globals, "print", core.print)
-  rawset(globals, "collectgarbage", collect)
+  rawset(globals, "collectgarbage", sandbox.collect_nothing)
   rawset(globals, "apache2", sandbox.copy(core.apache.constants))
   rawset(globals, "load", sandbox.make_load(globals))
   rawset(globals, "loadstring", rawget(globals, "load"))

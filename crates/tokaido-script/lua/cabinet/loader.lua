@@ -45,18 +45,12 @@ function core.print(...)
   core.native.log(core.native.context, LEVEL_INFO, line, #line)
 end
 
-local collectgarbage = sandbox.functions.collectgarbage
-local function collect(what)
-  if what == "count" then return collectgarbage "count" end
-  return 0
-end
-
 local loader = {}
 
 local function furnish(globals)
   rawset(globals, "print", core.print)
   rawset(globals, "require", nil)
-  rawset(globals, "collectgarbage", collect)
+  rawset(globals, "collectgarbage", sandbox.collect_nothing)
   for field, value in pairs(core.guest.globals) do rawset(globals, field, value) end
   setmetatable_of(globals, meta)
   return globals

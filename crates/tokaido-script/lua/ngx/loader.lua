@@ -62,6 +62,7 @@ local function make_globals(environment)
   globals.print = core.print
   globals.require = core.require
   globals.coroutine = core.coroutine
+  globals.collectgarbage = sandbox.collect_nothing
   globals.load = sandbox.make_load(globals)
   globals.loadstring = function(chunk, name) return globals.load(chunk, name or chunk) end
   core.globals = globals
