@@ -8,7 +8,7 @@ local core = ...
 local ffi = ffi
 
 -- What later files need of libraries that user code must not see; sandbox.lua removes the globals.
-core.libraries = { debug = debug, os = os }
+core.libraries = { debug = debug, os = os, jit = jit }
 
 -- Room for as much code as a server with many procedures has (LuaJIT's own limits suit one script),
 -- and traces that go on behind a call that cannot be compiled.

@@ -45,7 +45,7 @@ const LOOP_ENDED: &str = ": 8 nil";
 const INNER_LOOP_UNROLLED: &str = ": 10 nil";
 
 /// Collects what the compiler does. Gets `jit` and `jit.util`, which user code never sees.
-const OBSERVER: &str = r#"
+pub(crate) const OBSERVER: &str = r#"
     local jit, util = ...
     local events, starts = {}, {}
 

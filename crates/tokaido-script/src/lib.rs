@@ -14,6 +14,8 @@ pub mod cabinet;
 mod call_error;
 #[cfg(test)]
 mod compiled;
+#[cfg(test)]
+mod compiled_handlers;
 mod convert;
 mod dialect;
 mod failure;

@@ -181,9 +181,19 @@ fields.headers_sent = {
   end,
 }
 
-local function header_name(name)
-  if type(name) ~= "string" then name = core.text_of(name) end
-  return (gsub(name, "_", "-"))
+-- The names of headers by what handlers call them: `gsub` is not compiled, and would end the trace of a handler.
+local NAMES_MAX = 256
+local names, names_count = {}, 0
+
+local function header_name(called)
+  local name = names[called]
+  if name then return name end
+  local is_text = type(called) == "string"
+  name = gsub(is_text and called or core.text_of(called), "_", "-")
+  if is_text and names_count < NAMES_MAX then
+    names[called], names_count = name, names_count + 1
+  end
+  return name
 end
 
 local function header_value(name)

@@ -285,10 +285,26 @@ local function begin(handler)
   return { handler = handler, phase = "content", status = 0, is_sent = false, is_typed = false }
 end
 
+-- A file is run for each request and makes its functions anew. LuaJIT compiles what it sees for that one function, until it
+-- has seen some of the same code: from then on it compiles for all of them. What it has compiled before is dropped, as
+-- every later function would leave such code at once, and be compiled behind it, again and again.
+local RUNS_OF_ONE = 4
+local flush = core.libraries.jit.flush
+local function forget_first_functions(handler)
+  for _, part in pairs(handler) do
+    if type(part) == "function" then flush(part, true) end
+  end
+end
+
 -- What a handler is made of becomes the function of a procedure.
 function core.handler(handler)
   core.add_route(handler)
+  local runs = 0
   return function()
+    if runs < RUNS_OF_ONE then
+      runs = runs + 1
+      if runs == RUNS_OF_ONE then forget_first_functions(handler) end
+    end
     local request = begin(handler)
     core.enter(request)
     answer(request, false)
