@@ -5,6 +5,7 @@
 
 use std::{
     io,
+    net::TcpListener,
     rc::Rc,
     sync::{
         Arc,
@@ -15,7 +16,8 @@ use std::{
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::{
-    net::{TcpListener, TcpStream, UnixListener},
+    io::unix::AsyncFd,
+    net::UnixListener,
     sync::{mpsc, watch},
     task::LocalSet,
 };
@@ -53,7 +55,7 @@ pub(crate) struct Acceptor {
 
 /// A listening socket in the event loop of the acceptor.
 enum Incoming {
-    Tcp(TcpListener),
+    Tcp(AsyncFd<TcpListener>),
     Unix(UnixListener),
 }
 
@@ -69,7 +71,12 @@ pub(crate) fn run(
     tasks.block_on(&runtime, async {
         for Listener { socket, address, protocols, file } in listeners {
             let incoming = match socket {
-                ListenerSocket::Tcp(socket) => Incoming::Tcp(TcpListener::from_std(socket)?),
+                ListenerSocket::Tcp(socket) => {
+                    prepare(&socket, acceptor.keepalive)?;
+                    // SAFETY: the socket owns its descriptor for as long as it lives, and gives no other access to it
+                    // than by reference.
+                    Incoming::Tcp(unsafe { AsyncFd::register(socket) }.map_err(io::Error::from)?)
+                }
                 ListenerSocket::Unix(socket) => Incoming::Unix(UnixListener::from_std(socket)?),
             };
             let acceptor = acceptor.clone();
@@ -115,8 +122,8 @@ impl Acceptor {
         }
     }
 
-    /// Accepts a connection, and takes its socket out of this event loop, so that it can enter a
-    /// worker's.
+    /// Accepts a connection. Its socket is in no event loop, so that it can enter a worker's; one of TCP never
+    /// was in this one, which would cost two calls of the system.
     async fn accept(
         &self,
         incoming: &Incoming,
@@ -124,8 +131,13 @@ impl Acceptor {
     ) -> io::Result<(io::Result<Socket>, SocketAddress)> {
         match incoming {
             Incoming::Tcp(listener) => {
-                let (stream, peer) = listener.accept().await?;
-                let socket = prepare(stream, self.keepalive).map(Socket::Tcp);
+                let (stream, peer) = loop {
+                    let mut ready = listener.readable().await?;
+                    if let Ok(accepted) = ready.try_io(|listener| listener.get_ref().accept()) {
+                        break accepted?;
+                    }
+                };
+                let socket = stream.set_nonblocking(true).map(|()| Socket::Tcp(stream));
                 Ok((socket, SocketAddress::Tcp(peer)))
             }
             Incoming::Unix(listener) => {
@@ -157,9 +169,9 @@ impl Acceptor {
     }
 }
 
-fn prepare(stream: TcpStream, keepalive: Duration) -> io::Result<std::net::TcpStream> {
-    stream.set_nodelay(true)?;
-    let stream = stream.into_std()?;
-    SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(keepalive))?;
-    Ok(stream)
+/// Sets what the sockets of all connections inherit from the one that listens.
+fn prepare(listener: &TcpListener, keepalive: Duration) -> io::Result<()> {
+    let listener = SockRef::from(listener);
+    listener.set_tcp_nodelay(true)?;
+    listener.set_tcp_keepalive(&TcpKeepalive::new().with_time(keepalive))
 }
