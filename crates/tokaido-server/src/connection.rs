@@ -6,11 +6,12 @@
 //! Stopping uses the same way: what the client sent until then is still read and answered.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     collections::HashMap,
     io,
-    net::Shutdown,
+    net::{Shutdown, SocketAddr},
     rc::Rc,
+    task::{Context, Poll, Waker},
     time::{Duration, Instant},
 };
 
@@ -22,6 +23,9 @@ use crate::{
 /// Longest and shortest time between two sweeps. A limit is kept to within about one of them.
 const SWEEP_MS_MAX: u64 = 250;
 const SWEEP_MS_MIN: u64 = 5;
+
+/// How long a connection is idle before it is taken to be at rest.
+const REST_MS: u64 = 500;
 
 /// How long, and for how many bytes, a connection that was refused is still read from before it is
 /// closed. Closing it with unread input would reset it, and the client might never see the reason.
@@ -51,11 +55,15 @@ pub(crate) struct Connection {
     transport: Transport,
     /// The client's address.
     pub(crate) peer: SocketAddress,
+    /// The server's end, once it was asked for: the system is asked once.
+    local: OnceCell<Option<SocketAddr>>,
     clock: Rc<Clock>,
     linger: Linger,
     phase: Cell<Phase>,
     since_ms: Cell<u64>,
     expired: Cell<Option<Phase>>,
+    /// Who waits until the connection is at rest.
+    rest: RefCell<Option<Waker>>,
 }
 
 /// The worker's time in ms, moved on by the sweep, so that looking at it costs nothing.
@@ -74,9 +82,14 @@ impl Connection {
     /// The address that the client connected to; `None` if the system no longer tells.
     pub(crate) fn local_address(&self) -> Option<SocketAddress> {
         match &self.peer {
-            SocketAddress::Tcp(_) => self.transport.local_addr().map(SocketAddress::Tcp),
+            SocketAddress::Tcp(_) => self.local_tcp().map(SocketAddress::Tcp),
             SocketAddress::Unix(_) => Some(self.peer.clone()),
         }
+    }
+
+    /// The same, of a TCP connection.
+    pub(crate) fn local_tcp(&self) -> Option<SocketAddr> {
+        *self.local.get_or_init(|| self.transport.local_addr())
     }
 
     /// Notes what the connection does from here on.
@@ -94,6 +107,23 @@ impl Connection {
 
     pub(crate) fn phase(&self) -> Phase {
         self.phase.get()
+    }
+
+    /// Ready when the connection has been idle for long enough to be at rest.
+    pub(crate) fn poll_rest(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_at_rest() {
+            return Poll::Ready(());
+        }
+        let mut waiting = self.rest.borrow_mut();
+        if !waiting.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            *waiting = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    fn is_at_rest(&self) -> bool {
+        let spent_ms = self.clock.now_ms.get().saturating_sub(self.since_ms.get());
+        self.phase.get() == Phase::Idle && spent_ms >= REST_MS
     }
 
     /// The phase whose limit was passed, if that is why the input has ended.
@@ -182,11 +212,13 @@ impl Connections {
         let connection = Rc::new(Connection {
             transport,
             peer,
+            local: OnceCell::new(),
             clock: self.clock.clone(),
             linger: self.linger,
             phase: Cell::new(Phase::FirstLine),
             since_ms: Cell::new(self.clock.now_ms.get()),
             expired: Cell::new(None),
+            rest: RefCell::default(),
         });
         let id = self.next.replace(self.next.get() + 1);
         self.open.borrow_mut().insert(id, connection.clone());
@@ -232,6 +264,11 @@ impl Connections {
                 let over = connection.limit_ms(limits).is_some_and(|limit_ms| spent_ms >= limit_ms);
                 if over && connection.expired.get().is_none() {
                     connection.expire();
+                }
+                if connection.is_at_rest()
+                    && let Some(waiting) = connection.rest.take()
+                {
+                    waiting.wake();
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! A worker: one thread with an event loop, a snapshot and a VM, and the connections dealt to it.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     io,
     rc::Rc,
     sync::{
@@ -82,6 +82,8 @@ pub(crate) struct Worker {
     /// Becomes true when the server stops.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) timers: OpenTimers,
+    /// Connections of HTTP that are idle and ready for the next request.
+    pub(crate) ready_http: Cell<usize>,
 }
 
 impl Worker {
@@ -98,7 +100,19 @@ impl Worker {
         let buffers = RefCell::new(Buffers::new(limits.buffer_bytes, limits.buffers_kept_max));
         let sockets = Rc::new(WorkerSockets::new(&service.config.ngx, limits));
         let timers = OpenTimers::default();
-        Self { service, writer, pool, counters, buffers, reading, sockets, stopping, timers }
+        let ready_http = Cell::new(0);
+        Self {
+            service,
+            writer,
+            pool,
+            counters,
+            buffers,
+            reading,
+            sockets,
+            stopping,
+            timers,
+            ready_http,
+        }
     }
 
     /// The program that requests are matched with here. Where they run it may be a newer one.

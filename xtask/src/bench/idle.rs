@@ -5,6 +5,7 @@ use std::{
     io::{Read, Write},
     net::TcpStream,
     path::Path,
+    time::Duration,
 };
 
 use tokaido_bench::{machine, statistics::Summary};
@@ -22,6 +23,9 @@ const CONNECTIONS: usize = 2_000;
 
 /// Samples of each server, each of a fresh one: what another has given back says nothing.
 const ROUNDS: usize = 3;
+
+/// How long they wait before the memory counts.
+const REST: Duration = Duration::from_secs(2);
 
 /// Longest reply to `requests`.
 const REPLIES_LEN_MAX: usize = 4 << 10;
@@ -139,6 +143,7 @@ fn sample(kind: &Kind, tokaido: &Path) -> Outcome<f64> {
     };
     // The first one fills what all of them share.
     talk(kind, &connect(server.port())?)?;
+    std::thread::sleep(REST);
     let before = memory()?;
     let mut idle = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -146,6 +151,7 @@ fn sample(kind: &Kind, tokaido: &Path) -> Outcome<f64> {
         talk(kind, &stream)?;
         idle.push(stream);
     }
+    std::thread::sleep(REST);
     let after = memory()?;
     Ok(after.saturating_sub(before) as f64 / CONNECTIONS as f64)
 }

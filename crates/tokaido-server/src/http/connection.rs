@@ -1,5 +1,5 @@
-//! One HTTP connection. hyper is there while requests come and are answered, and not in between: its
-//! buffers and the place that it has for a response take some 18 KB.
+//! One HTTP connection. hyper is there while requests come and are answered, and not when the connection
+//! is at rest: its buffers and the place that it has for a response take some 18 KB.
 
 use std::{
     future::{Future, poll_fn},
@@ -22,7 +22,6 @@ use super::{
     socket::Socket,
 };
 use crate::{
-    Limits,
     admission::say_last,
     connection::{Connection, Phase},
     placement::Placement,
@@ -33,6 +32,10 @@ use crate::{
 /// Maximum number of headers that hyper takes unless told otherwise. Told so, it allocates memory for them with
 /// each request; untold, they are on the stack.
 const HYPER_HEADERS_MAX: usize = 100;
+
+/// Maximum number of connections of a worker that are idle and keep hyper until they are at rest. All
+/// others let go of it with each request.
+const READY_MAX: usize = 128;
 
 /// Serves a connection to its end. `first` is what was read of it already.
 pub(crate) async fn serve(
@@ -48,7 +51,7 @@ pub(crate) async fn serve(
     let mut socket = Socket::new(connection.clone(), exchange.clone(), input, first);
     let served = loop {
         let service = service_fn(|request| respond_to(worker, connection, exchange, request));
-        match serve_until_idle(limits, exchange, socket, service).await {
+        match serve_until_rest(worker, connection, exchange, socket, service).await {
             Ok(Some(idle)) => socket = idle,
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
@@ -95,10 +98,30 @@ async fn respond_to(
     Ok(response)
 }
 
-/// Lets hyper answer requests until no more are there, and then gives the socket back; `None` if the
-/// connection has ended.
-async fn serve_until_idle<S>(
-    limits: &Limits,
+/// An idle connection that is ready for its next request; one of [`READY_MAX`].
+struct Ready<'w>(&'w Worker);
+
+impl<'w> Ready<'w> {
+    fn new(worker: &'w Worker) -> Option<Self> {
+        let others = worker.ready_http.get();
+        (others < READY_MAX).then(|| {
+            worker.ready_http.set(others + 1);
+            Self(worker)
+        })
+    }
+}
+
+impl Drop for Ready<'_> {
+    fn drop(&mut self) {
+        self.0.ready_http.update(|ready| ready - 1);
+    }
+}
+
+/// Lets hyper answer requests until the connection is at rest, or idle without a place among those that
+/// are ready, and then gives the socket back; `None` if the connection has ended.
+async fn serve_until_rest<S>(
+    worker: &Worker,
+    connection: &Connection,
     exchange: &Exchange,
     socket: Socket,
     service: S,
@@ -109,6 +132,7 @@ where
     // With half_close, hyper answers what it has read when the input ends, be it that the client
     // has closed its side or that this server stops. (Its pipeline_flush is not used: it would hold
     // a response back for as long as part of the next request has come.)
+    let limits = &worker.service.config.limits;
     let mut builder = http1::Builder::new();
     builder.half_close(true).max_buf_size(limits.http_head_bytes_max);
     if limits.http_headers_max != HYPER_HEADERS_MAX {
@@ -116,11 +140,21 @@ where
     }
     // In a box, so that no connection has room for it that is idle, or speaks another protocol.
     let mut http = Box::new(builder.serve_connection(socket, service));
-    let mut is_ending = false;
-    let is_idle = poll_fn(|cx| {
+    let (mut is_ending, mut ready) = (false, None);
+    let is_at_rest = poll_fn(|cx| {
         let mut http = Pin::new(&mut *http);
         let polled = http.as_mut().poll(cx).map_ok(|()| false);
-        if polled.is_ready() || is_ending || !exchange.is_idle() {
+        if polled.is_ready() || is_ending {
+            return polled;
+        }
+        if !exchange.is_idle() {
+            ready = None;
+            return polled;
+        }
+        if ready.is_none() {
+            ready = Ready::new(worker);
+        }
+        if ready.is_some() && connection.poll_rest(cx).is_pending() {
             return polled;
         }
         // hyper ends at once if it waits for a request, too. Should it not, it is left to end when it
@@ -129,7 +163,7 @@ where
         is_ending = true;
         http.poll(cx).map_ok(|()| true)
     });
-    if !is_idle.await? {
+    if !is_at_rest.await? {
         return Ok(None);
     }
     let Parts { io: mut socket, read_buf, .. } = http.into_parts();

@@ -47,7 +47,7 @@ impl Arrival {
         let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Self {
             client: connection.peer.tcp(),
-            server: connection.transport().local_addr(),
+            server: connection.local_tcp(),
             began_ms: began.map_or(0.0, |began| began.as_secs_f64() * 1000.0),
         }
     }

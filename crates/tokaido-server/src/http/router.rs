@@ -4,7 +4,7 @@
 //! end, `*name` for all that is left. Where several fit, a literal goes before `:name`, and that
 //! before `*name`, from left to right.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use tokaido_script::{ProcedureId, Route, percent};
 
@@ -51,7 +51,7 @@ pub(crate) struct Router {
 
 #[derive(Debug, Default)]
 struct Node {
-    literal: HashMap<Box<str>, Node>,
+    literal: BTreeMap<Box<str>, Node>,
     parameter: Option<Box<Node>>,
     /// Routes that end here.
     here: Vec<Endpoint>,
@@ -108,7 +108,7 @@ impl Router {
     /// would, unless it has a route of its own.
     pub(crate) fn find<'r, 'p>(&'r self, method: &str, path: &'p str) -> Found<'r, 'p> {
         let Some(path) = path.strip_prefix('/') else { return Found::Nothing };
-        if path.bytes().filter(|&b| b == b'/').count() >= SEGMENTS_MAX {
+        if memchr::memchr_iter(b'/', path.as_bytes()).count() >= SEGMENTS_MAX {
             return Found::Nothing;
         }
         let mut search = Search { method, matched: Vec::new(), others: Vec::new() };
@@ -160,8 +160,8 @@ impl Node {
         search: &mut Search<'r, 'p, '_>,
     ) -> Option<&'r Endpoint> {
         let Some(left) = left else { return choose(&self.here, search) };
-        let (segment, behind) = match left.split_once('/') {
-            Some((segment, behind)) => (segment, Some(behind)),
+        let (segment, behind) = match memchr::memchr(b'/', left.as_bytes()) {
+            Some(slash) => (&left[..slash], Some(&left[slash + 1..])),
             None => (left, None),
         };
         if !self.literal.is_empty() {

@@ -19,6 +19,9 @@ use crate::{
     transport::Input,
 };
 
+/// Slices with no more bytes than this are put together, so that the system is given one.
+const JOINED_LEN_MAX: usize = 1024;
+
 pub(super) struct Socket {
     connection: Rc<Connection>,
     exchange: Rc<Exchange>,
@@ -171,6 +174,17 @@ impl Write for Socket {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.poll_send(cx, || self.connection.transport().try_write_vectored(slices))
+        let transport = self.connection.transport();
+        let len: usize = slices.iter().map(|slice| slice.len()).sum();
+        if len > JOINED_LEN_MAX {
+            return self.poll_send(cx, || transport.try_write_vectored(slices));
+        }
+        let mut joined = [0; JOINED_LEN_MAX];
+        let mut end = 0;
+        for slice in slices {
+            joined[end..end + slice.len()].copy_from_slice(slice);
+            end += slice.len();
+        }
+        self.poll_send(cx, || transport.try_write(&joined[..len]))
     }
 }
