@@ -35,4 +35,11 @@ bench.fib = tokaido.http("GET /bench/fib", function()
   return fib(37) .. "\n"
 end)
 
+-- Seconds of the processor that it takes.
+bench.timed_fib = tokaido.read(function()
+  local start = os.clock()
+  assert(fib(37) == 24157817)
+  return os.clock() - start
+end)
+
 return bench

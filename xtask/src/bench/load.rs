@@ -60,10 +60,14 @@ pub(super) fn redis_tail(port: u16, requests: u32, arguments: &str) -> Outcome<T
         .ok_or_else(|| Failure::new(format!("redis-benchmark gave no percentiles: {output}")))
 }
 
-/// Runs `wrk` and gives requests per second; an answer that is not a success fails it.
-pub(super) fn wrk(port: u16, path: &str, arguments: &str) -> Outcome<Sample> {
+/// Runs `wrk` and gives requests per second; an answer that is not a success fails it. Of the
+/// arguments, those behind `--` are its script's.
+pub(super) fn wrk(port: u16, path: &str, arguments: &[&str]) -> Outcome<Sample> {
     let url = format!("http://127.0.0.1:{port}{path}");
-    let output = Command::new("wrk", arguments.split_whitespace()).argument(&url).output()?;
+    let own = arguments.iter().position(|argument| *argument == "--").unwrap_or(arguments.len());
+    let (own, of_script) = arguments.split_at(own);
+    let command = Command::new("wrk", own).argument(&url).arguments(of_script);
+    let output = command.output()?;
     match sample_of_wrk(&output) {
         Some(sample) if !output.contains("Non-2xx") => Ok(sample),
         _ => Err(Failure::new(format!("wrk on {path} says {output}"))),
@@ -88,6 +92,27 @@ pub(super) fn http(port: u16, method: &str, path: &str) -> Outcome<Sample> {
         return Ok(Sample::of(took, 1.0));
     }
     Err(Failure::new(format!("{method} {path} answered {answer}")))
+}
+
+/// Seconds that what answers one HTTP request has measured of itself: the number that its answer ends with.
+pub(super) fn seconds_in_answer(port: u16, method: &str, path: &str) -> Outcome<f64> {
+    let request =
+        format!("{method} {path} HTTP/1.0\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n");
+    let mut stream = connect(port)?;
+    let mut answer = String::new();
+    stream
+        .write_all(request.as_bytes())
+        .and_then(|()| stream.read_to_string(&mut answer))
+        .map_err(Failure::of(format!("{method} {path}")))?;
+    last_number(&answer)
+        .filter(|_| answer.split(' ').nth(1) == Some("200"))
+        .ok_or_else(|| Failure::new(format!("{method} {path} answered {answer}")))
+}
+
+/// The number that a text ends with, whatever stands behind it.
+pub(super) fn last_number(text: &str) -> Option<f64> {
+    let is_of_number = |c: char| c.is_ascii_digit() || c == '.';
+    text.rsplit(|c| !is_of_number(c)).find(|part| !part.is_empty())?.parse().ok()
 }
 
 /// Seconds from sending one command of the Redis protocol to the first line of its answer.
@@ -195,6 +220,12 @@ mod tests {
         let expected = Tail { nearly_all_ms: 2.303, worst_ms: 40.511 };
         assert_eq!(tail_of_percentiles(output), Some(expected));
         assert_eq!(tail_of_percentiles("Could not connect"), None);
+    }
+
+    #[test]
+    fn the_last_number_is_read_whatever_is_around_it() {
+        assert_eq!(last_number("{\"result\":{\"seconds\":\"0.18\"}}\n"), Some(0.18));
+        assert_eq!(last_number("none"), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod collections;
 mod commands;
+mod dialects;
 mod idle;
 mod in_process;
 mod load;
@@ -11,6 +12,7 @@ mod records;
 mod report;
 mod scenarios;
 mod store;
+mod timed;
 
 use tokaido_bench::machine::Machine;
 
@@ -54,6 +56,7 @@ fn versions() -> String {
         ("redis-benchmark", Command::new("redis-benchmark", ["--version"])),
         ("memcached", Command::new("memcached", ["--version"])),
         ("nginx", Command::new("nginx", ["-v"])),
+        ("apache2", Command::new(peers::APACHE, ["-v"])),
         ("wrk", Command::new("wrk", ["-v"])),
     ];
     let lines = asked.map(|(name, command)| {

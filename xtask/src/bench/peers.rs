@@ -1,6 +1,9 @@
 //! The servers that are measured: ours and those of others, as far as they are installed.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::records::Wire;
 use crate::{
@@ -10,8 +13,15 @@ use crate::{
     server::{self, Server},
 };
 
+/// What the servers run that run Lua, from the root.
+const SCRIPTS: &str = "xtask/bench";
+
 /// Where Debian keeps the modules of nginx.
 const NGINX_MODULES: &str = "/usr/lib/nginx/modules";
+
+/// Apache's program, and where Debian keeps its modules.
+pub(super) const APACHE: &str = "/usr/sbin/apache2";
+const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
 
 /// What a cache is given, in MiB: all keys stay.
 const CACHE_MIB: u32 = 1024;
@@ -42,6 +52,7 @@ pub(super) enum Peer {
     /// Redis that syncs once a second.
     RedisEverySecond,
     Nginx,
+    Apache,
 }
 
 impl Peer {
@@ -61,6 +72,7 @@ impl Peer {
             Self::RedisSynced => "Redis, appendfsync always",
             Self::RedisEverySecond => "Redis, appendfsync everysec",
             Self::Nginx => "nginx with Lua, 1 worker",
+            Self::Apache => "Apache with mod_lua, 1 process",
         }
     }
 
@@ -83,6 +95,7 @@ impl Peer {
                 let lua = Path::new(NGINX_MODULES).join("ngx_http_lua_module.so");
                 process::is_installed("nginx") && lua.exists()
             }
+            Self::Apache => Path::new(APACHE_MODULES).join("mod_lua.so").exists(),
         }
     }
 
@@ -103,20 +116,20 @@ impl Peer {
             // No call is to be stopped, however busy the machine is.
             Self::Tokaido => {
                 let options = ["--workers", "1", "--script-ms", "60000"];
-                Server::start(tokaido, "xtask/bench", &options)
+                Server::start(tokaido, SCRIPTS, &options)
             }
             Self::TokaidoCache | Self::TokaidoCacheCrowded => {
                 let bytes = format!("{CACHE_MIB}MiB");
                 let options = ["--memcached-bytes", &bytes];
-                Server::start(tokaido, "xtask/bench", &[&OF_TWO_WORKERS[..], &options].concat())
+                Server::start(tokaido, SCRIPTS, &[&OF_TWO_WORKERS[..], &options].concat())
             }
             Self::TokaidoByRedis
             | Self::TokaidoByKyoto
             | Self::TokaidoByTyrant
-            | Self::TokaidoByRedisCrowded => Server::start(tokaido, "xtask/bench", &OF_TWO_WORKERS),
+            | Self::TokaidoByRedisCrowded => Server::start(tokaido, SCRIPTS, &OF_TWO_WORKERS),
             Self::TokaidoInterval => {
                 let options = ["--sync", "interval:1s"];
-                Server::start(tokaido, "xtask/bench", &[&OF_TWO_WORKERS[..], &options].concat())
+                Server::start(tokaido, SCRIPTS, &[&OF_TWO_WORKERS[..], &options].concat())
             }
             Self::Memcached => memcached(port),
             Self::Redis => redis(port, &["--appendonly", "no"]),
@@ -125,6 +138,7 @@ impl Peer {
                 redis(port, &["--appendonly", "yes", "--appendfsync", "everysec"])
             }
             Self::Nginx => nginx(port),
+            Self::Apache => apache(port),
         }
     }
 }
@@ -151,13 +165,29 @@ fn redis(port: u16, persistence: &[&str]) -> Outcome<Server> {
 fn nginx(port: u16) -> Outcome<Server> {
     let template = files::read("xtask/bench/nginx.conf")?;
     Server::run(port, |directory| {
-        let text = template
-            .replace("MODULES", NGINX_MODULES)
-            .replace("DIRECTORY", &directory.to_string_lossy())
-            .replace("PORT", &port.to_string());
-        let path = directory.join("nginx.conf");
-        // A file that could not be written shows as nginx not starting.
-        drop(fs::write(&path, text));
+        let path = configure(directory, "nginx.conf", &template, NGINX_MODULES, port);
         Command::new("nginx", ["-p"]).argument(directory).argument("-c").argument(path)
     })
+}
+
+fn apache(port: u16) -> Outcome<Server> {
+    let template = files::read("xtask/bench/apache.conf")?;
+    Server::run(port, |directory| {
+        let path = configure(directory, "apache.conf", &template, APACHE_MODULES, port);
+        // One process, which is the one that is started.
+        Command::new(APACHE, ["-X", "-f"]).argument(path)
+    })
+}
+
+/// Fills in a configuration and gives its path.
+fn configure(directory: &Path, name: &str, template: &str, modules: &str, port: u16) -> PathBuf {
+    let text = template
+        .replace("MODULES", modules)
+        .replace("DIRECTORY", &directory.to_string_lossy())
+        .replace("SCRIPTS", &files::root().join(SCRIPTS).to_string_lossy())
+        .replace("PORT", &port.to_string());
+    let path = directory.join(name);
+    // A file that could not be written shows as a server that does not start.
+    drop(fs::write(&path, text));
+    path
 }

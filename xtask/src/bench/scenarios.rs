@@ -12,15 +12,16 @@ use crate::{
 };
 
 use super::{
-    collections, commands, idle,
+    collections, commands, dialects, idle,
     load::{self, Sample},
     peers::Peer,
     records::{self, Wire, Work},
     report::{self, Measured, Samples},
+    timed,
 };
 
 /// Samples of each subject, after one that does not count.
-const ROUNDS: usize = 5;
+pub(super) const ROUNDS: usize = 5;
 
 /// The same where a difference of a few per cent is looked for.
 const FINE_ROUNDS: usize = 15;
@@ -39,18 +40,18 @@ pub(super) enum Unit {
 }
 
 /// One load, and the program that makes it (empty: this one).
-struct Scenario {
-    name: &'static str,
-    unit: Unit,
+pub(super) struct Scenario {
+    pub(super) name: &'static str,
+    pub(super) unit: Unit,
     /// Ours first.
-    subjects: &'static [Peer],
-    generator: &'static str,
-    rounds: usize,
-    fill: fn(u16) -> Outcome,
-    sample: fn(Peer, u16) -> Outcome<Sample>,
+    pub(super) subjects: &'static [Peer],
+    pub(super) generator: &'static str,
+    pub(super) rounds: usize,
+    pub(super) fill: fn(u16) -> Outcome,
+    pub(super) sample: fn(Peer, u16) -> Outcome<Sample>,
 }
 
-const SCENARIOS: [Scenario; 25] = [
+const SCENARIOS: [Scenario; 24] = [
     Scenario {
         name: "GET, 50 connections",
         unit: Unit::RequestsPerSecond,
@@ -97,15 +98,6 @@ const SCENARIOS: [Scenario; 25] = [
         rounds: ROUNDS,
         fill: |_| Ok(()),
         sample: loop_procedure,
-    },
-    Scenario {
-        name: "hello world from a Lua route, 100 connections",
-        unit: Unit::RequestsPerSecond,
-        subjects: &[Peer::Tokaido, Peer::Nginx],
-        generator: "wrk",
-        rounds: ROUNDS,
-        fill: |_| Ok(()),
-        sample: |_, port| load::wrk(port, "/bench/hello", "-t1 -c100 -d2s"),
     },
     Scenario {
         name: "fib(37) in a Lua route",
@@ -235,9 +227,14 @@ pub(super) fn run(names: &[&str]) -> Outcome<String> {
     let is_named =
         |name: &str| names.is_empty() || names.iter().any(|start| name.starts_with(start));
     let mut measured = Vec::new();
-    for scenario in SCENARIOS.iter().filter(|scenario| is_named(scenario.name)) {
+    let scenarios = SCENARIOS.iter().chain(&dialects::SCENARIOS);
+    for scenario in scenarios.filter(|scenario| is_named(scenario.name)) {
         println!("bench: {}", scenario.name);
         measured.push(measure(scenario, &tokaido)?);
+    }
+    for loops in timed::LOOPS.iter().filter(|loops| is_named(loops.name)) {
+        println!("bench: {}", loops.name);
+        measured.push(loops.measure(&tokaido)?);
     }
     let mut tables = Vec::new();
     if !measured.is_empty() {

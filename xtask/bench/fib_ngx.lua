@@ -1,0 +1,3 @@
+-- dialect: ngx
+-- route: GET /bench/ngx/fib
+ngx.say(require "fib_module" ())

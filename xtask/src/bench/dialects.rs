@@ -1,0 +1,81 @@
+//! Handlers of Lua over the wire: ours, those of nginx and of Apache that we run as they are, and
+//! the servers that they were written for.
+
+use super::{
+    load::{self, Sample},
+    peers::Peer,
+    scenarios::{ROUNDS, Scenario, Unit},
+};
+use crate::failure::Outcome;
+
+/// Where each handler answers.
+const HELLO: &str = "/bench/hello";
+const NGX_HELLO: &str = "/bench/ngx/hello";
+const NGX_ECHO: &str = "/bench/ngx/echo";
+const APACHE_HELLO: &str = "/bench/mod_lua/hello";
+
+/// As long as a sample takes.
+const TIME: &str = "-d2s";
+
+/// What makes wrk post a body.
+const POST: &str = "xtask/bench-client/post.lua";
+
+pub(super) const SCENARIOS: [Scenario; 8] = [
+    by_wrk("hello world from a Lua route, 100 connections", &BESIDE_NGINX, |peer, port| {
+        hello(peer, port, HELLO, KEPT)
+    }),
+    by_wrk("hello world by ngx.say, 100 connections", &BESIDE_NGINX, |peer, port| {
+        hello(peer, port, NGX_HELLO, KEPT)
+    }),
+    by_wrk("hello world by handle(r), 100 connections", &BESIDE_BOTH, |peer, port| {
+        hello(peer, port, APACHE_HELLO, KEPT)
+    }),
+    by_wrk("connection for each hello from a Lua route", &BESIDE_NGINX, |peer, port| {
+        hello(peer, port, HELLO, CLOSED)
+    }),
+    by_wrk("connection for each hello by ngx.say", &BESIDE_NGINX, |peer, port| {
+        hello(peer, port, NGX_HELLO, CLOSED)
+    }),
+    by_wrk("connection for each hello by handle(r)", &BESIDE_BOTH, |peer, port| {
+        hello(peer, port, APACHE_HELLO, CLOSED)
+    }),
+    by_wrk("POST of 1 KiB echoed by ngx.print, 100 connections", &BESIDE_NGINX, |_, port| {
+        load::wrk(port, NGX_ECHO, &["-t1", "-c100", TIME, "-s", POST, "--", "1024"])
+    }),
+    by_wrk("POST of 1 MiB echoed by ngx.print, 10 connections", &BESIDE_NGINX, |_, port| {
+        load::wrk(port, NGX_ECHO, &["-t1", "-c10", TIME, "-s", POST, "--", "1048576"])
+    }),
+];
+
+const BESIDE_NGINX: [Peer; 2] = [Peer::Tokaido, Peer::Nginx];
+const BESIDE_BOTH: [Peer; 3] = [Peer::Tokaido, Peer::Nginx, Peer::Apache];
+
+/// Connections are kept, or closed after each request.
+const KEPT: &[&str] = &["-t1", "-c100", TIME];
+const CLOSED: &[&str] = &["-t1", "-c100", TIME, "-H", "Connection: close"];
+
+const fn by_wrk(
+    name: &'static str,
+    subjects: &'static [Peer],
+    sample: fn(Peer, u16) -> Outcome<Sample>,
+) -> Scenario {
+    Scenario {
+        name,
+        unit: Unit::RequestsPerSecond,
+        subjects,
+        generator: "wrk",
+        rounds: ROUNDS,
+        fill: |_| Ok(()),
+        sample,
+    }
+}
+
+/// From ours by the handler at `path`, from others by their own.
+fn hello(peer: Peer, port: u16, path: &str, arguments: &[&str]) -> Outcome<Sample> {
+    let path = match peer {
+        Peer::Nginx => NGX_HELLO,
+        Peer::Apache => APACHE_HELLO,
+        _ => path,
+    };
+    load::wrk(port, path, arguments)
+}
