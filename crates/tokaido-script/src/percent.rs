@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// The bytes that `text` stands for; `None` for a `%` without two hexadecimal digits behind it.
 #[must_use]
 pub fn decode(text: &str) -> Option<Cow<'_, [u8]>> {
-    match unescape(text.as_bytes()) {
+    match unescape(text.as_bytes(), false) {
         (decoded, Escapes::Whole) => Some(decoded),
         (_, Escapes::Broken) => None,
     }
@@ -23,13 +23,16 @@ pub fn decode_utf8(text: &str) -> Option<Cow<'_, str>> {
 /// As [`decode`], for a name or a value of a query, where `+` stands for a space.
 #[must_use]
 pub fn decode_query(text: &str) -> Option<Vec<u8>> {
-    decode(&text.replace('+', " ")).map(Cow::into_owned)
+    match unescape(text.as_bytes(), true) {
+        (decoded, Escapes::Whole) => Some(decoded.into_owned()),
+        (_, Escapes::Broken) => None,
+    }
 }
 
 /// The pairs of a query, decoded; what is broken stays as it is. A pair without `=` has an empty
 /// value.
 pub(crate) fn query_pairs(query: &str) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
-    let decoded = |text: &str| unescape(text.replace('+', " ").as_bytes()).0.into_owned();
+    let decoded = |text: &str| unescape(text.as_bytes(), true).0.into_owned();
     query.split('&').filter(|pair| !pair.is_empty()).map(move |pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         (decoded(name), decoded(value))
@@ -44,33 +47,38 @@ pub fn encode(bytes: &[u8]) -> String {
     bytes.iter().map(one).collect()
 }
 
-enum Escapes {
+/// What became of the escapes of a text.
+pub(crate) enum Escapes {
     Whole,
     /// Some `%` has no two digits behind it, and was left as it is.
     Broken,
 }
 
-fn unescape(text: &[u8]) -> (Cow<'_, [u8]>, Escapes) {
-    let Some(first) = text.iter().position(|&b| b == b'%') else {
+/// The bytes that `text` stands for, with `+` for a space or for itself.
+pub(crate) fn unescape(text: &[u8], has_plus: bool) -> (Cow<'_, [u8]>, Escapes) {
+    let is_special = |&b: &u8| b == b'%' || b == b'+' && has_plus;
+    let Some(first) = text.iter().position(is_special) else {
         return (Cow::Borrowed(text), Escapes::Whole);
     };
     let mut decoded = Vec::with_capacity(text.len());
     decoded.extend_from_slice(&text[..first]);
     let (mut rest, mut escapes) = (&text[first..], Escapes::Whole);
     while let Some((&byte, behind)) = rest.split_first() {
-        let digits = behind.first_chunk::<2>().and_then(|[a, b]| Some((digit(*a)?, digit(*b)?)));
-        if byte == b'%'
-            && let Some((high, low)) = digits
-        {
-            decoded.push(high << 4 | low);
-            rest = &behind[2..];
-            continue;
-        }
-        if byte == b'%' {
-            escapes = Escapes::Broken;
-        }
-        decoded.push(byte);
         rest = behind;
+        let digits = behind.first_chunk::<2>().and_then(|[a, b]| Some((digit(*a)?, digit(*b)?)));
+        match (byte, digits) {
+            (b'%', Some((high, low))) => {
+                decoded.push(high << 4 | low);
+                rest = &behind[2..];
+            }
+            (b'+', _) if has_plus => decoded.push(b' '),
+            _ => {
+                if byte == b'%' {
+                    escapes = Escapes::Broken;
+                }
+                decoded.push(byte);
+            }
+        }
     }
     (Cow::Owned(decoded), escapes)
 }

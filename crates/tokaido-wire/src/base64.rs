@@ -49,7 +49,9 @@ pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn value_of(digit: u8) -> Option<u32> {
+/// The six bits that a digit stands for.
+#[must_use]
+pub fn value_of(digit: u8) -> Option<u32> {
     Some(u32::from(match digit {
         b'A'..=b'Z' => digit - b'A',
         b'a'..=b'z' => digit - b'a' + 26,

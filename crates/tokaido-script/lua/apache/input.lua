@@ -64,13 +64,13 @@ function methods.parsebody(self, len_max)
   if not (is_form or boundary) or request.is_body_read then return firsts, lists end
   local body = apache.body_of(request)
   request.is_body_read = true
+  if #body > (tonumber(len_max) or FORM_LEN_MAX) then return firsts, lists end
   if boundary then
     each_pair_of(MULTIPART, body, boundary, function(name, value)
       first_and_all(firsts, lists, name, value)
     end)
     return firsts, lists
   end
-  if #body > (tonumber(len_max) or FORM_LEN_MAX) then return firsts, lists end
   local names, values, count = {}, {}, 0
   each_pair_of(FORM, body, "", function(name, value)
     count = count + 1

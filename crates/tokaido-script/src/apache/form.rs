@@ -1,5 +1,7 @@
 //! Pairs of names and values: of a query, and of the two kinds of forms.
 
+use crate::percent;
+
 /// A name and its value.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
@@ -28,23 +30,7 @@ fn split_at_equals(piece: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// What is broken stays as it is.
 fn unescaped(text: &[u8], has_plus: bool) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
-        let digits = behind.first_chunk::<2>().and_then(|[high, low]| {
-            let digit = |byte: u8| char::from(byte).to_digit(16);
-            Some((digit(*high)? << 4 | digit(*low)?) as u8)
-        });
-        match (byte, digits) {
-            (b'%', Some(decoded)) => {
-                out.push(decoded);
-                rest = &behind[2..];
-            }
-            (b'+', _) if has_plus => out.push(b' '),
-            _ => out.push(byte),
-        }
-    }
-    out
+    percent::unescape(text, has_plus).0.into_owned()
 }
 
 /// The fields of a form that was sent in parts, each between two lines with the boundary.

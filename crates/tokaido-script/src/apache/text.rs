@@ -3,7 +3,10 @@
 use md5::{Digest as _, Md5};
 use tokaido_wire::base64;
 
-use crate::sha1_hex;
+use crate::{
+    percent::{self, Escapes},
+    sha1_hex,
+};
 
 /// What is done to a text; `lua/apache/texts.lua` names them by their places here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,25 +82,9 @@ fn escape(text: &[u8]) -> Vec<u8> {
 
 /// The other way. Nothing comes of a broken escape or of a zero byte.
 fn unescape(text: &[u8], has_plus: bool) -> Option<Vec<u8>> {
-    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
-        match byte {
-            b'+' if has_plus => out.push(b' '),
-            b'%' => {
-                let (&[high, low], behind) = rest.split_first_chunk()?;
-                let digit = |byte| char::from(byte).to_digit(16).map(|digit| digit as u8);
-                let decoded = digit(high)? << 4 | digit(low)?;
-                if decoded == 0 {
-                    return None;
-                }
-                out.push(decoded);
-                rest = behind;
-            }
-            _ => out.push(byte),
-        }
-    }
-    Some(out)
+    let (decoded, Escapes::Whole) = percent::unescape(text, has_plus) else { return None };
+    let zeros = |text: &[u8]| text.iter().filter(|&&byte| byte == 0).count();
+    (zeros(&decoded) == zeros(text)).then(|| decoded.into_owned())
 }
 
 fn escape_html(text: &[u8]) -> Vec<u8> {

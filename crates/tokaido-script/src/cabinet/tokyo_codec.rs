@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use bzip2::{Compression, read::BzDecoder, write::BzEncoder};
+use tokaido_wire::base64;
 
 use super::codec::{self, CodecError, LEN_MAX};
 
@@ -72,15 +73,8 @@ fn unbase(text: &[u8]) -> Vec<u8> {
     let mut made = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count) = (0_u32, 0);
     for &byte in text.iter().take_while(|&&byte| byte != b'=') {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => continue,
-        };
-        (bits, count) = (bits << 6 | u32::from(value), count + 6);
+        let Some(value) = base64::value_of(byte) else { continue };
+        (bits, count) = (bits << 6 | value, count + 6);
         if count >= 8 {
             count -= 8;
             made.push((bits >> count) as u8);

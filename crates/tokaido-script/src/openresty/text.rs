@@ -1,5 +1,9 @@
 //! Encodings of text as nginx-lua has them: URIs, base64, SQL strings.
 
+use tokaido_wire::base64;
+
+use crate::percent;
+
 /// What `ngx.escape_uri` leaves as it is, by its second argument.
 pub(crate) fn escape_uri(text: &[u8], kind: i32, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
@@ -33,27 +37,7 @@ fn stays(byte: u8, kind: i32) -> bool {
 
 /// Takes `%41` for a character, and a plus for a space. What is no such thing stays.
 pub(crate) fn unescape_uri(text: &[u8], out: &mut Vec<u8>) {
-    let mut rest = text;
-    while let Some((&byte, behind)) = rest.split_first() {
-        let decoded = match (byte, behind) {
-            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
-            _ => None,
-        };
-        match decoded {
-            Some((high, low)) => {
-                out.push(high << 4 | low);
-                rest = &behind[2..];
-            }
-            None => {
-                out.push(if byte == b'+' { b' ' } else { byte });
-                rest = behind;
-            }
-        }
-    }
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).map(|digit| digit as u8)
+    out.extend_from_slice(&percent::unescape(text, true).0);
 }
 
 /// The two characters beside letters and digits, and whether the end is filled up.
@@ -64,52 +48,23 @@ pub(crate) struct Base64 {
 }
 
 impl Base64 {
-    fn digit(self, six: u8) -> u8 {
-        match six {
-            0..=25 => b'A' + six,
-            26..=51 => b'a' + six - 26,
-            52..=61 => b'0' + six - 52,
-            62 => {
-                if self.is_url {
-                    b'-'
-                } else {
-                    b'+'
-                }
-            }
-            _ => {
-                if self.is_url {
-                    b'_'
-                } else {
-                    b'/'
-                }
-            }
+    fn six(self, digit: u8) -> Option<u32> {
+        match digit {
+            b'-' if self.is_url => Some(62),
+            b'_' if self.is_url => Some(63),
+            b'+' | b'/' if self.is_url => None,
+            _ => base64::value_of(digit),
         }
-    }
-
-    fn six(self, digit: u8) -> Option<u8> {
-        Some(match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            _ if digit == self.digit(62) => 62,
-            _ if digit == self.digit(63) => 63,
-            _ => return None,
-        })
     }
 
     pub(crate) fn encode(self, bytes: &[u8], out: &mut Vec<u8>) {
-        out.reserve(bytes.len().div_ceil(3) * 4);
-        for chunk in bytes.chunks(3) {
-            let byte = |place: usize| u32::from(chunk.get(place).copied().unwrap_or(0));
-            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-            for place in 0..4 {
-                if place <= chunk.len() {
-                    out.push(self.digit((bits >> (18 - 6 * place)) as u8 & 63));
-                } else if self.is_padded {
-                    out.push(b'=');
-                }
-            }
-        }
+        let text = base64::encode(bytes);
+        let digits = if self.is_padded { &text } else { text.trim_end_matches('=') };
+        out.extend(digits.bytes().map(|digit| match digit {
+            b'+' if self.is_url => b'-',
+            b'/' if self.is_url => b'_',
+            _ => digit,
+        }));
     }
 
     /// Reads up to the first `=`; false if there is something else in it, or a digit too many.
@@ -128,7 +83,7 @@ impl Base64 {
                     },
                     None => 0,
                 };
-                bits = bits << 6 | u32::from(six);
+                bits = bits << 6 | six;
             }
             out.extend_from_slice(&bits.to_be_bytes()[1..chunk.len()]);
         }
