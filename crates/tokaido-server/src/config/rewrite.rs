@@ -4,6 +4,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use toml_edit::{DocumentMut, Item, Table, TomlError, Value, value};
@@ -21,15 +22,24 @@ pub(crate) enum RewriteError {
     Read { path: PathBuf, source: io::Error },
     #[error("{} has been changed, and is no configuration any more: {message}", path.display())]
     Changed { path: PathBuf, message: String },
+    #[error(
+        "without the flags of its command line, the server would not start with {}: {message}",
+        path.display()
+    )]
+    NeedsFlags { path: PathBuf, message: String },
     #[error("{} has a {SECTION} that is not written as a section; write it as [{SECTION}]", path.display())]
     NoSection { path: PathBuf },
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 
+/// Held from reading the file to replacing it, so that no change of somebody else's is lost in between.
+static REWRITING: Mutex<()> = Mutex::new(());
+
 /// Writes options of `[redis]` into the configuration file at `path`, those that do not have these values
 /// there. An option that the file does not name, and that has its default, is left out.
 pub(crate) fn rewrite(path: &Path, options: &[(&str, Value)]) -> Result<(), RewriteError> {
+    let _rewriting = REWRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let text = fs::read_to_string(path)
         .map_err(|source| RewriteError::Read { path: path.to_owned(), source })?;
     let changed = |message: String| RewriteError::Changed { path: path.to_owned(), message };
@@ -37,6 +47,7 @@ pub(crate) fn rewrite(path: &Path, options: &[(&str, Value)]) -> Result<(), Rewr
         .map_err(|error| changed(error.to_string()))?;
     let mut document: DocumentMut =
         text.parse().map_err(|error: TomlError| changed(error.to_string()))?;
+    let is_there = document.contains_key(SECTION);
     let section = document.entry(SECTION).or_insert(Item::Table(Table::new()));
     let Some(section) = section.as_table_mut() else {
         return Err(RewriteError::NoSection { path: path.to_owned() });
@@ -54,14 +65,17 @@ pub(crate) fn rewrite(path: &Path, options: &[(&str, Value)]) -> Result<(), Rewr
             None => section[name] = value(new.clone()),
         }
     }
-    if section.is_empty() {
+    if !is_there && section.is_empty() {
         document.remove(SECTION);
     }
     let rewritten = document.to_string();
     // A file that the next start would refuse must not take the place of one that works.
-    Config::parse(&rewritten, path)
-        .and_then(|config| config.validate())
-        .map_err(|error: ConfigError| changed(error.to_string()))?;
+    let config =
+        Config::parse(&rewritten, path).map_err(|error: ConfigError| changed(error.to_string()))?;
+    config.validate().map_err(|error| RewriteError::NeedsFlags {
+        path: path.to_owned(),
+        message: error.to_string(),
+    })?;
     if rewritten == text {
         return Ok(());
     }
@@ -118,6 +132,51 @@ mod tests {
         let options = [("slowlog_entries_max", 128.into())];
         let expected = "[redis]\nslowlog_entries_max = 128\n";
         assert_eq!(rewritten(text, &options).expect("rewritten"), expected);
+    }
+
+    #[test]
+    fn a_section_without_options_stays_with_its_comments() {
+        let text =
+            "workers = 2\n\n# What Redis calls its own.\n[redis]\n# nothing yet\n\n[limits]\n";
+        let options = [("slowlog_entries_max", 128.into())];
+        assert_eq!(rewritten(text, &options).expect("rewritten"), text);
+    }
+
+    #[test]
+    fn a_file_that_needs_flags_is_left_alone_and_told_as_such() {
+        let error = rewritten("listen = []\n", &[("slowlog_entries_max", 9.into())]);
+        let error = error.expect_err("no server starts with it").to_string();
+        assert!(error.starts_with("without the flags of its command line, the server"), "{error}");
+        assert!(error.contains("name at least one address"), "{error}");
+    }
+
+    #[test]
+    fn what_several_change_at_the_same_time_is_all_there() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("tokaido.toml");
+        let comments = "# What operators note.\n".repeat(20_000);
+        fs::write(&path, &comments).expect("a file");
+        let options = [
+            "slowlog_entries_max",
+            "latency_threshold_ms",
+            "tracked_keys_max",
+            "slowlog_slower_than_us",
+        ];
+        std::thread::scope(|scope| {
+            for option in options {
+                let path = &path;
+                scope.spawn(move || {
+                    for number in 1..=10 {
+                        rewrite(path, &[(option, number.into())]).expect("rewritten");
+                    }
+                });
+            }
+        });
+        let text = fs::read_to_string(&path).expect("the file");
+        assert!(text.contains(&comments), "{} bytes", text.len());
+        for option in options {
+            assert!(text.contains(&format!("{option} = 10\n")), "{option}");
+        }
     }
 
     #[test]
