@@ -156,9 +156,10 @@ impl Commands {
     }
 }
 
-/// Whether the first argument of a command is another one in other case: names of procedures are.
+/// Whether the first argument of a command is another one in other case: names of procedures, functions and
+/// databases are.
 fn tells_case_apart(command: &Command) -> bool {
-    command.name == "procedure"
+    matches!(command.name, "procedure" | "fcall" | "fcall_ro" | "select")
 }
 
 /// Why a selector does not allow a request; with the place of the argument, for errors to be compared by.
@@ -316,5 +317,24 @@ impl Selector {
         let commands = self.describe_commands();
         let parts = [&keys, reset, &channels, commands.as_bytes()];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(&b' ')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_arguments_are_told_apart_by_case_where_the_commands_do() {
+        let allows = |name: &str, first_argument: &[u8]| {
+            let mut commands = Commands::default();
+            assert!(commands.apply(&format!("+{name}|aB")).is_ok());
+            commands.allow(find_by_name(name).expect("a command"), Some(first_argument))
+        };
+        for name in ["select", "procedure", "fcall", "fcall_ro"] {
+            assert!(allows(name, b"aB"), "{name}");
+            assert!(!allows(name, b"AB") && !allows(name, b"ab"), "{name}");
+        }
+        assert!(allows("echo", b"aB") && allows("echo", b"AB"));
     }
 }
