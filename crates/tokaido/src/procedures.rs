@@ -18,13 +18,7 @@ pub(crate) fn start_vm(
     directory: Option<&Path>,
     limits: Limits,
 ) -> Result<(Vm, Vec<LoadError>), Error> {
-    let sources = match directory {
-        None => Sources::default(),
-        Some(directory) => read(directory)?,
-    };
-    let (vm, failed) = Vm::new(store, &sources, limits)?;
-    report(&failed);
-    Ok((vm, failed))
+    start_vm_of(&Dialect::NATIVE, store, directory, limits)
 }
 
 /// The same of any dialect.
@@ -33,11 +27,11 @@ pub(crate) fn start_vm_of(
     store: &Arc<dyn Store>,
     directory: Option<&Path>,
     limits: Limits,
-) -> Result<Vm, Error> {
+) -> Result<(Vm, Vec<LoadError>), Error> {
     let sources = directory.map_or_else(|| Ok(Sources::default()), read)?;
     let (vm, failed) = Vm::of_dialect(dialect, store, &sources, limits)?;
     report(&failed);
-    Ok(vm)
+    Ok((vm, failed))
 }
 
 /// Starts the procedures of every dialect. Files that do not load are reported in the same way.

@@ -27,8 +27,8 @@ use crate::{
 /// memory there is, unless --time-limit and --memory-limit say otherwise; Ctrl-C stops it, and rolls back
 /// the transaction that is open. What it returns is printed, and `os.exit(STATUS)` ends it.
 ///
-/// It may be written in any dialect: --dialect says in which, or its first line, as in `-- dialect: ngx`.
-/// One of Kyoto Tycoon's or Tokyo Tyrant's is one transaction as a whole.
+/// It may be written in any dialect but mod_lua: --dialect says in which, or its first line, as in
+/// `-- dialect: ngx`. One of Kyoto Tycoon's or Tokyo Tyrant's is one transaction as a whole.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -115,7 +115,7 @@ impl Script {
                 let (text, name) = read(Path::new(file))?;
                 (text, name, None)
             }
-            (None, None) => (Vec::new(), String::new(), None),
+            (None, None) => unreachable!("one of them is required"),
         };
         let source = Source {
             module: name.clone(),
@@ -126,6 +126,10 @@ impl Script {
         };
         let dialect = Dialect::find(source.dialect_name());
         let dialect = dialect.map_err(|error| Error::Usage(error.to_string()))?;
+        if dialect.name == Dialect::MOD_LUA.name {
+            let message = "handlers of mod_lua answer requests; serve them with `tokaido serve --mod-lua FILE`";
+            return Err(Error::Usage(message.to_owned()));
+        }
         let arguments = first.into_iter().chain(&args.args);
         let arguments = arguments.map(|text| Value::String(text.clone().into_bytes())).collect();
         Ok(Self { dialect, name, text, arguments })
@@ -141,8 +145,8 @@ impl Script {
             script_memory_bytes: args.memory_limit.map(|bytes| bytes.0),
             ..Limits::default()
         };
-        let mut vm =
-            procedures::start_vm_of(self.dialect, store, args.procedures.as_deref(), limits)?;
+        let directory = args.procedures.as_deref();
+        let (mut vm, _failed) = procedures::start_vm_of(self.dialect, store, directory, limits)?;
         interrupt::catch(vm.interrupt())?;
         let mut writer = store.writer()?;
         let _running = Running::begin();

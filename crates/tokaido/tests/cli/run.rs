@@ -101,6 +101,10 @@ fn a_script_is_run_in_its_dialect() {
     assert_eq!(tokaido(["run", "--dialect=ngx", "-e", ngx]).ok(), "a1trueb\ncd\n");
     let ran = tokaido(["run", "--dialect=basic", "-e", ""]);
     assert!(ran.fails(2).contains("there is no dialect \"basic\"; there are tokaido,"), "{ran:?}");
+    let handler = "-- dialect: mod_lua\nfunction handle(r) r:puts('x') return apache2.OK end";
+    let file = directory.write("handler.lua", handler);
+    let ran = tokaido(["run", &file]);
+    assert!(ran.fails(2).contains("serve them with `tokaido serve --mod-lua FILE`"), "{ran:?}");
 }
 
 #[test]
