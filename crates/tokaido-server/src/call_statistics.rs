@@ -69,11 +69,16 @@ impl CallStatistics {
         counter.fetch_add(1, Relaxed);
     }
 
+    /// Adds the time of a call, or of what it did after it waited.
+    pub(crate) fn took(&self, took: Duration) {
+        self.time_ns.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+    }
+
     /// Threads may overwrite each other's step of the two small counters; that only moves the
     /// decision by a call or two.
     pub(crate) fn called(&self, took: Duration, is_short: bool) {
         self.calls.fetch_add(1, Relaxed);
-        self.time_ns.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        self.took(took);
         let in_a_row = self.short_in_a_row.load(Relaxed);
         if !is_short {
             if self.is_short() {

@@ -1,7 +1,7 @@
 //! Faults of procedures: what the log has of them, and what callers find it by.
 
 use std::sync::{
-    OnceLock,
+    Arc, Mutex, OnceLock, PoisonError,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
@@ -18,4 +18,60 @@ pub(crate) fn log(procedure: &str, message: &str, traceback: &str) -> String {
     // log gets one.
     tracing::error!(procedure, request_id, error = message, traceback, "a procedure failed");
     request_id
+}
+
+/// The last fault of what is called again and again: the log has it once, for as long as it is the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastFault(Arc<Mutex<Last>>);
+
+#[derive(Debug, Default)]
+struct Last {
+    /// The fault's message, and the request id that the log has it under.
+    logged: Option<(String, String)>,
+    /// The call under way has had it.
+    is_of_this_call: bool,
+}
+
+impl LastFault {
+    /// As [`log`](log()), unless the call before had the same fault: then the id is that of its line.
+    pub(crate) fn log(&self, procedure: &str, message: &str, traceback: &str) -> String {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_of_this_call = true;
+        if let Some((_, id)) = last.logged.as_ref().filter(|(logged, _)| logged == message) {
+            return id.clone();
+        }
+        let id = log(procedure, message, traceback);
+        last.logged = Some((message.to_owned(), id.clone()));
+        id
+    }
+
+    /// To be called behind each call; tells whether it had a fault, which the log has then. Behind one that had
+    /// none, any fault is news.
+    pub(crate) fn end_call(&self) -> bool {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let had_fault = std::mem::take(&mut last.is_of_this_call);
+        if !had_fault {
+            last.logged = None;
+        }
+        had_fault
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_logged_again_once_it_is_another_or_there_was_none() {
+        let faults = LastFault::default();
+        let first = faults.log("tick", "no more tea", "");
+        assert!(faults.end_call());
+        assert_eq!(faults.log("tick", "no more tea", ""), first);
+        assert!(faults.end_call());
+        let other = faults.log("tick", "no more rice", "");
+        assert!(faults.end_call());
+        assert_ne!(other, first);
+        assert!(!faults.end_call());
+        assert_ne!(faults.log("tick", "no more rice", ""), other);
+    }
 }

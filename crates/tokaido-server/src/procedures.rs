@@ -8,7 +8,8 @@ use tokaido_script::{
 };
 
 use crate::{
-    Shared, faults,
+    Shared,
+    faults::{self, LastFault},
     program::Program,
     redis::ThreadScripts,
     service::Service,
@@ -39,6 +40,8 @@ pub struct Procedures<'p> {
     scripts: Scripts<'p>,
     /// Of the thread, if it is watched.
     heartbeat: Option<&'p Heartbeat>,
+    /// Of a caller that calls again and again.
+    last_fault: Option<LastFault>,
 }
 
 enum Scripts<'p> {
@@ -50,7 +53,12 @@ impl<'p> Procedures<'p> {
     /// `runtime` must have the procedures of `program`, in that order.
     pub fn new(program: &'p Program, runtime: &'p mut dyn Runtime) -> Self {
         let scripts = Scripts::Own(ThreadScripts::default());
-        Self { program, runtime, scripts, heartbeat: None }
+        Self { program, runtime, scripts, heartbeat: None, last_fault: None }
+    }
+
+    /// A fault that is the same as the one of the call before is not logged again.
+    pub(crate) fn log_once(&mut self, last_fault: LastFault) {
+        self.last_fault = Some(last_fault);
     }
 
     /// Does something with scripts of clients.
@@ -124,7 +132,9 @@ impl<'p> Procedures<'p> {
     ) -> Result<HttpResponse, (CallFailure, Option<Box<HttpResponse>>)> {
         let scope = self.narrowed(id, scope);
         let _running = self.heartbeat.map(Heartbeat::begin_procedure);
-        let result = self.runtime.resume_http(id, slot, scope, request, &mut response);
+        let result = self
+            .program
+            .timed_again(id, || self.runtime.resume_http(id, slot, scope, request, &mut response));
         self.answered(id, result, response)
     }
 
@@ -147,7 +157,7 @@ impl<'p> Procedures<'p> {
         let Err(error) = result else { return };
         match timer.maker.as_ref().and_then(|maker| self.find(maker.as_bytes())) {
             Some(id) => drop(self.failed(id, error)),
-            None => drop(log_fault(timer.name(), &error)),
+            None => drop(log_fault(timer.name(), &error, None)),
         }
     }
 
@@ -175,7 +185,7 @@ impl<'p> Procedures<'p> {
     /// answer, and no one's fault; all else whoever runs the server finds in the log.
     pub(crate) fn failed(&self, id: ProcedureId, error: CallError) -> CallFailure {
         let procedure = &self.get(id).name;
-        let request_id = log_fault(procedure, &error);
+        let request_id = log_fault(procedure, &error, self.last_fault.as_ref());
         self.program.count_failure(id, request_id.is_none());
         CallFailure { error, request_id }
     }
@@ -191,14 +201,17 @@ impl<'p> Procedures<'p> {
     }
 }
 
-/// Writes into the log what has gone wrong in a procedure, and gives the id of that line; nothing, if it was refused.
-fn log_fault(procedure: &str, error: &CallError) -> Option<String> {
+/// Writes into the log what has gone wrong in a procedure, unless it is `last_fault` again, and gives the id of that
+/// line; nothing, if it was refused.
+fn log_fault(procedure: &str, error: &CallError, last_fault: Option<&LastFault>) -> Option<String> {
+    let log = |message: &str, traceback: &str| match last_fault {
+        Some(last_fault) => last_fault.log(procedure, message, traceback),
+        None => faults::log(procedure, message, traceback),
+    };
     match error {
         CallError::Refused { .. } => None,
-        CallError::Raised { message, traceback } => {
-            Some(faults::log(procedure, message, traceback))
-        }
-        other => Some(faults::log(procedure, &other.to_string(), "")),
+        CallError::Raised { message, traceback } => Some(log(message, traceback)),
+        other => Some(log(&other.to_string(), "")),
     }
 }
 
@@ -300,7 +313,8 @@ impl LocalProgram {
     pub(crate) fn procedures(&mut self) -> Procedures<'_> {
         let heartbeat = Some(&*self.heartbeat);
         let scripts = Scripts::OfThread(&mut self.scripts);
-        Procedures { program: &self.program, runtime: &mut *self.runtime, scripts, heartbeat }
+        let (program, runtime) = (&self.program, &mut *self.runtime);
+        Procedures { program, runtime, scripts, heartbeat, last_fault: None }
     }
 
     /// A handler of the program that serves now begins to wait.
@@ -348,6 +362,6 @@ impl LocalProgram {
         };
         let heartbeat = Some(&*self.heartbeat);
         let scripts = Scripts::OfThread(&mut self.scripts);
-        Procedures { program, runtime, scripts, heartbeat }
+        Procedures { program, runtime, scripts, heartbeat, last_fault: None }
     }
 }

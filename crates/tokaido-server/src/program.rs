@@ -96,6 +96,14 @@ impl Program {
         result
     }
 
+    /// Goes on with a call that waited, and adds the time that it took.
+    pub(crate) fn timed_again<T>(&self, id: ProcedureId, go_on: impl FnOnce() -> T) -> T {
+        let started = Instant::now();
+        let result = go_on();
+        self.statistics[id.index()].took(started.elapsed());
+        result
+    }
+
     /// Counts a call that gave no result. One that `is_refusal` said no of its own will.
     pub(crate) fn count_failure(&self, id: ProcedureId, is_refusal: bool) {
         self.statistics[id.index()].failed(is_refusal);
@@ -110,7 +118,12 @@ impl Program {
     fn follow(&mut self, before: &Self) {
         self.generation = before.generation + 1;
         for (procedure, statistics) in self.procedures.iter().zip(&mut self.statistics) {
-            if let Some(old) = before.find(procedure.name.as_bytes()) {
+            let is_same = |old: &ProcedureId| before.get(*old).name == procedure.name;
+            let old = match procedure.hook {
+                None => before.find(procedure.name.as_bytes()),
+                Some(hook) => before.hooks(hook).find(is_same),
+            };
+            if let Some(old) = old {
                 *statistics = before.statistics[old.index()].after();
             }
         }
@@ -259,5 +272,38 @@ impl Loader {
 
     fn start(&self, sources: &Sources) -> Result<(Box<dyn Runtime>, Vec<LoadError>), RuntimeError> {
         tokaido_script::start(&self.languages, &self.store, sources, self.limits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{path::PathBuf, sync::atomic::Ordering::Relaxed};
+
+    use tokaido_script::Mode;
+
+    use super::*;
+
+    fn procedure(name: &str, hook: Option<Hook>) -> Procedure {
+        let (name, path) = (name.to_owned(), PathBuf::from("tea.lua"));
+        let (mode, route, line, is_of_worker) = (Mode::Write, None, 1, false);
+        Procedure { name, mode, route, hook, path, line, is_of_worker }
+    }
+
+    #[test]
+    fn what_was_counted_goes_on_after_a_reload() {
+        let begin = procedure("tea._begin", Some(Hook::Begin));
+        let end = procedure("tea._begin", Some(Hook::End));
+        let current = Program::of(vec![begin.clone(), procedure("tea.pour", None), end.clone()]);
+        for (times, index) in [(2, 0), (3, 1), (5, 2)] {
+            for _ in 0..times {
+                current.timed(ProcedureId::from_index(index), || ());
+            }
+            current.timed_again(ProcedureId::from_index(index), || ());
+        }
+        let mut next =
+            Program::of(vec![end, procedure("tea.cup", None), procedure("tea.pour", None), begin]);
+        next.follow(&current);
+        let calls = next.statistics().map(|(_, statistics)| statistics.calls.load(Relaxed));
+        assert_eq!(calls.collect::<Vec<_>>(), [5, 0, 3, 2]);
     }
 }

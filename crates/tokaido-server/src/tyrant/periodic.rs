@@ -7,6 +7,7 @@ use tokaido_script::Transaction;
 use super::{refusal::Refusal, scripts::Script};
 use crate::{
     access::Users,
+    faults::LastFault,
     placement::{Place, Placement},
     procedures::Procedures,
     worker::Worker,
@@ -57,10 +58,13 @@ impl Periodic {
     /// Calls the function after each period, with an empty key and an empty value. What it gives is for nobody, and what
     /// goes wrong is in the log: once, for as long as it is the same.
     pub(crate) async fn run(self, worker: Rc<Worker>) {
-        let mut last = None;
+        let (mut last, last_fault) = (None, LastFault::default());
         loop {
             tokio::time::sleep(self.period).await;
-            let reason = self.call(&worker).await.err().map(|refusal| refusal.reason);
+            let failed = self.call(&worker, last_fault.clone()).await.err();
+            // A fault of the function has its line already.
+            let is_logged = last_fault.end_call();
+            let reason = failed.filter(|_| !is_logged).map(|refusal| refusal.reason);
             if let Some(reason) = reason.as_ref().filter(|_| reason != last) {
                 tracing::error!(name = self.name, reason, "a periodic function failed");
             }
@@ -68,13 +72,14 @@ impl Periodic {
         }
     }
 
-    async fn call(&self, worker: &Worker) -> Result<(), Refusal> {
+    async fn call(&self, worker: &Worker, last_fault: LastFault) -> Result<(), Refusal> {
         let shared = Arc::clone(&worker.service.shared);
         let script = Script::new(Users::server(), self.name.as_bytes(), b"", b"");
         let program = worker.program();
         let id = script.find(&shared, &program)?;
         let place = Place::of_procedure(&shared, &program, id);
         let call = move |procedures: &mut Procedures<'_>, transaction: Transaction<'_>| {
+            procedures.log_once(last_fault.clone());
             script.call(&shared, procedures, transaction)
         };
         let result: Result<_, Refusal> = Placement::tyrant(worker).procedure(place, call).await?;
