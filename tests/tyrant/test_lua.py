@@ -267,6 +267,22 @@ def test_a_hook_that_fails_stops_nothing(scripted):
     with Client(scripted) as client:
         assert client.ext("echo", "a", "b") == b"a=b"
     assert scripted.redis().get("half") is None
+    logged = [line for line in scripted.log().splitlines() if " ERROR " in line]
+    assert len(logged) == 1 and "no more tea" in logged[0]
+
+
+def test_a_periodic_function_that_fails_is_logged_once_for_as_long_as_it_fails_so(scripted):
+    failing = 'function tick(key, value) _stashput("n", (tonumber(_stashget("n")) or 0) + 1) error("no more " .. (_get("what") or "tea")) end\n'
+    scripted.script.write_text(SCRIPT + failing + 'function ticked() return _stashget("n") or "0" end\n')
+    scripted.start()
+    logged = lambda: [line for line in scripted.log().splitlines() if " ERROR " in line]
+    with Client(scripted) as client:
+        wait_until(lambda: int(client.ext("ticked")) >= 4, "calls that fail")
+        assert len(logged()) == 1 and "no more tea" in logged()[0]
+        scripted.redis().set("what", "rice")
+        called = int(client.ext("ticked"))
+        wait_until(lambda: int(client.ext("ticked")) >= called + 4, "calls that fail otherwise")
+    assert len(logged()) == 2 and "no more rice" in logged()[1]
 
 
 @pytest.mark.parametrize("text", ["tick", "_begin:1", "tick:0"])

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tokaido_script::{Hook, ProcedureId, Transaction};
-use tokaido_store::{TransactError, Writer as _, transact_unflushed};
+use tokaido_store::{TransactError, Writer as _};
 
 use crate::{
     Shared,
@@ -34,19 +34,35 @@ pub(crate) fn call(hook: Hook, context: &mut WriterContext<'_>) -> usize {
     hooks.len()
 }
 
-/// The same as a group of its own.
-pub(crate) fn call_as_group(hook: Hook, context: &mut WriterContext<'_>, metrics: &Metrics) {
+/// Takes over a newer program, between what the old one wants done and what the new one does; gives how many
+/// procedures were called.
+pub(crate) fn update(context: &mut WriterContext<'_>) -> usize {
+    let ended = call(Hook::End, context);
+    context.program.update();
+    ended + call(Hook::Begin, context)
+}
+
+/// Makes a group of its own of such calls.
+pub(crate) fn as_group(
+    context: &mut WriterContext<'_>,
+    metrics: &Metrics,
+    calls: impl FnOnce(&mut WriterContext<'_>) -> usize,
+) {
     let started = Instant::now();
-    let count = call(hook, context);
+    let count = calls(context);
     if count > 0 {
         // What went wrong is in the log.
         let _ = context.end_group(metrics, started, count);
     }
 }
 
-/// Why a call gave nothing. The procedure's own failure is in the log already.
+/// Why a call gave nothing.
+#[derive(Debug, thiserror::Error)]
 enum Failure {
+    /// The log has it already.
+    #[error("the procedure failed")]
     Procedure,
+    #[error("{0}")]
     Other(String),
 }
 
@@ -74,21 +90,12 @@ impl From<Denied> for Failure {
     }
 }
 
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Procedure => f.write_str("the procedure failed"),
-            Self::Other(why) => f.write_str(why),
-        }
-    }
-}
-
 fn call_one(id: ProcedureId, shared: &Arc<Shared>, context: &mut WriterContext<'_>) {
     let principal = Users::server();
     let WriterContext { writer, program, when_durable } = context;
     let mut procedures = program.procedures();
     let name = &procedures.get(id).name;
-    let called = transact_unflushed(*writer, |tx| {
+    let called = shared.notifier.transact(*writer, |tx| {
         let mut commands =
             ScriptCommands::for_call(shared, &principal, shared.main_selected(), name)?;
         let transaction = Transaction::Write(tx);
@@ -99,10 +106,13 @@ fn call_one(id: ProcedureId, shared: &Arc<Shared>, context: &mut WriterContext<'
         Ok(commands.into_messages())
     });
     match called.map_err(Failure::from) {
-        Ok(messages) => {
+        Ok((messages, _)) => {
             let shared = Arc::clone(shared);
             when_durable.push(Box::new(move || shared.channels.publish_all(&messages)));
         }
-        Err(error) => tracing::error!(name, %error, "the server's own call of a procedure failed"),
+        Err(Failure::Procedure) => {}
+        Err(Failure::Other(error)) => {
+            tracing::error!(name, error, "the server's own call of a procedure failed");
+        }
     }
 }

@@ -220,16 +220,8 @@ impl<'w> Placement<'w> {
         let write = move |context: &mut WriterContext<'_>| {
             let WriterContext { writer, program, when_durable } = context;
             let procedures = &mut program.procedures();
-            let mut number = 0;
-            let called = transact(*writer, |tx| {
-                number = tx.number();
-                notifier.forget(number);
-                call(procedures, Transaction::Write(tx))
-            });
-            if called.is_err() {
-                notifier.forget(number);
-            }
-            called.map(|called| {
+            let called = notifier.transact(*writer, |tx| call(procedures, Transaction::Write(tx)));
+            called.map(|(called, _)| {
                 let (result, messages) = called?;
                 when_durable.push(Box::new(move || channels.publish_all(&messages)));
                 Some(result)

@@ -331,7 +331,9 @@ impl Server {
                 let mut program = LocalProgram::new(&service, Role::Prompt)?;
                 if i == 0 {
                     let mut context = WriterContext::new(&mut writer, &mut program);
-                    hooks::call_as_group(Hook::Begin, &mut context, &service.metrics);
+                    hooks::as_group(&mut context, &service.metrics, |context| {
+                        hooks::call(Hook::Begin, context)
+                    });
                 }
                 filled.put(writer);
                 Ok(program)

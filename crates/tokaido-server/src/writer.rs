@@ -286,7 +286,9 @@ impl WriterLoop<'_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     self.on_its_own(|context, metrics| {
-                        hooks::call_as_group(Hook::End, context, metrics);
+                        hooks::as_group(context, metrics, |context| {
+                            hooks::call(Hook::End, context)
+                        });
                     });
                     break;
                 }
@@ -294,9 +296,7 @@ impl WriterLoop<'_> {
             self.program.heartbeat().begin_job();
             if self.is_first && self.program.is_outdated() {
                 self.on_its_own(|context, metrics| {
-                    hooks::call_as_group(Hook::End, context, metrics);
-                    context.program.update();
-                    hooks::call_as_group(Hook::Begin, context, metrics);
+                    hooks::as_group(context, metrics, hooks::update);
                 });
             }
             self.expiry.remove_if_due(self.pen, self.pause);
@@ -334,7 +334,13 @@ impl WriterLoop<'_> {
         while let Some(Ticket { job, room }) = next {
             drop(room);
             context.program.heartbeat().begin_job();
-            update(&mut context, self.is_first);
+            if context.program.is_outdated() {
+                if self.is_first {
+                    hooks::update(&mut context);
+                } else {
+                    context.program.update();
+                }
+            }
             self.group.run(job, &mut context, |job, context| job.run(context));
             let is_full = self.group.len() >= self.group_jobs_max
                 || started.elapsed() >= self.group_time
@@ -345,20 +351,6 @@ impl WriterLoop<'_> {
         let outcome = context.end_group(self.metrics, started, self.group.len());
         drop(pen);
         self.group.answer(&outcome, |job, outcome| job.finish(outcome));
-    }
-}
-
-/// Takes over a newer program, between what the old one wants done and what the new one does.
-fn update(context: &mut WriterContext<'_>, calls_hooks: bool) {
-    if !context.program.is_outdated() {
-        return;
-    }
-    if calls_hooks {
-        hooks::call(Hook::End, context);
-    }
-    context.program.update();
-    if calls_hooks {
-        hooks::call(Hook::Begin, context);
     }
 }
 

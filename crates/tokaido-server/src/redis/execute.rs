@@ -9,9 +9,7 @@ use std::{
 };
 
 use tokaido_script::Transaction;
-use tokaido_store::{
-    DatabaseId, ReadTransaction, WriteTransaction, Writer, transact_in_place, transact_numbered,
-};
+use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction, Writer, transact_in_place};
 use tokaido_wire::resp::Request;
 
 use super::{
@@ -475,21 +473,14 @@ pub(super) fn write<'c, T>(
     mut body: impl FnMut(&mut Call<'c>, &mut dyn WriteTransaction) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let start = call.reply.mark();
-    let (notifier, mut number) = (&call.shared.notifier, 0);
-    let ran = transact_numbered(writer, |tx| {
+    let shared = call.shared;
+    let (result, committed) = shared.notifier.transact(writer, |tx| {
         call.reply.truncate(start);
         call.messages.clear();
-        number = tx.number();
-        notifier.forget(number);
         let result = body(call, tx)?;
         call.check_reply()?;
         Ok(result)
-    });
-    if ran.is_err() {
-        notifier.forget(number);
-    }
-    let (result, committed) = ran?;
-    // A transaction that has changed nothing leaves its number to the next one.
-    call.committed = Some(committed).filter(|committed| *committed == number);
+    })?;
+    call.committed = committed;
     Ok(result)
 }

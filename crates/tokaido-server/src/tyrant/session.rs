@@ -187,9 +187,12 @@ impl Session {
             Target::Snapshot(snapshot) => {
                 script.run(&shared, procedures, Transaction::Read(&mut **snapshot))?
             }
-            Target::Writer(writer) => transact_unflushed(&mut **writer, |tx| {
-                script.run(&shared, procedures, Transaction::Write(tx))
-            })?,
+            Target::Writer(writer) => {
+                let run = |tx: &mut dyn WriteTransaction| {
+                    script.run(&shared, procedures, Transaction::Write(tx))
+                };
+                shared.notifier.transact(&mut **writer, run)?.0
+            }
         };
         let (result, messages) = called.ok_or(Stop::NeedsWriter)?;
         match context.target {

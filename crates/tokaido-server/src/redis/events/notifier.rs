@@ -9,8 +9,8 @@ use std::{
 };
 
 use tokaido_store::{
-    Change, CommitNumber, DatabaseId, Observer, ObserverGuard, Store, TransactionChanges, What,
-    WriteTransaction,
+    Change, CommitNumber, DatabaseId, Observer, ObserverGuard, Store, TransactError,
+    TransactionChanges, What, WriteTransaction, Writer, transact_numbered,
 };
 
 use super::{classes::Classes, names};
@@ -110,8 +110,31 @@ impl Notifier {
         }
     }
 
+    /// Runs `body` as one transaction, and again after a conflict; the flush is the caller's. What an attempt
+    /// notes that is not committed is void. Gives the transaction's number as well, if it has changed anything.
+    ///
+    /// # Errors
+    /// The body's, or why the store did not commit.
+    pub(crate) fn transact<T, E>(
+        &self,
+        writer: &mut dyn Writer,
+        mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
+    ) -> Result<(T, Option<CommitNumber>), TransactError<E>> {
+        let mut number = 0;
+        let ran = transact_numbered(writer, |tx| {
+            number = tx.number();
+            self.forget(number);
+            body(tx)
+        });
+        if ran.is_err() {
+            self.forget(number);
+        }
+        // A transaction that has changed nothing leaves its number to the next one.
+        ran.map(|(result, committed)| (result, Some(committed).filter(|&last| last == number)))
+    }
+
     /// A transaction of this number begins, or was rolled back: what was noted under it is void.
-    pub(crate) fn forget(&self, number: CommitNumber) {
+    fn forget(&self, number: CommitNumber) {
         if self.wanted().wants_any() {
             self.lock().noted.remove(&number);
         }
