@@ -263,7 +263,7 @@ limits! {
         handler_sockets_max: usize = 1_000, 1..=COUNT_MAX;
         /// Maximum number of sockets that the handlers of a worker have open, those that are kept included
         worker_sockets_max: usize = 4096, 1..=COUNT_MAX;
-        /// Maximum size of what has come on one of them and was not received
+        /// Maximum size of what has come on a handler's socket and was not received yet
         socket_bytes_max: usize = 64 << 20, 64 << 10..=BYTES_MAX;
     }
     "Writing" {

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use tokaido_script::{Dialect, ScriptFile};
 
 use super::ConfigError;
@@ -20,8 +20,20 @@ pub struct ScriptConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<String>,
     /// What else is said of it, for its dialect: its `route`, and the like.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "read_settings")]
     pub settings: BTreeMap<String, String>,
+}
+
+/// Reads the settings of a file. All of them are texts; what is wrong with one is told with its name.
+fn read_settings<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    let settings = BTreeMap::<String, toml::Value>::deserialize(deserializer)?;
+    let texts = settings.into_iter().map(|(name, value)| match value {
+        toml::Value::String(text) => Ok((name, text)),
+        other => Err(D::Error::custom(format!("{name} is a text in quotes, not {other}"))),
+    });
+    texts.collect()
 }
 
 impl ScriptConfig {
@@ -39,7 +51,12 @@ impl ScriptConfig {
         let unknown = |name: &&String| !known.iter().any(|setting| setting.name == **name);
         let Some(unknown) = self.settings.keys().find(unknown) else { return Ok(()) };
         refused(match (&self.dialect, known) {
-            (None, _) => format!("{unknown:?} needs the name of a dialect beside it"),
+            (None, _) if is_of_a_dialect(unknown) => {
+                format!("{unknown:?} needs the name of a dialect beside it")
+            }
+            (None, _) => format!(
+                "there is no option {unknown:?}; there are path, dialect and what the dialect knows, such as route"
+            ),
             (Some(dialect), []) => format!("the dialect {dialect} has no {unknown:?}"),
             (Some(dialect), known) => {
                 let known: Vec<_> = known.iter().map(|setting| setting.name).collect();
@@ -81,6 +98,11 @@ pub(super) fn files(scripts: &[ScriptConfig]) -> Vec<ScriptFile> {
     files
 }
 
+fn is_of_a_dialect(name: &str) -> bool {
+    let mut settings = Dialect::ALL.iter().flat_map(|dialect| dialect.settings);
+    settings.any(|setting| setting.name == name)
+}
+
 /// The path without detours; as it stands if nothing is there.
 fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
@@ -104,12 +126,20 @@ mod tests {
         assert_eq!(check("path = \"a.lua\"\ndialect = \"ngx\"\nroute = \"/a\""), Ok(()));
         for (text, expected) in [
             ("route = \"/a\"", "\"route\" needs the name of a dialect beside it"),
+            ("dialct = \"ngx\"", "there is no option \"dialct\"; there are path, dialect and"),
             ("dialect = \"kyototycoon\"\nroute = \"/a\"", "has no \"route\""),
             ("dialect = \"ngx\"\nrout = \"/a\"", "the dialect ngx has no \"rout\", but route,"),
         ] {
             let error = check(&format!("path = \"a.lua\"\n{text}")).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_setting_that_is_no_text_is_named() {
+        let text = "path = \"a.lua\"\ndialect = \"ngx\"\nroute = 5";
+        let error = toml::from_str::<ScriptConfig>(text).expect_err("no text").to_string();
+        assert!(error.contains("route is a text in quotes, not 5"), "{error}");
     }
 
     #[test]

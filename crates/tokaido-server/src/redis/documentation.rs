@@ -76,8 +76,9 @@ the call remains in the data.
 - `INCRBYFLOAT` and `HINCRBYFLOAT` count with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
 - `HELLO` is refused between `MULTI` and `EXEC`. `CONFIG SET`
   changes what stands in `[redis]` of the configuration (`notify-keyspace-events`, `slowlog-log-slower-than`, `slowlog-max-len`,
-  `latency-monitor-threshold`) until the server stops, and for good with
-  `CONFIG REWRITE`, which writes these settings alone.
+  `latency-monitor-threshold`, `tracking-table-max-keys`) until the server stops, and for good with
+  `CONFIG REWRITE`, which writes these settings alone: each that is not as in the file, also one that a flag of the
+  server gave.
 - `SLOWLOG`, `LATENCY` and `INFO commandstats` tell how long a command ran, without its waiting for its turn or for the disk. `EXEC`
   and `EVAL` count as one. `LATENCY` knows the events `command` and `fast-command`. `LATENCY HISTOGRAM` has the powers of two.
 - `MONITOR` shows a script behind the commands that it ran; what procedures do it does not show.

@@ -62,11 +62,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     tokyotyrant: Vec<PathBuf>,
     /// Handler of OpenResty's, with the path that it answers unless it says that itself, as in
-    /// /hello=hello.lua; may be given several times
+    /// /hello=hello.lua; a FILE that begins with / and has a = needs ROUTE; may be given several times
     #[arg(long, value_name = "[ROUTE=]FILE")]
     ngx: Vec<String>,
     /// Handler of Apache's mod_lua, with the path that it answers unless that is /NAME.lua or it says so itself;
-    /// may be given several times
+    /// a FILE that begins with / and has a = needs ROUTE; may be given several times
     #[arg(long, value_name = "[ROUTE=]FILE")]
     mod_lua: Vec<String>,
     /// Refuse to start if any of the procedures cannot be loaded
@@ -205,8 +205,8 @@ impl ServeArgs {
         let tyrant = tyrant.map(|path| script(path, Some(&Dialect::TOKYO_TYRANT)));
         let routed = |given: String, dialect| {
             let (route, path) = match given.split_once('=') {
-                Some((route, path)) => (Some(route), path),
-                None => (None, &*given),
+                Some((route, path)) if route.starts_with('/') => (Some(route), path),
+                _ => (None, &*given),
             };
             let settings = route.map(|route| ("route".to_owned(), route.to_owned()));
             let settings = settings.into_iter().collect();
@@ -316,6 +316,22 @@ mod tests {
                 names.contains(&flag.as_str())
             });
             assert!(found, "option {option} has no flag --{flag}");
+        }
+    }
+
+    #[test]
+    fn a_handler_has_a_route_before_it_if_that_begins_with_a_slash() {
+        for (given, path, route) in [
+            ("/hello=a=b/h.lua", "a=b/h.lua", Some("/hello")),
+            ("./a=b/h.lua", "./a=b/h.lua", None),
+            ("h.lua", "h.lua", None),
+        ] {
+            let flag = format!("--ngx={given}");
+            let args = <Wrapper as clap::Parser>::parse_from(["serve", &flag]).args;
+            let mut config = Config::default();
+            args.put_over(&mut config).unwrap();
+            assert_eq!(config.scripts[0].path, PathBuf::from(path));
+            assert_eq!(config.scripts[0].settings.get("route").map(String::as_str), route);
         }
     }
 

@@ -31,7 +31,7 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Sets what INFO counts of commands and connections back to 0.";
 "config|rewrite" 2 Server(rewrite), NO_KEY [ADMIN DANGEROUS] Server "2.8.0"
     ""
-    "Writes what CONFIG SET has changed into the section [redis] of the configuration file.";
+    "Writes the settings that CONFIG SET can change into the section [redis] of the configuration file.";
 "config|set" -4 Server(set), NO_KEY [ADMIN DANGEROUS] Server "2.0.0"
     "parameter value [parameter value ...]"
     "Changes settings until the server stops, or for good with CONFIG REWRITE.";
