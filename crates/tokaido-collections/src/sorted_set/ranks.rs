@@ -24,30 +24,15 @@ pub(super) const TAG_RANKS: u8 = 2;
 /// The range of the first level of boundaries, after which come the others.
 const TAG_LEVELS: u8 = 3;
 
-/// How far boundaries are from one another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spacing {
-    /// One member in 128 is a boundary: so in stores that were written before there was the other.
-    Wide,
-    /// One in 32: there is a quarter to be counted at each level, and there are some more levels.
-    Close,
-}
+/// One member in two to the power of so many is a boundary.
+const LEVEL_BITS: u32 = 5;
 
-impl Spacing {
-    /// One in two to the power of so many is a boundary.
-    fn level_bits(self) -> u32 {
-        match self {
-            Self::Wide => 7,
-            Self::Close => 5,
-        }
-    }
+/// Maximum number of levels: there are not more than the hash has bits for.
+pub(super) const LEVELS_MAX: u8 = (u32::BITS / LEVEL_BITS) as u8;
 
-    /// The levels that a member is a boundary of: the first ones, so many.
-    fn levels_of(self, member: &[u8]) -> u8 {
-        let bits = self.level_bits();
-        // There are not more than the hash has bits for.
-        (hash(member).trailing_zeros() / bits).min(u32::BITS / bits) as u8
-    }
+/// The levels that a member is a boundary of: the first ones, so many.
+fn levels_of(member: &[u8]) -> u8 {
+    (hash(member).trailing_zeros() / LEVEL_BITS).min(LEVELS_MAX.into()) as u8
 }
 
 /// The counts of a large sorted set.
@@ -55,7 +40,6 @@ impl Spacing {
 pub(super) struct Ranks<'p> {
     pub(super) place: Place<'p>,
     pub(super) collection: CollectionId,
-    pub(super) spacing: Spacing,
     /// The highest level that has had a boundary.
     pub(super) levels: u8,
     /// No member is before this place. Those that were, and have gone, are not walked over.
@@ -88,7 +72,7 @@ impl Ranks<'_> {
         rank_key: &[u8],
         member: &[u8],
     ) -> Result<(), WriteError> {
-        let own_levels = self.spacing.levels_of(member);
+        let own_levels = levels_of(member);
         while self.levels < own_levels {
             self.levels += 1;
             self.put(tx, self.levels, &[], len)?;
@@ -116,7 +100,7 @@ impl Ranks<'_> {
         rank_key: &[u8],
         member: &[u8],
     ) -> Result<(), WriteError> {
-        let own_levels = self.spacing.levels_of(member);
+        let own_levels = levels_of(member);
         for level in 1..=self.levels {
             let mut counted = 0;
             if level <= own_levels {
@@ -139,7 +123,7 @@ impl Ranks<'_> {
         [from, to]: [&[u8]; 2],
         member: &[u8],
     ) -> Result<(), WriteError> {
-        if self.spacing.levels_of(member) > 0 {
+        if levels_of(member) > 0 {
             self.remove(tx, from, member)?;
             return self.add(tx, len - 1, to, member);
         }

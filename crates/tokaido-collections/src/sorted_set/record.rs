@@ -4,11 +4,8 @@ use tokaido_store::{CollectionId, ReadError};
 
 use super::{
     super::place::{COUNT_LEN, Place, damaged, head, stored_count},
-    ranks::{Ranks, Spacing, TAG_RANKS},
+    ranks::{LEVELS_MAX, Ranks, TAG_RANKS},
 };
-
-/// Set in the number of levels where their boundaries are close.
-const IS_CLOSE: u8 = 0x80;
 
 /// Maximum length of what the record of a large sorted set says of its first member's place, in
 /// bytes.
@@ -19,7 +16,6 @@ const LOW_LEN_MAX: usize = 64;
 pub(super) struct Large {
     pub(super) collection: CollectionId,
     pub(super) len: u64,
-    pub(super) spacing: Spacing,
     pub(super) levels: u8,
     pub(super) low: Vec<u8>,
 }
@@ -27,7 +23,7 @@ pub(super) struct Large {
 impl Large {
     /// That of a collection without members.
     pub(super) fn new(collection: CollectionId) -> Self {
-        Self { collection, len: 0, spacing: Spacing::Close, levels: 0, low: Vec::new() }
+        Self { collection, len: 0, levels: 0, low: Vec::new() }
     }
 
     pub(super) fn read(collection: CollectionId, value: &[u8]) -> Result<Self, ReadError> {
@@ -35,18 +31,19 @@ impl Large {
         let rest = value[COUNT_LEN..].split_first();
         let (&levels, low) =
             rest.ok_or_else(|| damaged("the record of a large sorted set is too short"))?;
-        let spacing = if levels & IS_CLOSE != 0 { Spacing::Close } else { Spacing::Wide };
-        Ok(Self { collection, len, spacing, levels: levels & !IS_CLOSE, low: low.to_vec() })
+        if levels > LEVELS_MAX {
+            return Err(damaged("the record of a large sorted set has too many levels"));
+        }
+        Ok(Self { collection, len, levels, low: low.to_vec() })
     }
 
     pub(super) fn value(&self) -> Vec<u8> {
-        let mark = if self.spacing == Spacing::Close { IS_CLOSE } else { 0 };
-        [&self.len.to_le_bytes()[..], &[self.levels | mark], &self.low].concat()
+        [&self.len.to_le_bytes()[..], &[self.levels], &self.low].concat()
     }
 
     pub(super) fn ranks<'r>(&'r self, place: Place<'r>) -> Ranks<'r> {
-        let Self { collection, spacing, levels, ref low, .. } = *self;
-        Ranks { place, collection, spacing, levels, low }
+        let Self { collection, levels, ref low, .. } = *self;
+        Ranks { place, collection, levels, low }
     }
 
     pub(super) fn key(&self, rank_key: &[u8]) -> Vec<u8> {

@@ -384,20 +384,11 @@ fn insert_packed(packed: &mut Vec<u8>, key: &[u8]) -> Result<(), ReadError> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        collections::BTreeMap,
-        ops::{Bound, ControlFlow},
-    };
+    use std::{collections::BTreeMap, ops::ControlFlow};
 
     use tokaido_store::{Store, transact, tree};
 
-    use super::{
-        super::{
-            super::{name_hash::hash, place::Root},
-            ranks::Spacing,
-        },
-        Direction, Large, Loaded, Packing, SortedSet, WriteTransaction,
-    };
+    use super::{Direction, Packing, SortedSet, WriteTransaction};
 
     const MEMBERS: u32 = 3_000;
 
@@ -426,57 +417,6 @@ mod tests {
         }
     }
 
-    /// How many elements there are of the first level of boundaries, the one without a member included.
-    fn boundaries(set: &SortedSet<'_>, tx: &mut dyn WriteTransaction) -> usize {
-        let (mut found, elements) = (0, set.place.elements());
-        tx.scan(elements, Bound::Unbounded, Direction::Forward, &mut |entry| {
-            found += usize::from(entry.key[8] == 3);
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-        found
-    }
-
-    /// Stores that were written before boundaries were close have sets whose record lacks the mark.
-    #[test]
-    fn a_sorted_set_whose_boundaries_are_far_apart_keeps_them_so() {
-        let directory = tempfile::tempdir().unwrap();
-        let options = tree::Options { size_max: 1 << 30, ..tree::Options::default() };
-        let store = tree::open(directory.path(), options).unwrap();
-        let set = SortedSet::new(store.database("main").unwrap(), b"z");
-        let mut writer = store.writer().unwrap();
-        let mut scores: BTreeMap<_, _> = (0..MEMBERS).map(|n| (n, scattered(n))).collect();
-        transact(&mut *writer, |tx| {
-            let collection = tx.new_collection()?;
-            let mut large = Large { spacing: Spacing::Wide, ..Large::new(collection) };
-            for (n, score) in &scores {
-                set.add_large(tx, &mut large, &member(*n), *score)?;
-            }
-            let len = large.len;
-            set.save(tx, Loaded { root: Root::default(), large: Some(large), len })
-        })
-        .unwrap();
-        let expected = (0..MEMBERS).filter(|n| hash(&member(*n)).is_multiple_of(128)).count();
-        transact(&mut *writer, |tx| {
-            assert!(set.place.find(tx)?.unwrap().value[8] < 0x80);
-            assert_eq!(boundaries(&set, tx), expected + 1);
-            check(&set, tx, &scores);
-            for n in (0..MEMBERS).step_by(3) {
-                let score = scattered(n + 7);
-                scores.insert(n, score);
-                set.update(tx, Packing::default(), [(&member(n)[..], score)], |_, s| Some(s))?;
-            }
-            for n in (0..MEMBERS).step_by(5) {
-                scores.remove(&n);
-                set.remove(tx, [&member(n)[..]])?;
-            }
-            check(&set, tx, &scores);
-            assert!(set.place.find(tx)?.unwrap().value[8] < 0x80);
-            Ok::<_, tokaido_store::WriteError>(())
-        })
-        .unwrap();
-    }
-
     #[test]
     fn ranks_stay_true_while_members_move() {
         let directory = tempfile::tempdir().unwrap();
@@ -495,7 +435,6 @@ mod tests {
                     set.update(tx, Packing::default(), [(&member(n)[..], score)], |_, s| Some(s))?;
                 }
                 check(&set, tx, &scores);
-                assert!(set.place.find(tx)?.unwrap().value[8] > 0x80);
                 Ok::<_, tokaido_store::WriteError>(())
             })
             .unwrap();
