@@ -130,7 +130,7 @@ fn peers() -> Outcome<Ready> {
     {
         return Ok(missing);
     }
-    // As is nginx. Its Lua needs the others.
+    // nginx, too, is only on root's path. Its module of Lua needs the other packages.
     if !Path::new("/usr/lib/nginx/modules/ngx_http_lua_module.so").exists() {
         for package in
             ["libnginx-mod-http-lua", "lua-resty-core", "lua-resty-lrucache", "lua-cjson"]

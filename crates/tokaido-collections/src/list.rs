@@ -126,7 +126,7 @@ impl List<'_> {
         direction: Direction,
         visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
-        /// As many are got one by one: what was just written need not be put into order for them.
+        /// Up to so many items are got by their keys: a scan would first put new records into order.
         const GOT_MAX: u64 = 4;
         let range = range.start..range.end.min(large.len);
         if range.is_empty() {

@@ -338,7 +338,7 @@ fn delete_or_mark(
     let mut new = record.with_same_value(&value);
     if flags.drops_value {
         new.flags = flags.client_flags;
-        // Nothing is neither a number nor a list of a shared dictionary.
+        // An empty value is no number, boolean or list any more.
         new.marks = record.marks.without(record.marks.form());
     }
     if let Some(ttl) = flags.ttl {

@@ -6,10 +6,10 @@
 //! the store, and it neither writes nor needs the right to write.
 //!
 //! It takes no lock, so another process may open the store meanwhile and write to it. LMDB leaves the
-//! pages of a commit as they are until the next one is complete, and says so in its meta pages. These
-//! are read again behind everything else: if they have not changed, and no compaction has put another
-//! file in the place of this one, the base did not change, and the log was empty when it was looked at,
-//! for frames leave it only after a commit.
+//! pages of a commit as they are until the next one is complete, and says so in the meta page that it
+//! writes next. Its transaction is read again behind everything else: if that has not changed, and no
+//! compaction has put another file in the place of this one, the base did not change, and the log was
+//! empty when it was looked at, for frames leave it only after a commit.
 
 use std::{
     io,

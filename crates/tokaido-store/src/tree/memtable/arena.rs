@@ -1,7 +1,8 @@
 //! Memory that is handed out piece by piece and freed all at once.
 //!
 //! Chunks are mapped, not allocated: a memtable is freed by another thread than the one that filled it, which may
-//! rest from then on, and an allocator would wait for that thread before it gave anything back to the system.
+//! rest from then on, and an allocator would wait for that thread before it gave anything back to the system. Allocated
+//! are the first two, for memtables that stay small, and those of single pieces of 512 KiB to 2 MiB.
 
 use std::{
     alloc::{Layout, handle_alloc_error},
