@@ -153,12 +153,12 @@ pub(super) fn count(
     let number =
         if count.is_down { number.saturating_sub(count.by) } else { number.wrapping_add(count.by) };
     let mut value = itoa::Buffer::new().format(number).as_bytes().to_vec();
-    let marks = if value.len() <= old.value.len() { old.marks } else { old.with_number(&[]).marks };
+    let is_longer = value.len() > old.value.len();
     value.resize(value.len().max(old.value.len()), b' ');
+    let new = if is_longer { old.with_number(&value) } else { old.with_same_value(&value) };
     let expires_at_ms = count.exptime.map_or(old.expires_at_ms, |exptime| exptime.at_ms(now_ms));
     let expired_at_ms = old.expires_at_ms;
-    let new = NewRecord { marks, expires_at_ms, ..old.with_value(&value) };
-    tx.put(database, key, new)?;
+    tx.put(database, key, NewRecord { expires_at_ms, ..new })?;
     Ok(Counted::Moved(Counter { number, version: tx.number(), expired_at_ms, now_ms }))
 }
 

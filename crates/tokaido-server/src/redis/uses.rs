@@ -2,7 +2,12 @@
 
 use tokaido_wire::resp::Request;
 
-use super::{command::Command, failure::Failure, number::parse_integer, streams};
+use super::{
+    command::{Command, Handler},
+    failure::Failure,
+    number::parse_integer,
+    streams,
+};
 use crate::access::Rights;
 
 /// What a request uses.
@@ -111,7 +116,7 @@ pub(super) fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<
             _ => Err(Failure::other("Invalid arguments specified for command")),
         };
     }
-    if command.key_word().is_some() {
+    if matches!(command.handler, Handler::StreamRead(_) | Handler::GroupRead(_)) {
         return match streams::keys(request) {
             Ok(keys) => Ok(keys.collect()),
             Err(_) => Err(Failure::other("Invalid arguments specified for command")),
