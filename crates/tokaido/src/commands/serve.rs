@@ -342,6 +342,7 @@ mod tests {
                 ("listen", _) => "127.0.0.1:1".to_owned(),
                 ("sync", _) => "os".to_owned(),
                 ("redis_debug_command", _) => "local".to_owned(),
+                ("ngx_socket_allow", _) => "localhost:7654".to_owned(),
                 ("memcached_bytes", _) => "32 MiB".to_owned(),
                 (_, toml::Value::Boolean(value)) => (!value).to_string(),
                 // Some have the largest value that they can have.
