@@ -238,7 +238,7 @@ pub(crate) fn run(
         group: Group::default(),
         group_jobs_max: limits.group_jobs_max,
         group_time: Duration::from_millis(limits.group_ms),
-        expiry: Expiry::new(limits, is_first),
+        upkeep: Upkeep::new(limits, is_first),
         is_first,
     };
     writer.run();
@@ -268,7 +268,7 @@ struct WriterLoop<'w> {
     group_jobs_max: usize,
     /// A group takes no further job once its jobs have run this long.
     group_time: Duration,
-    expiry: Expiry,
+    upkeep: Upkeep,
     is_first: bool,
 }
 
@@ -276,12 +276,12 @@ impl WriterLoop<'_> {
     fn run(&mut self) {
         loop {
             if self.pause.holds_writes() {
-                match self.pause.wait(self.expiry.interval) {
+                match self.pause.wait(self.upkeep.interval) {
                     true => break,
                     false => continue,
                 }
             }
-            match self.queue.wait(self.expiry.wait()) {
+            match self.queue.wait(self.upkeep.wait()) {
                 Ok(first) => self.group(first),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -299,7 +299,7 @@ impl WriterLoop<'_> {
                     hooks::as_group(context, metrics, hooks::update);
                 });
             }
-            self.expiry.remove_if_due(self.pen, self.pause);
+            self.upkeep.run_if_due(self.pen, self.pause);
             self.program.heartbeat().idle();
         }
     }
@@ -322,7 +322,7 @@ impl WriterLoop<'_> {
         // Where there are several writers, another one may have begun a pause since.
         while self.pause.holds_writes() {
             drop(pen);
-            if self.pause.wait(self.expiry.interval) {
+            if self.pause.wait(self.upkeep.interval) {
                 return;
             }
             pen = self.pen.lock();
@@ -354,9 +354,9 @@ impl WriterLoop<'_> {
     }
 }
 
-/// When to look for expired records, and for the elements of collections that have gone. They are
-/// invisible in any case; this frees space.
-struct Expiry {
+/// When the store is tidied, and looked through for expired records and the elements of collections that have gone.
+/// Those are invisible in any case; this frees space.
+struct Upkeep {
     due: Instant,
     interval: Duration,
     /// Another writer does it if not.
@@ -367,7 +367,7 @@ struct Expiry {
     failing: bool,
 }
 
-impl Expiry {
+impl Upkeep {
     fn new(limits: &Limits, is_mine: bool) -> Self {
         let interval = Duration::from_millis(limits.expiry_interval_ms);
         let removals_max = limits.expiry_batch_max.min(RECLAIM_MAX);
@@ -378,14 +378,14 @@ impl Expiry {
         self.due.saturating_duration_since(Instant::now())
     }
 
-    /// Removes one batch if it is time. When the batch was full the next one is due at once, but
+    /// Tidies, and removes one batch, if it is time. When the batch was full the next one is due at once, but
     /// the jobs that wait come before it.
-    fn remove_if_due(&mut self, pen: &Pen, pause: &Pause) {
+    fn run_if_due(&mut self, pen: &Pen, pause: &Pause) {
         if Instant::now() < self.due {
             return;
         }
         self.due = Instant::now() + self.interval;
-        if !self.is_mine || pause.keeps_expired() {
+        if !self.is_mine {
             return;
         }
         let mut pen = pen.lock();
@@ -394,9 +394,15 @@ impl Expiry {
             return;
         }
         let Some(writer) = pen.as_mut() else { return };
-        if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(|| writer.tidy())) {
+        if let Err(error) = writer.tidy() {
             tracing::warn!(%error, "what was written stays in memory and in the log");
         }
+        if !pause.keeps_expired() {
+            self.remove(writer);
+        }
+    }
+
+    fn remove(&mut self, writer: &mut GroupWriter) {
         let removed = catch_unwind(AssertUnwindSafe(|| {
             let removed = transact_unflushed(writer, |tx| tx.reclaim(self.removals_max));
             let removed = removed.map_err(|e| e.to_string())?;

@@ -132,10 +132,20 @@ impl Writer for GroupWriter {
     }
 
     fn tidy(&mut self) -> Result<(), WriteError> {
-        match &mut self.inner {
-            Ok(writer) if self.lost.is_none() => writer.tidy(),
-            _ => Ok(()),
+        if self.lost.is_some() || self.inner.is_err() {
+            return Ok(());
         }
+        let mut tidied = Ok(());
+        let ran = self.guard(|writer| {
+            tidied = writer.tidy();
+            Ok(())
+        });
+        if let Err(error) = ran {
+            let message = error.to_string();
+            self.lost = Some(error);
+            return Err(WriteError::Engine { message });
+        }
+        tidied
     }
 
     fn may_wait(&self) -> bool {

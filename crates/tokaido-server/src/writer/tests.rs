@@ -17,6 +17,8 @@ struct Failures {
     commit: Arc<Mutex<Option<CommitError>>>,
     rollback: Arc<Mutex<Option<CommitError>>>,
     flushes: Arc<Mutex<usize>>,
+    /// Panics in the place of tidying.
+    tidying: Arc<Mutex<Option<&'static str>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -67,6 +69,12 @@ impl Writer for FailingWriter {
         match lock(&self.failures.flush.clone()).take() {
             Some(error) => self.fail(error),
             None => self.inner().flush(),
+        }
+    }
+    fn tidy(&mut self) -> Result<(), WriteError> {
+        match lock(&self.failures.tidying.clone()).take() {
+            Some(panic) => std::panic::resume_unwind(Box::new(panic)),
+            None => self.inner().tidy(),
         }
     }
 }
@@ -370,17 +378,17 @@ fn expired_records_are_removed_when_it_is_time() {
         snapshot.statistics(main).expect("statistics").records
     };
     let limits = Limits { expiry_batch_max: REMOVALS_MAX as usize, ..bed.limits };
-    let mut expiry = Expiry::new(&limits, true);
-    expiry.remove_if_due(&pen, &Pause::default());
+    let mut upkeep = Upkeep::new(&limits, true);
+    upkeep.run_if_due(&pen, &Pause::default());
     assert_eq!(left(), REMOVALS_MAX + 1);
-    expiry.due = Instant::now();
-    expiry.remove_if_due(&pen, &Pause::default());
+    upkeep.due = Instant::now();
+    upkeep.run_if_due(&pen, &Pause::default());
     assert_eq!(left(), 1);
     // The batch was full, so the next is due at once.
-    assert!(expiry.wait().is_zero());
-    expiry.remove_if_due(&pen, &Pause::default());
+    assert!(upkeep.wait().is_zero());
+    upkeep.run_if_due(&pen, &Pause::default());
     assert_eq!(left(), 0);
-    assert!(!expiry.wait().is_zero());
+    assert!(!upkeep.wait().is_zero());
 }
 
 #[test]
@@ -392,12 +400,12 @@ fn expired_records_stay_if_writes_are_paused_while_the_pen_is_waited_for() {
     let record = NewRecord::of(b"v").expiring(Some(1));
     transact(&mut writer, |tx| tx.put(main, b"k", record)).expect("a write");
     writer.end_group().expect("a flush");
-    let (pen, mut expiry) = (Pen::default(), Expiry::new(&bed.limits, true));
+    let (pen, mut upkeep) = (Pen::default(), Upkeep::new(&bed.limits, true));
     pen.put(writer);
-    expiry.due = Instant::now();
+    upkeep.due = Instant::now();
     let held = pen.lock();
     std::thread::scope(|scope| {
-        let sweep = scope.spawn(|| expiry.remove_if_due(&pen, &bed.pause));
+        let sweep = scope.spawn(|| upkeep.run_if_due(&pen, &bed.pause));
         // Time for it to come as far as the pen.
         std::thread::sleep(Duration::from_millis(50));
         bed.pause.begin(Paused::Writes, Instant::now() + Duration::from_secs(1000));
@@ -406,6 +414,22 @@ fn expired_records_stay_if_writes_are_paused_while_the_pen_is_waited_for() {
     });
     let mut snapshot = bed.store.snapshot().expect("a snapshot");
     assert_eq!(snapshot.statistics(main).expect("statistics").records, 1);
+}
+
+#[test]
+fn a_store_is_tidied_while_expired_records_are_kept_and_a_panic_of_it_loses_the_writer() {
+    let bed = Bed::new();
+    let (store, failures) = (bed.store.clone(), bed.failures.clone());
+    let (pen, mut upkeep) = (Pen::default(), Upkeep::new(&bed.limits, true));
+    pen.put(GroupWriter::new(Box::new(FailingWriter { store, inner: None, failures })));
+    *lock(&bed.failures.tidying) = Some("a defect of the engine");
+    bed.pause.keep_expired(true);
+    upkeep.due = Instant::now();
+    upkeep.run_if_due(&pen, &bed.pause);
+    let mut pen = pen.lock();
+    let writer = pen.as_mut().expect("it was put there");
+    assert!(writer.is_lost());
+    assert!(writer.begin().is_err() && writer.end_group().is_err());
 }
 
 #[test]
