@@ -70,7 +70,7 @@ pub use sockets::{Receive, Received, SocketOption, SocketTarget, Sockets};
 pub use source::Source;
 pub use sources::{ScriptFile, SourcePlaces, Sources};
 pub use timer::Timer;
-pub use tyrant::{KeyIterator, TyrantCommons, TyrantSettings};
+pub use tyrant::{TyrantCommons, TyrantSettings};
 pub use value::Value;
 pub use vm::{Lua, Vm};
 pub use watchdog::is_stopping;

@@ -85,6 +85,7 @@ mod error;
 #[path = "../tests/checks/mod.rs"]
 pub mod fuzzing;
 mod group;
+mod key_iterator;
 pub mod limits;
 mod mutex;
 mod observer;
@@ -102,6 +103,7 @@ pub use database::{DatabaseId, DatabaseStatistics, Usage, check_database_name};
 pub use embedded::{Database, Embedded, Pending, Scan, open, open_with};
 pub use error::{CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError};
 pub use group::{Group, GroupWriter};
+pub use key_iterator::KeyIterator;
 pub use observer::{Change, Observer, ObserverGuard, TransactionChanges, What};
 pub use operations::{Condition, IncrementError, WriteOperations};
 pub use record::{Amendment, CollectionId, Entry, Kind, Marks, NewRecord, Record};

@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::KeyIterator;
+use tokaido_store::KeyIterator;
 
 /// Maximum size of the stash, in bytes, where nobody sets another one.
 const STASH_BYTES_MAX: usize = 64 << 20;

@@ -1,10 +1,8 @@
 //! What the dialect of Tokyo Tyrant (`lua/tyrant/`) has in common between all virtual machines of a server.
 
 mod commons;
-mod iterator;
 mod settings;
 
 pub use commons::TyrantCommons;
 pub(crate) use commons::{StashFull, StashPut};
-pub use iterator::KeyIterator;
 pub use settings::TyrantSettings;

@@ -9,8 +9,8 @@ use hyper::{
     header::{self, HeaderName, HeaderValue},
     http::request::Parts,
 };
-use tokaido_script::{KeyIterator, Transaction};
-use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
+use tokaido_script::Transaction;
+use tokaido_store::{DatabaseId, KeyIterator, ReadTransaction, WriteTransaction};
 use tokaido_wire::{
     kyoto::columns::unescape,
     lenient::integer,

@@ -1,7 +1,6 @@
 //! The functions of `misc` for records and lists of them.
 
-use tokaido_script::KeyIterator;
-use tokaido_store::{DatabaseId, Kind, ReadTransaction, WriteTransaction};
+use tokaido_store::{DatabaseId, KeyIterator, Kind, ReadTransaction, WriteTransaction};
 
 use super::{
     misc::{Arguments, Results},

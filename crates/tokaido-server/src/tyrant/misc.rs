@@ -1,8 +1,7 @@
 //! The functions of `misc`: one table, which finds them by name, says what they may do, and writes the page
 //! of documentation.
 
-use tokaido_script::KeyIterator;
-use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
+use tokaido_store::{DatabaseId, KeyIterator, ReadTransaction, WriteTransaction};
 use tokaido_wire::{lenient::integer, tyrant::Verb};
 
 use super::{

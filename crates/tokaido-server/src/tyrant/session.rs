@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tokaido_script::{KeyIterator, Transaction};
+use tokaido_script::Transaction;
 use tokaido_store::{
-    DatabaseId, ReadTransaction, WriteTransaction, transact_in_place, transact_unflushed,
+    DatabaseId, KeyIterator, ReadTransaction, WriteTransaction, transact_in_place,
+    transact_unflushed,
 };
 
 use super::{

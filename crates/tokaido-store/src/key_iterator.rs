@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, ops::Bound};
 
-use tokaido_store::{DatabaseId, Direction, ReadError, ReadTransaction};
+use crate::{DatabaseId, Direction, ReadError, ReadTransaction};
 
 /// Keys of an unordered database that are taken at once.
 const PAGE_RECORDS: usize = 64;
