@@ -251,6 +251,26 @@ def test_a_worker_has_only_so_many_sockets(tmp_path):
             assert handlers.text(f"many?port={peer.port}") == "3 a worker has at most 2 sockets open\n"
 
 
+EVICT = """
+local function connected(name)
+  local sock = ngx.socket.tcp()
+  assert(sock:connect("127.0.0.1", tonumber(ngx.var["arg_" .. name])))
+  return sock
+end
+local one, two = connected("port"), connected("port")
+assert(one:setkeepalive(0) and two:setkeepalive(0))
+connected("other")
+ngx.say(connected("port"):getreusedtimes())
+"""
+
+
+def test_what_is_kept_makes_room(tmp_path):
+    options = [*ANY, "--worker-sockets-max", "2"]
+    with Peer() as peer, Peer() as other, Handlers(tmp_path, {"evict": (EVICT,)}, *options) as handlers:
+        for _ in range(2):
+            assert handlers.text(f"evict?port={peer.port}&other={other.port}") == "1\n"
+
+
 WAIT = """
 sem = sem or require("ngx.semaphore").new()
 waiting = (waiting or 0) + 1

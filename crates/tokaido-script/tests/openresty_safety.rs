@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use tokaido_script::{CallError, Limits};
+use tokaido_script::{CallError, HttpRequest, HttpResponse, Limits, Transaction};
 
 use support::handlers::{answer, call, call_waiting, limited, runtime};
 
@@ -156,4 +156,50 @@ fn the_time_limit_holds_beside_buffers() {
     );
     let (error, _) = *call(&mut served, "m").unwrap_err();
     assert!(matches!(error, CallError::TimeLimit { .. }), "{error}");
+}
+
+#[test]
+fn nothing_is_lost_with_what_no_longer_waits_for_a_semaphore() {
+    let mut served = runtime(&[(
+        "m",
+        "-- route: /a
+         local sem = require('ngx.semaphore').new()
+         local thread = ngx.thread.spawn(function() sem:wait(10) end)
+         sem:post()
+         ngx.say(sem:count())
+         ngx.thread.kill(thread)
+         ngx.say(sem:count(), ' ', sem:wait(0), ' ', sem:wait(0))
+         ngx.say(pcall(sem.wait, sem, 0/0))",
+    )]);
+    let (_, said) = call_waiting(&mut served, "m");
+    let said = said.unwrap();
+    assert!(said.starts_with("0\n1 true niltimeout\nfalse"), "{said}");
+}
+
+#[test]
+fn a_module_that_was_cut_off_while_it_loaded_is_nothing_to_those_that_wait() {
+    let limits = Limits { time: Duration::from_millis(50), ..Limits::default() };
+    let mut served = limited(
+        &[
+            ("endless", "while true do end"),
+            ("loads", "-- route: /a\nrequire 'endless'"),
+            ("waits", "-- route: /b\nngx.sleep(0.001) ngx.sleep(0) ngx.say('slept')"),
+        ],
+        limits,
+    );
+    let id = served.0.find(b"waits").unwrap();
+    let request =
+        HttpRequest { method: "GET", path: "/", may_wait: true, ..HttpRequest::default() };
+    let mut response = HttpResponse::default();
+    let mut snapshot = served.1.snapshot().unwrap();
+    let scope = Transaction::Read(&mut *snapshot).into();
+    served.0.call_http(id, scope, &request, &mut response).unwrap();
+    let (error, _) = *call(&mut served, "loads").unwrap_err();
+    assert!(matches!(error, CallError::TimeLimit { .. }), "{error}");
+    while let Some(waiting) = response.waiting.take() {
+        std::thread::sleep(waiting.time);
+        let scope = Transaction::Read(&mut *snapshot).into();
+        served.0.resume_http(id, waiting.slot, scope, &request, &mut response).unwrap();
+    }
+    assert_eq!(response.body, b"slept\n");
 }

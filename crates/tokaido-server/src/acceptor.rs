@@ -132,6 +132,8 @@ impl Acceptor {
         match incoming {
             Incoming::Tcp(listener) => {
                 let (stream, peer) = loop {
+                    // As all else that waits here, so that no listener keeps others from their turn.
+                    tokio::task::coop::consume_budget().await;
                     let mut ready = listener.readable().await?;
                     if let Ok(accepted) = ready.try_io(|listener| listener.get_ref().accept()) {
                         break accepted?;

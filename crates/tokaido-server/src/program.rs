@@ -176,9 +176,12 @@ impl CurrentProgram {
         let mut current = self.program.lock().unwrap_or_else(PoisonError::into_inner);
         program.follow(&current);
         self.generation.store(program.generation, Ordering::Release);
-        self.newest.send_replace(program.generation);
         *current = Arc::new(program);
-        current.clone()
+        let program = current.clone();
+        // Whoever is told takes this lock.
+        drop(current);
+        self.newest.send_modify(|newest| *newest = program.generation.max(*newest));
+        program
     }
 }
 

@@ -57,6 +57,16 @@ pub(crate) fn start(worker: &Rc<Worker>, generation: u64, principal: &Principal)
     }
 }
 
+/// Waits until the worker has another program than that, or the server is gone. Whoever comes first has the worker take
+/// over a newer one; if it does not load, the worker stays with its own.
+async fn until_replaced(worker: &Worker, programs: &mut watch::Receiver<u64>, generation: u64) {
+    while worker.program().generation() == generation {
+        if programs.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
 /// A timer, until it is done.
 struct Pending {
     worker: Rc<Worker>,
@@ -88,13 +98,11 @@ impl Pending {
         let (mut programs, mut stopping) =
             (self.worker.service.shared.program.watch(), self.worker.stopping.clone());
         let generation = self.generation;
+        // An error means that the server is gone, which is a stop, too. What is waited for is a lock on the value.
+        let stopped = async { drop(stopping.wait_for(|&stop| stop).await) };
         tokio::select! {
-            // An error means that the server is gone, which is a stop, too.
-            _ = stopping.wait_for(|&stop| stop) => {
-                self.worker.reading.borrow_mut().program.retire();
-            }
-            // Whoever comes first has the worker take over the newer program.
-            _ = programs.wait_for(|&newest| newest != generation) => drop(self.worker.program()),
+            () = stopped => self.worker.reading.borrow_mut().program.retire(),
+            () = until_replaced(&self.worker, &mut programs, generation) => {}
             () = sleep(self.timer.delay) => self.close(),
         }
         let mut response = HttpResponse::default();
@@ -135,7 +143,7 @@ impl Pending {
         if end.is_none() {
             tokio::select! {
                 () = &mut wake => return true,
-                _ = programs.wait_for(|newest| newest != generation) => {}
+                () = until_replaced(worker, programs, *generation) => {}
             }
         }
         let limit = Duration::from_millis(worker.service.config.limits.http_wait_ms);

@@ -318,7 +318,10 @@ end
 local waiting = {}
 local wait, reply = native.wait, native.reply
 
+local is_cut_off = false
+
 local function go_on(thread, ok, signal, value)
+  is_cut_off = false
   if signal == FINISHED then
     give_back(thread)
   elseif ok and signal == WAIT then
@@ -331,23 +334,30 @@ local function go_on(thread, ok, signal, value)
   end
 end
 
+-- The virtual machine goes on with something. What ran last may have been cut off by a limit, with the modules that it
+-- was loading: it is over.
+local function begin_run()
+  if is_cut_off and core.running then outermost(core.running).is_over = true end
+  is_cut_off = true
+  core.forget_loading()
+end
+
 -- What runs is a coroutine around those of its phases, so that all of it can wait.
 function core.start(run, argument)
+  begin_run()
   local thread = take_thread()
   go_on(thread, resume(thread, argument and function() return run(argument) end or run))
 end
 local start = core.start
 
 local runs = core.runs
-function core.dispatch(index)
-  core.forget_loading()
-  start(runs[index])
-end
+function core.dispatch(index) start(runs[index]) end
 
 function core.wake(slot)
   local found = waiting[slot]
   if not found then error("the virtual machine of this request is another one by now", 0) end
   waiting[slot] = nil
+  begin_run()
   core.enter(found.running)
   outermost(found.running).slot = nil
   go_on(found.thread, resume(found.thread))

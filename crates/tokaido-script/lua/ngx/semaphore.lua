@@ -41,6 +41,21 @@ local function skip_ended(self)
   end
 end
 
+-- Wakes as many as there is something for. They take it when they run, so nothing is lost with one that never does.
+local function wake(self)
+  skip_ended(self)
+  local left = self.free
+  for i = self.first, self.last do
+    if left == 0 then break end
+    local waiter = self.waiters[i]
+    if is_waiting(waiter) then
+      left = left - 1
+      local slot = outermost(waiter.request).slot
+      if slot then native.socket_wake(context, slot) else core.rouse(waiter.request) end
+    end
+  end
+end
+
 -- Whether there was room for one more. Those in between that do not wait any more make some.
 local function append(self, waiter)
   if self.last - self.first + 1 >= WAITERS_MAX then
@@ -64,15 +79,16 @@ function Semaphore.wait(self, seconds)
   local request = request_to_wait("sem:wait")
   seconds = tonumber(seconds)
   if not seconds then error("bad argument #1 to 'wait' (number expected)", 2) end
-  if seconds < 0 then error("no negative number", 2) end
+  if not (seconds >= 0) then error("no negative number", 2) end
   skip_ended(self)
-  if self.free > 0 then
+  if self.free > 0 and self.first > self.last then
     self.free = self.free - 1
     return true
   end
   if seconds == 0 then return nil, "timeout" end
   local waiter = { request = request, light = request.light }
   if not append(self, waiter) then return nil, TOO_MANY end
+  wake(self)
   local deadline = clock_ms() + seconds * 1000
   repeat
     if clock_ms() >= deadline then
@@ -80,7 +96,8 @@ function Semaphore.wait(self, seconds)
       return false, "timeout"
     end
     wait_until(request, deadline, true)
-  until waiter.has_ended
+  until self.free > 0
+  self.free, waiter.has_ended = self.free - 1, true
   -- In nginx what wakes it gives these.
   return true, nil
 end
@@ -89,18 +106,8 @@ function Semaphore.post(self, count)
   self = state_of(self)
   count = count and tonumber(count) or 1
   if not (count >= 1) then error("positive number required", 2) end
-  for left = floor(count), 1, -1 do
-    skip_ended(self)
-    local waiter = self.waiters[self.first]
-    if not waiter then
-      self.free = self.free + left
-      return true
-    end
-    waiter.has_ended = true
-    self.waiters[self.first], self.first = nil, self.first + 1
-    local slot = outermost(waiter.request).slot
-    if slot then native.socket_wake(context, slot) else core.rouse(waiter.request) end
-  end
+  self.free = self.free + floor(count)
+  wake(self)
   return true
 end
 

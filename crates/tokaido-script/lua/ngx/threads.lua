@@ -222,6 +222,10 @@ end
 -- None of them goes on.
 function core.drop_lights(request)
   local lights = request.lights
-  for i = 1, #lights do lights[i].results = lights[i].results or { false, "killed" } end
+  for i = 1, #lights do
+    local light = lights[i]
+    if light.socket and not light.results then core.close_killed(light.socket) end
+    light.results = light.results or { false, "killed" }
+  end
   request.lights = nil
 end

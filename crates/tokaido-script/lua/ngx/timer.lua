@@ -9,7 +9,7 @@ local timer_make, timer_run, timer_counts = native.timer_make, native.timer_run,
 local type, error, tonumber, select, unpack, floor = type, error, tonumber, select, unpack, math.floor
 local getinfo = core.libraries.debug.getinfo
 
--- By their numbers, those that have yet to be run: {run =, arguments =, count =, delay_ms =, is_repeated =}.
+-- By their numbers, those that have yet to be run: {run =, arguments =, count =, delay_ms =, is_repeated =, is_last =}.
 local pending = {}
 
 -- Whether there is one more now. It belongs to the worker whose virtual machine this is.
@@ -42,8 +42,9 @@ local function add(name, is_repeated, ...)
     error("bad argument #2 to '" .. name .. "' (Lua function expected)", 2)
   end
   check_caller("ngx.timer." .. name)
-  if core.is_exiting and delay_ms ~= 0 then return nil, "process exiting" end
-  local timer = { run = run, arguments = { select(3, ...) }, count = count - 2, delay_ms = delay_ms, is_repeated = is_repeated }
+  -- What runs because of that may make one more, and that one none.
+  if core.is_exiting and (delay_ms ~= 0 or core.running and core.running.is_last) then return nil, "process exiting" end
+  local timer = { is_last = core.is_exiting, run = run, arguments = { select(3, ...) }, count = count - 2, delay_ms = delay_ms, is_repeated = is_repeated }
   if not make(timer) then return nil, "too many pending timers" end
   return 1
 end
@@ -64,7 +65,7 @@ ngx.timer = {
 local NO_HANDLER = {}
 
 local function begin(timer)
-  local running = { phase = "timer", is_timer = true, handler = NO_HANDLER }
+  local running = { phase = "timer", is_timer = true, is_last = timer.is_last, handler = NO_HANDLER }
   core.enter(running)
   local is_premature = core.is_exiting == true
   local left = core.run_chunk(function() timer.run(is_premature, unpack(timer.arguments, 1, timer.count)) end)
@@ -84,6 +85,5 @@ function core.fire(number)
     core.log_failure("a timer is not run, since too many run already; see limits.ngx_timers_running_max")
     return
   end
-  core.forget_loading()
   core.start(begin, timer)
 end

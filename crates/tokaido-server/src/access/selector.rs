@@ -159,7 +159,7 @@ impl Commands {
 /// Whether the first argument of a command is another one in other case: names of procedures, functions and
 /// databases are.
 fn tells_case_apart(command: &Command) -> bool {
-    matches!(command.name, "procedure" | "fcall" | "fcall_ro" | "select")
+    matches!(command.name, "procedure" | "fcall" | "fcall_ro" | "select" | "swapdb")
 }
 
 /// Why a selector does not allow a request; with the place of the argument, for errors to be compared by.

@@ -162,7 +162,17 @@ async fn on_worker(
     let mut given = given??;
     let mut wait = given.waiting.map(|_| Wait::new(worker, program.generation(), id));
     while let (Some(waiting), Some(wait)) = (given.waiting.take(), &mut wait) {
-        wait.until(waiting, &mut sockets).await?;
+        if let Err(error) = wait.until(waiting, &mut sockets).await {
+            if !given.is_complete {
+                return Err(error);
+            }
+            let path = asked.parts.uri.path();
+            tracing::error!(
+                path,
+                "a handler was not done in time after the end of its answer; see limits.http_wait_ms"
+            );
+            break;
+        }
         let resumed = placement.here(|context| {
             let transaction = Transaction::Read(&mut *context.snapshot);
             let procedures = &mut context.program.waiting_procedures(program.generation());
@@ -174,6 +184,7 @@ async fn on_worker(
         });
         timers::start(worker, program.generation(), asked.principal);
         given = resumed??;
+        wait.is_over();
     }
     to_response(given).map_err(|message| {
         let failed = |context: &mut ReadContext| {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use super::error::HttpError;
 use crate::{sockets::RequestSockets, worker::Worker};
 
-/// A handler of a worker that waits. When it is dropped, be it that the client is gone, the handler is given up.
+/// A handler of a worker that waits. When it is dropped before the handler has gone on, that is given up.
 pub(super) struct Wait<'w> {
     worker: &'w Worker,
     /// The program whose handler it is.
@@ -51,8 +51,12 @@ impl<'w> Wait<'w> {
                 format!("the handler was not done after {limit_ms} ms, limits.http_wait_ms");
             return Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message));
         }
-        self.slot = None;
         Ok(())
+    }
+
+    /// The handler has gone on.
+    pub(super) fn is_over(&mut self) {
+        self.slot = None;
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::task::AbortHandle;
 
-use super::stream::Connection;
+use super::stream::{Connection, Permit};
 
 /// Maximum number of pools of a worker.
 const POOLS_MAX: usize = 1000;
@@ -57,6 +57,19 @@ pub(super) fn take(pools: &RefCell<Pools>, name: &[u8]) -> Option<(Rc<Connection
             return Some((Rc::clone(&idle.connection), idle.reused + 1));
         }
     }
+}
+
+/// Closes the connection that was not used for the longest in all pools; gives what it counted as.
+pub(super) fn evict(pools: &RefCell<Pools>) -> Option<Permit> {
+    let pools = &mut pools.borrow_mut().pools;
+    let used = |pool: &Pool| pool.idle.front().map(|idle| idle.number);
+    let name = pools.iter().min_by_key(|(_, pool)| used(pool))?.0.clone();
+    let pool = pools.get_mut(&name)?;
+    let idle = pool.idle.pop_front();
+    if pool.idle.is_empty() {
+        pools.remove(&name);
+    }
+    idle?.connection.take_permit()
 }
 
 /// Puts a connection into a pool, which then has no more than its size: the one that was not used for the longest goes.

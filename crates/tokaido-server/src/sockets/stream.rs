@@ -43,10 +43,16 @@ impl Drop for Permit {
 /// A connection to a peer. It is closed when it is dropped.
 pub(super) struct Connection {
     stream: Stream,
-    _permit: Permit,
+    /// Until another one has taken it over.
+    permit: Cell<Option<Permit>>,
 }
 
 impl Connection {
+    /// Gives what it counted as, for another one: this one is about to be closed.
+    pub(super) fn take_permit(&self) -> Option<Permit> {
+        self.permit.take()
+    }
+
     /// Connects to the first address of that name that takes it.
     pub(super) async fn to_host(host: String, port: u16, permit: Permit) -> Result<Self, String> {
         let connect = async |address| {
@@ -56,7 +62,7 @@ impl Connection {
             Ok(Stream::Tcp(stream))
         };
         let stream = to_first(&host, port, connect).await?;
-        Ok(Self { stream, _permit: permit })
+        Ok(Self { stream, permit: Cell::new(Some(permit)) })
     }
 
     /// A socket that sends datagrams to the first address of that name, and takes them from there alone.
@@ -67,13 +73,13 @@ impl Connection {
     ) -> Result<Self, String> {
         let connect = async |address| Ok(Stream::Udp(Datagrams::to(address).await?));
         let stream = to_first(&host, port, connect).await?;
-        Ok(Self { stream, _permit: permit })
+        Ok(Self { stream, permit: Cell::new(Some(permit)) })
     }
 
     /// Connects to a UNIX socket.
     pub(super) async fn to_path(path: String, permit: Permit) -> Result<Self, String> {
         let stream = UnixStream::connect(path).await.map_err(|error| message_of(&error))?;
-        Ok(Self { stream: Stream::Unix(stream), _permit: permit })
+        Ok(Self { stream: Stream::Unix(stream), permit: Cell::new(Some(permit)) })
     }
 
     pub(super) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {

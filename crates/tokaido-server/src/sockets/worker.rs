@@ -8,7 +8,11 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{AllowedPeer, pools::Pools, stream::Permit};
+use super::{
+    AllowedPeer,
+    pools::{self, Pools},
+    stream::Permit,
+};
 use crate::config::{Limits, NgxConfig};
 
 /// The sockets of a worker's handlers.
@@ -53,10 +57,11 @@ impl WorkerSockets {
         Err(format!("{peer} is not allowed: the option ngx.socket_allow does not list it"))
     }
 
-    /// Room for one more open socket.
+    /// Room for one more open socket, be it that of one that is kept for later.
     pub(super) fn permit(&self) -> Result<Permit, String> {
         let why = || format!("a worker has at most {} sockets open", self.open_max);
-        Permit::take(&self.open, self.open_max).ok_or_else(why)
+        let free = Permit::take(&self.open, self.open_max);
+        free.or_else(|| pools::evict(&self.pools)).ok_or_else(why)
     }
 
     /// Notes that a handler waits under this number; `wake` then notifies it.

@@ -171,9 +171,18 @@ impl List {
     /// The node at `place`, or the last one before it.
     pub(super) fn last_to(&self, place: &Place<'_>) -> Option<&Node> {
         self.order();
-        let before = self.before(place);
-        let at = before.next().filter(|next| next.is_at(place));
-        at.or_else(|| Some(before).filter(|node| !ptr::eq(*node, self.head())))
+        let mut node = self.before(place);
+        // Another thread may link nodes before the place meanwhile.
+        while let Some(next) = node.next() {
+            if next.is_at(place) {
+                return Some(next);
+            }
+            if !next.is_before(place) {
+                break;
+            }
+            node = next;
+        }
+        Some(node).filter(|node| !ptr::eq(*node, self.head()))
     }
 
     /// The last linked node before `place`, or the head.

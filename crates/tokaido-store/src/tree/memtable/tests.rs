@@ -144,8 +144,16 @@ fn read_in_order(table: &Memtable, sequence: u64) {
         behind.extend(record(at, sequence));
         node = at.next();
     }
-    let expected = expected.iter().filter(|(key, _)| **key > middle);
-    assert!(behind.iter().map(|(key, number)| (key, number)).eq(expected));
+    let larger = expected.iter().filter(|(key, _)| **key > middle);
+    assert!(behind.iter().map(|(key, number)| (key, number)).eq(larger));
+    let mut node = table.seek(TREE, Bound::Included(&middle), Direction::Backward);
+    let mut before = Vec::new();
+    while let Some(at) = node {
+        before.extend(record(at, sequence));
+        node = at.back();
+    }
+    let others = expected.iter().filter(|(key, _)| **key <= middle);
+    assert!(before.iter().rev().map(|(key, number)| (key, number)).eq(others));
 }
 
 fn one_writer_and_three_readers() {
