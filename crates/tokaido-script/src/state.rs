@@ -364,9 +364,12 @@ impl LuaState {
         let stopped = call.end();
         let refused = self.memory.end_call();
         let outcome = match (stopped, taken) {
+            // First of all: whoever is told replaces the virtual machine, which may be in any state. To collect the garbage
+            // of a large heap may take until the time is over, too.
+            _ if refused => Err(Failure::Memory),
             (Some(Stop::Time), _) => Err(Failure::Time),
             (Some(Stop::Interrupt), _) => Err(Failure::Interrupted),
-            (None, _) if refused || status == ffi::LUA_ERRMEM => Err(Failure::Memory),
+            (None, _) if status == ffi::LUA_ERRMEM => Err(Failure::Memory),
             (None, Some(taken)) => Ok(taken),
             (None, None) => {
                 // SAFETY: a failed call leaves one value.

@@ -123,3 +123,18 @@ fn check(how: Run, step: usize) {
     }
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// A script that was refused memory may meet its time limit before it is over.
+#[test]
+fn what_meets_both_limits_is_nothing_to_the_next_script() {
+    for time_ms in (100..600).step_by(50) {
+        let time = Duration::from_millis(time_ms);
+        let limits = Limits { time, memory_bytes: 256 << 20, ..Limits::default() };
+        let mut bed = RedisBed::new(limits);
+        bed.run("local t = {} for i = 1, 1e9 do t[i] = {} end").unwrap_err();
+        let next = (0..ATTEMPTS_MAX).map(|_| bed.run("return 1"));
+        let next: Vec<_> = next.take_while(|next| next.is_err()).collect();
+        let is_slow = |next: &Result<_, _>| matches!(next, Err(CallError::TimeLimit { .. }));
+        assert!(next.len() < ATTEMPTS_MAX && next.iter().all(is_slow), "{time_ms} ms: {next:?}");
+    }
+}
