@@ -203,6 +203,10 @@ TEXTS = {
         'for _, p in ipairs { "(\\\\w+) (\\\\w+)", "o+", "^foo$", "(x)|(f)", "[[:digit:]]+", "b{2}", "(?i)FOO", "a.b", "^b$", "z" } do for flags = 0, 2 do local m = r:regex("foo bar bb 42 a\\nb\\nb", p, flags) r:puts(p, " ", string.format("%d", flags), " ") if m then for i = 0, 3 do r:puts("[", tostring(m[i]), "]") end else r:puts(tostring(m)) end r:puts("\\n") end end',
         [GET],
     ),
+    "regex_of_pcre": (
+        'for _, p in ipairs { "(?<=bar )(\\\\w+)", "(b)\\\\1", "(?!foo)\\\\b\\\\w+", "2\\\\s*$", "(?<n>4)(x)?", "[^a]\\xc3", "b$", "\\\\R" } do for flags = 0, 3 do local m = r:regex("foo bar bb 42 a\\nb\\n", p, flags) r:puts(p, " ", string.format("%d", flags), " ") if m then for i = 0, 3 do r:puts("[", tostring(m[i]), "]") end else r:puts(tostring(m)) end r:puts("\\n") end end',
+        [GET],
+    ),
     "regex_broken": ('local m, why = r:regex("a", "(", 0) r:puts(tostring(m), type(why))', [GET]),
     "regex_without_flags": ('r:puts(r:regex("foo", "o")[0])', [GET]),
     "strcmp_match": ('for _, c in ipairs { { "foobar.com", "foo*.com" }, { "Foo", "foo" }, { "abc", "a?c" }, { "abc", "*" }, { "abc", "a?" }, { "", "*" }, { "abab", "*ab" } } do r:puts(tostring(r.strcmp_match(c[1], c[2])), tostring(r.strcmp_match(c[1], c[2], true)), ";") end', [GET]),

@@ -200,3 +200,50 @@ ngx.say(ngx.var.uri, " ", ngx.var.request_uri, " ", ngx.var.arg_a)
 === exec_escaped
 >>> GET /exec_escaped
 return ngx.exec("/tells%5fpath")
+=== part_page_headers
+ngx.header["X-Filtered"] = ngx.status .. ngx.get_phase() ngx.header.content_length = nil ngx.header.content_type = "text/plain"
+=== part_page_pieces
+ngx.ctx.pieces = (ngx.ctx.pieces or 0) + 1
+local is_page = ngx.arg[1]:find("^<html>") or ngx.arg[1]:find("^{") ~= nil
+if ngx.arg[2] then ngx.arg[1] = "(" .. ngx.ctx.pieces .. tostring(is_page and true) .. tostring(ngx.ctx.mine) .. ")" end
+=== page_of_failure
+>>> GET /page_of_failure
+-- header_filter: part_page_headers
+-- body_filter: part_page_pieces
+ngx.header["X-Own"] = "1" ngx.ctx.mine = 7 error("no")
+=== page_of_failure_in_access
+>>> GET /page_of_failure_in_access
+-- access: part_access_fails
+-- header_filter: part_page_headers
+-- body_filter: part_page_pieces
+ngx.say("never")
+=== page_of_failure_later
+>>> GET /page_of_failure_later
+-- body_filter: part_page_pieces
+-- header_filter: part_page_headers
+ngx.header["X-Own"] = "1" ngx.sleep(0.001) error({})
+=== page_of_exit
+>>> GET /page_of_exit
+-- header_filter: part_page_headers
+-- body_filter: part_page_pieces
+ngx.header["X-Own"] = "1" ngx.ctx.mine = 7 ngx.exit(404)
+=== part_page_status
+ngx.status = 418
+=== page_status
+>>> GET /page_status
+-- header_filter: part_page_status
+error("no")
+=== part_page_logged
+logged_status = ngx.status
+=== page_logged
+>>> GET /page_logged
+>>> GET /page_logged_status
+-- log: part_page_logged
+-- header_filter: part_page_headers
+-- body_filter: part_page_pieces
+error("no")
+=== page_logged_status
+ngx.say(logged_status)
+=== page_captured
+>>> GET /page_captured
+local inner = ngx.location.capture("/page_of_exit") ngx.say(inner.status, inner.header["X-Filtered"], inner.header["X-Own"], inner.body)

@@ -70,3 +70,68 @@ local outer = ngx.thread.spawn(function()
   return result .. " outer"
 end)
 ngx.say(ngx.thread.wait(outer))
+=== capture_in_thread
+>>> GET /capture_in_thread
+local t = ngx.thread.spawn(function() local inner = ngx.location.capture("/sleep") return inner.status .. inner.body end)
+ngx.say("main") local ok, body = ngx.thread.wait(t) ngx.print(body) ngx.say(ngx.var.uri, ngx.header["X-Of-Inner"])
+=== meet_a
+ngx.header["X-Of-Inner"] = "a" meet_a_here = true ngx.print("a") repeat ngx.sleep(0.005) until meet_b_here
+ngx.sleep(0.02) meet_a_here = false ngx.say(ngx.var.uri)
+=== meet_b
+ngx.header["X-Of-Inner"] = "b" meet_b_here = true ngx.print("b") repeat ngx.sleep(0.005) until meet_a_here
+ngx.sleep(0.02) meet_b_here = false ngx.say(ngx.var.uri)
+=== meet_multi
+>>> GET /meet_multi
+local a, b = ngx.location.capture_multi { { "/meet_a" }, { "/meet_b" } }
+ngx.say(a.body, b.body, a.header["X-Of-Inner"], b.header["X-Of-Inner"], " ", ngx.header["X-Of-Inner"])
+=== meet_threads
+>>> GET /meet_threads
+local function get(path) local inner = ngx.location.capture(path) return inner.body, inner.header["X-Of-Inner"] end
+local a, b = ngx.thread.spawn(get, "/meet_a"), ngx.thread.spawn(get, "/meet_b")
+ngx.say("main") ngx.say(ngx.thread.wait(a)) ngx.say(ngx.thread.wait(b))
+=== meet_main
+>>> GET /meet_main
+local t = ngx.thread.spawn(function() return ngx.location.capture("/meet_a").body end)
+ngx.print(ngx.location.capture("/meet_b").body) ngx.say(ngx.thread.wait(t))
+=== meet_deep
+>>> GET /meet_deep
+local a, b = ngx.location.capture_multi { { "/meet_multi" }, { "/sleep" } } ngx.print(a.body, b.body)
+=== meet_multi_in_thread
+>>> GET /meet_multi_in_thread
+local t = ngx.thread.spawn(function()
+  local a, b = ngx.location.capture_multi { { "/meet_a" }, { "/meet_b" } }
+  ngx.say("met") return a.body .. b.body
+end)
+ngx.say("main") ngx.say(ngx.thread.wait(t))
+=== capture_threads_in_thread
+>>> GET /capture_threads_in_thread
+local t = ngx.thread.spawn(function() return ngx.location.capture("/threads").body end) ngx.sleep(0.001) ngx.say(ngx.thread.wait(t))
+=== slow_exit
+ngx.sleep(0.005) ngx.exit(404)
+=== slow_error
+ngx.sleep(0.005) error("inner")
+=== capture_ends_in_thread
+>>> GET /capture_ends_in_thread
+local function status(path) return ngx.location.capture(path).status end
+local a, b = ngx.thread.spawn(status, "/slow_exit"), ngx.thread.spawn(status, "/slow_error")
+ngx.say(ngx.thread.wait(a)) ngx.say(ngx.thread.wait(b))
+=== kill_with_capture
+>>> GET /kill_with_capture
+local t = ngx.thread.spawn(function() return ngx.location.capture("/sleep").body end)
+ngx.say(ngx.thread.kill(t)) ngx.say(ngx.thread.wait(t))
+=== capture_beside_thread
+>>> GET /capture_beside_thread
+local order = {}
+ngx.thread.spawn(function() for i = 1, 3 do order[#order + 1] = i ngx.sleep(0.002) end end)
+ngx.location.capture("/long_sleep") ngx.say(table.concat(order, ","))
+=== long_sleep
+ngx.sleep(0.05)
+=== capture_many
+>>> GET /capture_many
+local requests = {}
+for i = 1, 30 do requests[i] = { "/slow_echo", { args = { i = i } } } end
+local bodies = {}
+for i, inner in ipairs { ngx.location.capture_multi(requests) } do bodies[i] = inner.body end
+ngx.say(table.concat(bodies, " "))
+=== slow_echo
+ngx.sleep(0.01 - ngx.var.arg_i / 5000) ngx.print(ngx.var.arg_i)

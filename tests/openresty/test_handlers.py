@@ -7,7 +7,7 @@ from support import Server
 
 from .support import HERE, MODULES, Nginx, cases, comparable, exchange, write_files
 
-FOUND = [case for name in ("cases", "cases_phases", "cases_waiting", "cases_timers") for case in cases(HERE / f"{name}.lua")]
+FOUND = [case for name in ("cases", "cases_phases", "cases_waiting", "cases_streaming", "cases_timers") for case in cases(HERE / f"{name}.lua")]
 REQUESTS = [(case, line) for case in FOUND for line in case.requests]
 
 

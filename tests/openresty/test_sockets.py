@@ -244,6 +244,29 @@ def test_limits_hold(tmp_path):
         assert handlers.text("much" + port).startswith("nil more than 65536 bytes, limits.socket_bytes_max ")
 
 
+BOTH = """
+local function fill()
+  local sock = ngx.socket.tcp()
+  assert(sock:connect("127.0.0.1", tonumber(ngx.var.arg_port)))
+  sock:settimeout(1000)
+  sock:send('["' .. ("x"):rep(60000) .. '", 20]\\n')
+  local _, why = sock:receive(100000)
+  return why
+end
+local one, other = ngx.thread.spawn(fill), ngx.thread.spawn(fill)
+ngx.say(select(2, ngx.thread.wait(one)), ", ", select(2, ngx.thread.wait(other)))
+"""
+
+
+def test_the_sockets_of_a_worker_hold_only_so_much_together(tmp_path):
+    options = [*ANY, "--worker-socket-bytes-max", "65536"]
+    with Peer() as peer, Handlers(tmp_path, {"both": (BOTH,)}, *options) as handlers:
+        # What the first request held is free for the second.
+        for _ in range(2):
+            said = handlers.text(f"both?port={peer.port}")
+            assert "more than 65536 bytes for all handlers of a worker, limits.worker_socket_bytes_max" in said
+
+
 def test_a_worker_has_only_so_many_sockets(tmp_path):
     options = [*ANY, "--worker-sockets-max", "2"]
     with Peer() as peer, Handlers(tmp_path, {"many": (MANY,)}, *options) as handlers:

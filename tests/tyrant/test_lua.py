@@ -234,8 +234,10 @@ def test_misc_of_a_table(scripted):
         assert result is not None and b"the database is a table" in result, scripted.log()
 
 
-def test_the_stash_is_shared_and_survives_a_reload(scripted):
-    scripted.options.append("--workers=2")
+# What is not synced at once may be written by a worker in the writer's place, in another virtual machine.
+@pytest.mark.parametrize("sync", ["always", "interval:1s"])
+def test_the_stash_is_shared_and_survives_a_reload(scripted, sync):
+    scripted.options += ["--workers=2", f"--sync={sync}"]
     scripted.start()
     with Client(scripted) as client:
         assert client.ext("hold", "a", "1") == b"true"
@@ -283,6 +285,18 @@ def test_a_periodic_function_that_fails_is_logged_once_for_as_long_as_it_fails_s
         called = int(client.ext("ticked"))
         wait_until(lambda: int(client.ext("ticked")) >= called + 4, "calls that fail otherwise")
     assert len(logged()) == 2 and "no more rice" in logged()[1]
+
+
+def test_a_periodic_function_that_is_missing_is_told_of_before_its_time(scripted):
+    scripted.options[-1] = "--tyrant-periodic=absent:3600"
+    scripted.start()
+    logged = lambda: [line for line in scripted.log().splitlines() if "a periodic function is not there" in line]
+    wait_until(lambda: len(logged()) == 1 and "absent" in logged()[0], "the warning")
+    scripted.script.write_text(SCRIPT + "function absent() end\n")
+    assert tokaido("reload", f"--connect={scripted.address}").returncode == 0
+    scripted.script.write_text(SCRIPT)
+    assert tokaido("reload", f"--connect={scripted.address}").returncode == 0
+    wait_until(lambda: len(logged()) == 2, "the warning after a reload")
 
 
 @pytest.mark.parametrize("text", ["tick", "_begin:1", "tick:0"])

@@ -90,13 +90,17 @@ fn conclude(verdicts: &[Verdict], must_be_complete: bool) -> Outcome {
 }
 
 fn rust() -> Outcome<Ready> {
-    // A few tests compare with TinyCDB's tool. The others need not wait for it.
-    let tool = setup::program("cdb", "tinycdb");
+    // A few tests compare with TinyCDB's tool, or measure these servers. The others need not wait for them.
+    const PROGRAMS: [(&str, &str); 3] =
+        [("cdb", "tinycdb"), ("redis-server", "redis-server"), ("memcached", "memcached")];
+    let found = PROGRAMS.map(|(program, package)| setup::program(program, package));
     Command::cargo(["test", "--workspace", "--locked", "--quiet"]).run()?;
-    Ok(match tool? {
-        Ready::No(why) => Ready::Partly(why),
-        ready => ready,
-    })
+    for program in found {
+        if let Ready::No(why) = program? {
+            return Ok(Ready::Partly(why));
+        }
+    }
+    Ok(Ready::Yes)
 }
 
 fn documents() -> Outcome<Ready> {

@@ -21,6 +21,12 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The governor, if it is one that lets the clock of the cores go up and down.
+    #[must_use]
+    pub fn unsteady_governor(&self) -> Option<&str> {
+        self.governor.as_deref().filter(|governor| *governor != "performance")
+    }
+
     /// Looks at the machine that this runs on.
     #[must_use]
     pub fn look() -> Self {
@@ -63,6 +69,15 @@ pub fn children_processor_time() -> Option<Duration> {
 pub fn processor_time(process: u32) -> Option<Duration> {
     own_ticks(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
         .map(|ticks| Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
+}
+
+/// How long this thread has been ready to run while others had the processor, in all; `None` where the
+/// kernel does not say. The difference over a benchmark is what others have taken from it.
+#[must_use]
+pub fn waited_for_processor() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    // Time on the processor, time waiting for it, number of turns.
+    text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
 /// Bytes of memory that a process has for itself, and not from a file: what it allocates. `None` if
@@ -129,6 +144,19 @@ mod tests {
         let text = "processor\t: 0\nmodel name\t: Example CPU @ 3 GHz\nflags\t: fpu\n";
         assert_eq!(processor_name(text).as_deref(), Some("Example CPU @ 3 GHz"));
         assert_eq!(processor_name("flags : fpu"), None);
+    }
+
+    #[test]
+    fn only_the_governor_called_performance_is_steady() {
+        let machine = |governor: Option<&str>| Machine {
+            processor: String::new(),
+            cores: 1,
+            governor: governor.map(str::to_owned),
+            kernel: String::new(),
+        };
+        assert_eq!(machine(Some("powersave")).unsteady_governor(), Some("powersave"));
+        assert_eq!(machine(Some("performance")).unsteady_governor(), None);
+        assert_eq!(machine(None).unsteady_governor(), None);
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub struct Summary {
     pub quartile_low: f64,
     /// A quarter of the samples are above.
     pub quartile_high: f64,
+    /// The least of them: what the machine can do when nothing disturbs it.
+    pub min: f64,
     /// How many samples there were.
     pub count: usize,
 }
@@ -26,6 +28,7 @@ impl Summary {
             median: quantile(&sorted, 0.5),
             quartile_low: quantile(&sorted, 0.25),
             quartile_high: quantile(&sorted, 0.75),
+            min: sorted[0],
             count: sorted.len(),
         })
     }
@@ -84,6 +87,7 @@ mod tests {
     fn quartiles_lie_between_their_neighbours() {
         let summary = Summary::of(&[0.0, 1.0, 2.0, 3.0]).unwrap();
         assert_eq!((summary.quartile_low, summary.quartile_high), (0.75, 2.25));
+        assert_eq!(summary.min, 0.0);
         assert_eq!(summary.spread(), 1.0);
         assert_eq!(summary.count, 4);
     }

@@ -1,4 +1,27 @@
-//! Taking samples: the subjects in turn, the first round thrown away.
+//! Taking samples: the subjects in turn, the first round thrown away; and how fine the clock is.
+
+use std::time::{Duration, Instant};
+
+/// How many steps of the clock are looked at for its grain.
+const GRAIN_STEPS: usize = 101;
+
+/// The grain of the clock: the median of the least steps in which it is seen to go on, with the time that a look at
+/// it takes.
+#[must_use]
+pub fn clock_grain() -> Duration {
+    let step = || {
+        let began = Instant::now();
+        loop {
+            let step = began.elapsed();
+            if !step.is_zero() {
+                return step;
+            }
+        }
+    };
+    let mut steps: Vec<Duration> = (0..GRAIN_STEPS).map(|_| step()).collect();
+    steps.sort();
+    steps[GRAIN_STEPS / 2]
+}
 
 /// Takes `rounds` samples of each subject, in turn: A B C A B C. What drifts over minutes, such as
 /// the clock of a shared machine, then touches all of them alike. One more round comes first and
@@ -37,6 +60,11 @@ mod tests {
         .unwrap();
         assert_eq!(order, [0, 1, 0, 1, 0, 1]);
         assert_eq!(samples, [vec![3.0, 5.0], vec![4.0, 6.0]]);
+    }
+
+    #[test]
+    fn the_clock_has_a_grain() {
+        assert!(!clock_grain().is_zero());
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::{
 pub(crate) mod store;
 
 /// Enough for the loop to get hot (56), and for side traces to show up (10 exits each).
-const ITERATIONS: i64 = 4000;
+pub(crate) const ITERATIONS: i64 = 4000;
 
 /// Enough for a scan to get hot more than once: what is given up because another loop has to get its trace
 /// first is tried again later.
@@ -45,7 +45,7 @@ const LOOP_ENDED: &str = ": 8 nil";
 const INNER_LOOP_UNROLLED: &str = ": 10 nil";
 
 /// Collects what the compiler does. Gets `jit` and `jit.util`, which user code never sees.
-pub(crate) const OBSERVER: &str = r#"
+const OBSERVER: &str = r#"
     local jit, util = ...
     local events, starts = {}, {}
 
@@ -68,7 +68,7 @@ pub(crate) const OBSERVER: &str = r#"
 "#;
 
 /// A store on disk with a cache `hot` and a file `ports` beside it.
-fn composite(directory: &Path) -> Arc<dyn Store> {
+pub(crate) fn composite(directory: &Path) -> Arc<dyn Store> {
     let path = directory.join("ports.cdb");
     let mut writer = cdb::Writer::create(&path, &cdb::Options::default()).unwrap();
     for i in 0..RECORDS {
@@ -163,18 +163,22 @@ fn observe_file(
         SortedSet::new(kinds, b"board").update(tx, packing, scores, |_, score| Some(score))
     })
     .unwrap();
-    let lua = vm.state_for_tests().lua();
-    let registry = |name: &str| lua.named_registry_value::<Table>(name).unwrap();
-    let jit: Table = registry("_LOADED").get("jit").unwrap();
-    let util: Function = registry("_PRELOAD").get("jit.util").unwrap();
-    let util: Table = util.call(()).unwrap();
-    let events: Table = lua.load(OBSERVER).call((jit, util)).unwrap();
-
+    let events = observe_vm(&mut vm);
     let transaction = Transaction::Write(writer.begin().unwrap());
     let scope = Scope { transaction, host: Some(&mut First) };
     vm.call(procedure, scope, arguments).unwrap();
     writer.rollback().unwrap();
     events.sequence_values::<String>().map(Result::unwrap).collect()
+}
+
+/// The list of what the compiler of a VM does from here on.
+pub(crate) fn observe_vm(vm: &mut Vm) -> Table {
+    let lua = vm.state_for_tests().lua();
+    let registry = |name: &str| lua.named_registry_value::<Table>(name).unwrap();
+    let jit: Table = registry("_LOADED").get("jit").unwrap();
+    let util: Function = registry("_PRELOAD").get("jit.util").unwrap();
+    let util: Table = util.call(()).unwrap();
+    lua.load(OBSERVER).call((jit, util)).unwrap()
 }
 
 /// The body has its loop at line 3. What the prelude's own functions compile to does not matter,
@@ -194,7 +198,7 @@ fn assert_kyoto_compiles(database: &str, body: &str) {
 }
 
 #[track_caller]
-fn assert_on_trace(events: &[String], body: &str) {
+pub(crate) fn assert_on_trace(events: &[String], body: &str) {
     let shown = events.join("\n");
     assert!(events.iter().any(|event| event == "m.lua:3: loop"), "no loop trace:\n{body}\n{shown}");
     let of_loop = events.iter().filter(|event| event.starts_with("m.lua:"));

@@ -142,6 +142,7 @@ impl Dialect {
         prelude: &[
             include_str!("../lua/ngx/api.lua"),
             include_str!("../lua/ngx/request.lua"),
+            include_str!("../lua/ngx/coroutines.lua"),
             include_str!("../lua/ngx/output.lua"),
             include_str!("../lua/ngx/arguments.lua"),
             include_str!("../lua/ngx/req.lua"),
@@ -210,6 +211,7 @@ impl Dialect {
             include_str!("../lua/apache/tables.lua"),
             include_str!("../lua/apache/request.lua"),
             include_str!("../lua/apache/output.lua"),
+            include_str!("../lua/ngx/regex.lua"),
             include_str!("../lua/apache/texts.lua"),
             include_str!("../lua/apache/input.lua"),
             include_str!("../lua/apache/server.lua"),

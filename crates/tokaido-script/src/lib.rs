@@ -19,12 +19,15 @@ mod compiled_handlers;
 mod convert;
 mod dialect;
 mod failure;
+mod fault;
+mod function_bench;
 mod host;
 mod http;
 mod interrupt;
 pub mod json;
 mod json_decode;
 mod limits;
+mod listing;
 mod load;
 mod load_error;
 mod memory;
@@ -54,10 +57,17 @@ pub use apache::SharedValues;
 pub use bridge::HostFunction;
 pub use call_error::CallError;
 pub use dialect::{Dialect, Globals, Setting, UnknownDialect};
+pub use fault::Fault;
+pub use function_bench::{
+    BenchCode, BenchOptions, BenchSample, FunctionBench, TraceEvent, TraceOutcome,
+};
 pub use host::{CommandError, CommandReply, Host, MiscCall, Scope, Transaction};
-pub use http::{HttpRequest, HttpResponse, Waiting};
+pub use http::{HttpRequest, HttpResponse, Progress, Waiting};
 pub use interrupt::Interrupt;
-pub use limits::{Limits, SOURCE_DEPTH_MAX, SourceLimits};
+pub use limits::{
+    ARGUMENTS_MAX, Limits, SOURCE_DEPTH_MAX, SourceLimits, VALUE_COUNT_MAX, VALUE_DEPTH_MAX,
+};
+pub use listing::Listing;
 pub use load_error::LoadError;
 pub use procedure::{Hook, Mode, Procedure, ProcedureId, Route};
 pub use redis::{
@@ -72,5 +82,5 @@ pub use sources::{ScriptFile, SourcePlaces, Sources};
 pub use timer::Timer;
 pub use tyrant::{TyrantCommons, TyrantSettings};
 pub use value::Value;
-pub use vm::{Lua, Vm};
-pub use watchdog::is_stopping;
+pub use vm::{Lua, Vm, check_arguments};
+pub use watchdog::{Stop, StopTarget, Watched, Watching, is_stopping};

@@ -5,13 +5,13 @@ use std::time::Duration;
 use tokaido_collections::Packing;
 
 /// Maximum number of arguments of one call of a procedure: they stand on Lua's stack.
-pub(crate) const ARGUMENTS_MAX: usize = 200;
+pub const ARGUMENTS_MAX: usize = 200;
 
 /// Maximum nesting of tables in arguments, results and JSON.
-pub(crate) const VALUE_DEPTH_MAX: usize = 100;
+pub const VALUE_DEPTH_MAX: usize = 100;
 
 /// Maximum number of values, nested ones included, in one argument or result, or in one text of JSON.
-pub(crate) const VALUE_COUNT_MAX: usize = 4_000_000;
+pub const VALUE_COUNT_MAX: usize = 4_000_000;
 
 /// Maximum number of compiled scripts of clients that a VM keeps; one more, and it begins anew.
 pub(crate) const REDIS_CHUNKS_MAX: usize = 1000;

@@ -1,12 +1,10 @@
 //! Loads procedure files into a Lua state, and lists what they export.
 
-use std::collections::HashMap;
-
 use mlua::{Function, Table, chunk::ChunkMode};
 
 use crate::{
-    Dialect, Globals, Hook, LoadError, Mode, Procedure, Route, RuntimeError, Source, Sources,
-    state::LuaState, vm::cannot_start,
+    Dialect, Globals, Hook, Listing, LoadError, Mode, Procedure, Route, RuntimeError, Source,
+    Sources, state::LuaState, vm::cannot_start,
 };
 
 /// How the names of Lua files end.
@@ -49,11 +47,11 @@ fn load_all(
         }
         match run(state, source)? {
             Some(error) => errors.push(error),
-            None => listing.add_exports(state, source, &mut errors)?,
+            None => add_exports(&mut listing, state, source, &mut errors)?,
         }
     }
     errors.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok((listing.procedures, errors))
+    Ok((listing.into_procedures(), errors))
 }
 
 fn loader(state: &LuaState) -> mlua::Result<Table> {
@@ -135,62 +133,23 @@ fn run(state: &mut LuaState, source: &Source) -> mlua::Result<Option<LoadError>>
     Ok(Some(LoadError::of_message(source, &message)))
 }
 
-/// The procedures found so far.
-#[derive(Default)]
-struct Listing {
-    procedures: Vec<Procedure>,
-    /// Their places among them.
-    names: HashMap<String, usize>,
-    /// The same by method and pattern, without the names of parameters.
-    routes: HashMap<(String, String), usize>,
-}
-
-impl Listing {
-    fn add_exports(
-        &mut self,
-        state: &LuaState,
-        source: &Source,
-        errors: &mut Vec<LoadError>,
-    ) -> mlua::Result<()> {
-        let exports: Function = loader(state)?.get("exports")?;
-        let runs: Table = state.core().get("runs")?;
-        for export in exports.call::<Table>(source.module.as_str())?.sequence_values::<Table>() {
-            let export = export?;
-            let procedure = procedure(source, &export)?;
-            if let Some(message) = self.clash(&procedure) {
-                errors.push(LoadError::of_procedure(&procedure, message));
-                continue;
-            }
-            runs.push(export.get::<Function>("run")?)?;
-            self.add(procedure);
+/// Adds what a file exports to the listing.
+fn add_exports(
+    listing: &mut Listing,
+    state: &LuaState,
+    source: &Source,
+    errors: &mut Vec<LoadError>,
+) -> mlua::Result<()> {
+    let exports: Function = loader(state)?.get("exports")?;
+    let runs: Table = state.core().get("runs")?;
+    for export in exports.call::<Table>(source.module.as_str())?.sequence_values::<Table>() {
+        let export = export?;
+        match listing.add(procedure(source, &export)?) {
+            Ok(()) => runs.push(export.get::<Function>("run")?)?,
+            Err(error) => errors.push(error),
         }
-        Ok(())
     }
-
-    /// What another procedure has already that this one wants.
-    fn clash(&self, procedure: &Procedure) -> Option<String> {
-        let by_name = self.names.get(&procedure.name).map(|&first| (procedure.name.clone(), first));
-        let by_route = || {
-            let route = procedure.route.as_ref()?;
-            let &first = self.routes.get(&key(route))?;
-            Some((format!("{} {}", route.method, route.pattern), first))
-        };
-        let (what, first) = by_name.or_else(by_route)?;
-        Some(procedure.declared_twice(&what, &self.procedures[first]))
-    }
-
-    fn add(&mut self, procedure: Procedure) {
-        let place = self.procedures.len();
-        self.names.insert(procedure.name.clone(), place);
-        if let Some(route) = &procedure.route {
-            self.routes.insert(key(route), place);
-        }
-        self.procedures.push(procedure);
-    }
-}
-
-fn key(route: &Route) -> (String, String) {
-    (route.method.clone(), shape(&route.pattern))
+    Ok(())
 }
 
 fn procedure(source: &Source, export: &Table) -> mlua::Result<Procedure> {
@@ -219,13 +178,4 @@ fn procedure(source: &Source, export: &Table) -> mlua::Result<Procedure> {
         line: export.get::<i64>("line")?.try_into().unwrap_or(0),
         is_of_worker: export.get::<Option<bool>>("is_of_worker")?.unwrap_or(false),
     })
-}
-
-fn shape(pattern: &str) -> String {
-    let segment = |segment: &str| match segment.as_bytes().first() {
-        Some(b':') => ":".to_owned(),
-        Some(b'*') => "*".to_owned(),
-        _ => segment.to_owned(),
-    };
-    pattern.split('/').map(segment).collect::<Vec<_>>().join("/")
 }

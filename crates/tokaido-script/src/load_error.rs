@@ -56,7 +56,8 @@ impl LoadError {
     }
 
     /// Of a whole file.
-    pub(crate) fn of_file(source: &Source, message: String) -> Self {
+    #[must_use]
+    pub fn of_file(source: &Source, message: String) -> Self {
         let (module, path) = (source.module.clone(), source.path.clone());
         Self { module, procedure: None, path, line: None, message }
     }

@@ -31,7 +31,7 @@ pub fn decode_query(text: &str) -> Option<Vec<u8>> {
 
 /// The pairs of a query, decoded; what is broken stays as it is. A pair without `=` has an empty
 /// value.
-pub(crate) fn query_pairs(query: &str) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+pub fn query_pairs(query: &str) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     let decoded = |text: &str| unescape(text.as_bytes(), true).0.into_owned();
     query.split('&').filter(|pair| !pair.is_empty()).map(move |pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -229,7 +229,11 @@ impl Runtime for Together {
     }
 
     fn take_timers(&mut self) -> Vec<Timer> {
-        self.runtimes.iter_mut().flat_map(|runtime| runtime.take_timers()).collect()
+        let mut timers = Vec::new();
+        for runtime in &mut self.runtimes {
+            timers.append(&mut runtime.take_timers());
+        }
+        timers
     }
 
     fn has_timer(&self, timer: u64) -> bool {

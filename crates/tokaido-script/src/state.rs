@@ -19,7 +19,7 @@ use crate::{
     memory::{self, MemoryGuard},
     prelude, redis,
     vm::cannot_start,
-    watchdog::{Stop, Watched},
+    watchdog::{Stop, StopTarget, Watched},
 };
 
 /// Owns the context that Lua has the address of.
@@ -99,7 +99,7 @@ impl LuaState {
         lua.set_memory_limit(memory::wall_bytes(limits.memory_bytes))?;
         // SAFETY: `drop` takes the guard out before the VM is closed.
         let memory = unsafe { MemoryGuard::install(raw, limits.memory_bytes) };
-        let watched = Watched::new(raw, interrupt);
+        let watched = Watched::new(StopTarget::of_lua(raw), interrupt);
         Ok(Self { dialect, watched, lua, memory, context, raw, references, core, limits })
     }
 

@@ -22,8 +22,9 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether Lua can be given it: not nested too deeply, and with map keys that tables can have.
-    pub(crate) fn is_passable(&self) -> bool {
+    /// Whether a procedure can be given it: not nested too deeply, and with map keys that tables can have.
+    #[must_use]
+    pub fn is_passable(&self) -> bool {
         self.is_passable_at(0)
     }
 

@@ -353,6 +353,10 @@ impl Runtime for Vm {
 
     fn abandon_timer(&mut self, timer: u64, slot: Option<u64>) {
         self.state.context().timers.end(timer);
+        let forget = || self.state.core().get::<Function>("forget_timer")?.call::<()>(timer as f64);
+        if let Err(error) = forget() {
+            tracing::warn!(%error, "a timer that is not run keeps what it holds");
+        }
         if let Some(slot) = slot {
             self.abandon_http(ProcedureId::from_index(0), slot);
         }
@@ -389,7 +393,11 @@ fn run_index(procedure: ProcedureId) -> i64 {
     procedure.index() as i64 + 1
 }
 
-pub(crate) fn check_arguments(arguments: &[Value]) -> Result<(), CallError> {
+/// Refuses arguments that are too many, or that no procedure can be given.
+///
+/// # Errors
+/// Then.
+pub fn check_arguments(arguments: &[Value]) -> Result<(), CallError> {
     if arguments.len() > ARGUMENTS_MAX {
         let message = format!(
             "{} arguments are too many; {ARGUMENTS_MAX} may be passed, or a table",

@@ -31,14 +31,27 @@ impl Vm {
         chunk_name: &str,
         text: &[u8],
         arguments: &[Value],
+        writer: Option<&mut dyn Writer>,
+    ) -> Result<Vec<Value>, CallError> {
+        self.run_as_script(chunk_name, arguments, writer, |state| {
+            compile_script(state, chunk_name, text, arguments)
+        })
+    }
+
+    /// The same of the function that `make_chunk` gives.
+    pub(crate) fn run_as_script(
+        &mut self,
+        chunk_name: &str,
+        arguments: &[Value],
         mut writer: Option<&mut dyn Writer>,
+        make_chunk: impl FnOnce(&LuaState) -> mlua::Result<Function>,
     ) -> Result<Vec<Value>, CallError> {
         check_arguments(arguments)?;
         self.forget_dropped();
         let raised = |message: String| CallError::Raised { message, traceback: String::new() };
         let mut exit_status = None::<u8>;
         let outcome = self.state.with_memory_of_scripts(|state| {
-            let chunk = match compile_script(state, chunk_name, text, arguments) {
+            let chunk = match make_chunk(state) {
                 Ok(chunk) => chunk,
                 Err(mlua::Error::SyntaxError { message, .. }) => {
                     return Err(Failure::Raised { message, traceback: String::new() });
@@ -97,7 +110,7 @@ impl Vm {
     }
 }
 
-fn compile_script(
+pub(crate) fn compile_script(
     state: &LuaState,
     chunk_name: &str,
     text: &[u8],

@@ -16,7 +16,7 @@
 //! no call runs the watchdog sleeps.
 
 use std::{
-    ffi::c_int,
+    ffi::{c_int, c_void},
     marker::PhantomData,
     ptr,
     sync::{
@@ -44,6 +44,43 @@ const IDLE: u64 = 0;
 /// A call that may run as long as it wants.
 const UNLIMITED: u64 = u64::MAX;
 
+/// How a VM is made to stop what it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct StopTarget {
+    /// The VM, for both functions. It lives as long as its place with the watchdog.
+    pub vm: *mut c_void,
+    /// Makes the VM raise at its next instruction, and at every one after that. Called by a signal handler on the VM's own
+    /// thread.
+    pub stop: unsafe fn(vm: *mut c_void),
+    /// Takes that back.
+    pub go_on: unsafe fn(vm: *mut c_void),
+}
+
+// SAFETY: the functions are called on the thread of the VM alone.
+unsafe impl Send for StopTarget {}
+// SAFETY: as above.
+unsafe impl Sync for StopTarget {}
+
+impl StopTarget {
+    pub(crate) fn of_lua(state: *mut ffi::lua_State) -> Self {
+        Self { vm: state.cast(), stop: stop_lua, go_on: go_on_lua }
+    }
+}
+
+/// # Safety
+/// As [`StopTarget::stop`] says, of a Lua state.
+unsafe fn stop_lua(state: *mut c_void) {
+    // SAFETY: `lua_sethook` may be called by a signal handler; the rest is the caller's promise.
+    unsafe { ffi::lua_sethook(state.cast(), Some(on_hook), ffi::LUA_MASKCOUNT, 1) };
+}
+
+/// # Safety
+/// As [`StopTarget::go_on`] says, of a Lua state.
+unsafe fn go_on_lua(state: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { ffi::lua_sethook(state.cast(), None, 0, 0) };
+}
+
 /// What the watchdog, the signal handler and the VM share about one VM.
 struct Member {
     /// The number of the call that runs, or [`IDLE`].
@@ -52,7 +89,7 @@ struct Member {
     condemned: AtomicU64,
     /// Set by the handler when it has armed the hook.
     armed: AtomicBool,
-    state: AtomicPtr<ffi::lua_State>,
+    target: StopTarget,
     thread: libc::pthread_t,
     /// In microseconds, of the call that runs.
     limit_us: AtomicU64,
@@ -73,7 +110,7 @@ thread_local! {
 }
 
 /// A VM's place with the watchdog. Must stay on the thread that made it.
-pub(crate) struct Watched {
+pub struct Watched {
     member: Arc<Member>,
     last_call: u64,
     _not_send: PhantomData<*mut ()>,
@@ -81,12 +118,13 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Registers this thread's VM.
-    pub(crate) fn new(state: *mut ffi::lua_State, interrupt: Interrupt) -> Self {
+    #[must_use]
+    pub fn new(target: StopTarget, interrupt: Interrupt) -> Self {
         let member = Arc::new(Member {
             call: AtomicU64::new(IDLE),
             condemned: AtomicU64::new(IDLE),
             armed: AtomicBool::new(false),
-            state: AtomicPtr::new(state),
+            target,
             // SAFETY: has no conditions.
             thread: unsafe { libc::pthread_self() },
             limit_us: AtomicU64::new(UNLIMITED),
@@ -98,7 +136,7 @@ impl Watched {
     }
 
     /// From here on the time of a call counts, and it can be interrupted.
-    pub(crate) fn begin(&mut self, limit: Option<Duration>) -> Watching<'_> {
+    pub fn begin(&mut self, limit: Option<Duration>) -> Watching<'_> {
         self.last_call += 1;
         let limit_us = limit.map_or(UNLIMITED, |limit| limit.as_micros() as u64);
         self.member.limit_us.store(limit_us, Ordering::Relaxed);
@@ -124,20 +162,23 @@ impl Drop for Watched {
 
 /// Why a call was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub enum Stop {
+    /// It ran past its limit.
     Time,
+    /// Its [`Interrupt`] was raised.
     Interrupt,
 }
 
 /// A call under way.
-pub(crate) struct Watching<'w> {
+pub struct Watching<'w> {
     watched: &'w mut Watched,
     outer: *mut Member,
 }
 
 impl Watching<'_> {
     /// Ends the call; tells whether and why it was stopped.
-    pub(crate) fn end(self) -> Option<Stop> {
+    #[must_use]
+    pub fn end(self) -> Option<Stop> {
         let member = &self.watched.member;
         let is_stopped = member.armed.load(Ordering::Relaxed);
         is_stopped.then(|| if member.interrupt.is_raised() { Stop::Interrupt } else { Stop::Time })
@@ -153,7 +194,7 @@ impl Drop for Watching<'_> {
         RUNNING.with(|running| running.store(self.outer, Ordering::Relaxed));
         if member.armed.swap(false, Ordering::Relaxed) {
             // SAFETY: the VM lives as long as its place here, and belongs to this thread.
-            unsafe { ffi::lua_sethook(member.state.load(Ordering::Relaxed), None, 0, 0) };
+            unsafe { (member.target.go_on)(member.target.vm) };
         }
     }
 }
@@ -283,8 +324,7 @@ extern "C" fn on_signal(signal: c_int) {
             let call = member.call.load(Ordering::SeqCst);
             if call != IDLE && call == member.condemned.load(Ordering::SeqCst) {
                 member.armed.store(true, Ordering::Relaxed);
-                let state = member.state.load(Ordering::Relaxed);
-                ffi::lua_sethook(state, Some(on_hook), ffi::LUA_MASKCOUNT, 1);
+                (member.target.stop)(member.target.vm);
                 return true;
             }
             false

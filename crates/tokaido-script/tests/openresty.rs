@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use tokaido_script::{
-    CallError, HttpRequest, HttpResponse, Limits, Settings, Transaction, Waiting,
-};
+use tokaido_script::{CallError, HttpRequest, Limits, Settings, Waiting};
 
-use support::handlers::{answer, body, call, call_waiting, call_with, limited, runtime, start};
+use support::handlers::{
+    answer, begin, body, call, call_waiting, call_with, go_on, limited, runtime, start,
+};
 
 mod support;
 
@@ -79,6 +79,35 @@ fn what_was_sent_before_a_failure_is_told_apart_from_an_answer() {
         assert_eq!((response.status, &*response.body), (202, &b"so far"[..]));
         assert_eq!(body(&mut served, "well"), "well");
     }
+}
+
+#[test]
+fn a_request_knows_nothing_of_the_one_before() {
+    let mut served = runtime(&[
+        (
+            "set",
+            "-- route: /a\nngx.status = 201 ngx.ctx.a = 1 ngx.var.x = 'y'
+            ngx.header.content_type = 'text/html' ngx.print('set')",
+        ),
+        ("left", "-- route: /b\nngx.status = 201 ngx.say('a') ngx.exit(403)"),
+        ("failed", "-- route: /c\nngx.status = 201 ngx.say('a') error('broken')"),
+        ("yielded", "-- route: /d\nngx.ctx.a = 1 coroutine.yield() ngx.print('went on')"),
+        (
+            "look",
+            "-- route: /e\nlocal seen = { ngx.status, ngx.ctx.a, ngx.var.x, ngx.headers_sent }
+            for i = 1, 4 do seen[i] = tostring(seen[i]) end
+            ngx.print(table.concat(seen, ' '))",
+        ),
+    ]);
+    for before in ["look", "set", "look", "left", "failed", "yielded", "set", "set"] {
+        let called = call(&mut served, before);
+        assert_eq!(called.is_err(), before == "failed");
+        let response = call(&mut served, "look").unwrap();
+        assert_eq!(String::from_utf8_lossy(&response.body), "0 nil nil false", "after {before}");
+        assert_eq!(response.status, 200);
+        assert_eq!(response.headers, [("content-type".to_owned(), b"text/plain".to_vec())]);
+    }
+    assert_eq!(body(&mut served, "yielded"), "went on");
 }
 
 #[test]
@@ -291,22 +320,15 @@ fn a_handler_waits_and_others_are_answered_meanwhile() {
         ),
         ("quick", "-- route: /b\nngx.ctx.x = 'other' ngx.print(ngx.ctx.x)"),
     ]);
-    let id = served.0.find(b"slow").unwrap();
-    let request =
-        HttpRequest { method: "GET", path: "/", may_wait: true, ..HttpRequest::default() };
-    let mut response = HttpResponse::default();
-    let mut snapshot = served.1.snapshot().unwrap();
-    let scope = Transaction::Read(&mut *snapshot).into();
-    served.0.call_http(id, scope, &request, &mut response).unwrap();
+    let mut response = begin(&mut served, "slow").unwrap();
     let Waiting { slot, time } = response.waiting.take().unwrap();
     std::thread::sleep(time);
     assert_eq!(body(&mut served, "quick"), "other");
-    let scope = Transaction::Read(&mut *snapshot).into();
-    served.0.resume_http(id, slot, scope, &request, &mut response).unwrap();
+    go_on(&mut served, "slow", slot, &mut response).unwrap();
     assert_eq!((response.waiting.is_none(), &*response.body), (true, &b"1mine"[..]));
     // It is done, and cannot be gone on with again.
-    let scope = Transaction::Read(&mut *snapshot).into();
-    served.0.resume_http(id, slot, scope, &request, &mut response).unwrap_err();
+    go_on(&mut served, "slow", slot, &mut response).unwrap_err();
+    let id = served.0.find(b"slow").unwrap();
     served.0.abandon_http(id, slot);
 }
 
@@ -339,17 +361,10 @@ fn what_waits_when_its_virtual_machine_is_replaced_is_an_error() {
         ],
         limits,
     );
-    let id = served.0.find(b"slow").unwrap();
-    let request =
-        HttpRequest { method: "GET", path: "/", may_wait: true, ..HttpRequest::default() };
-    let mut response = HttpResponse::default();
-    let mut snapshot = served.1.snapshot().unwrap();
-    let scope = Transaction::Read(&mut *snapshot).into();
-    served.0.call_http(id, scope, &request, &mut response).unwrap();
+    let mut response = begin(&mut served, "slow").unwrap();
     let slot = response.waiting.take().unwrap().slot;
     call(&mut served, "greedy").unwrap_err();
-    let scope = Transaction::Read(&mut *snapshot).into();
-    let error = served.0.resume_http(id, slot, scope, &request, &mut response).unwrap_err();
+    let error = go_on(&mut served, "slow", slot, &mut response).unwrap_err();
     assert!(error.to_string().contains("is another one by now"), "{error}");
     assert_eq!(call_waiting(&mut served, "slow").1.unwrap(), "awake");
 }

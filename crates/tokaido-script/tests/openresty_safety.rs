@@ -4,9 +4,9 @@ mod support;
 
 use std::time::Duration;
 
-use tokaido_script::{CallError, HttpRequest, HttpResponse, Limits, Transaction};
+use tokaido_script::{CallError, Limits};
 
-use support::handlers::{answer, call, call_waiting, limited, runtime};
+use support::handlers::{answer, begin, call, call_waiting, go_on, limited, runtime};
 
 #[test]
 fn no_pointer_comes_from_what_digests_keep() {
@@ -108,7 +108,7 @@ fn a_module_does_not_wait_while_it_is_loaded() {
 }
 
 #[test]
-fn a_request_within_one_does_not_wait_if_a_light_thread_has_made_it() {
+fn a_request_within_one_waits_if_a_light_thread_has_made_it() {
     let mut served = runtime(&[
         ("inner", "-- route: /inner\nngx.sleep(0.001) ngx.say('slept')"),
         (
@@ -122,7 +122,24 @@ fn a_request_within_one_does_not_wait_if_a_light_thread_has_made_it() {
         ),
     ]);
     let (_, said) = call_waiting(&mut served, "m");
-    assert_eq!(said.unwrap(), "mine\ntrue 500\nslept\n\n");
+    assert_eq!(said.unwrap(), "mine\ntrue 200\nslept\n\n");
+}
+
+#[test]
+fn a_request_within_a_read_does_not_wait() {
+    let mut served = runtime(&[
+        ("inner", "-- route: /inner\nngx.say((pcall(ngx.sleep, 0.001)))"),
+        (
+            "m",
+            "-- route: /a
+             local tokaido = require 'tokaido'
+             local read = function() return ngx.location.capture('/inner').body end
+             ngx.print(tokaido.read(read), read())
+             ngx.thread.wait(ngx.thread.spawn(function() ngx.print(tokaido.read(read)) end))",
+        ),
+    ]);
+    let (_, said) = call_waiting(&mut served, "m");
+    assert_eq!(said.unwrap(), "false\ntrue\nfalse\n");
 }
 
 #[test]
@@ -187,19 +204,12 @@ fn a_module_that_was_cut_off_while_it_loaded_is_nothing_to_those_that_wait() {
         ],
         limits,
     );
-    let id = served.0.find(b"waits").unwrap();
-    let request =
-        HttpRequest { method: "GET", path: "/", may_wait: true, ..HttpRequest::default() };
-    let mut response = HttpResponse::default();
-    let mut snapshot = served.1.snapshot().unwrap();
-    let scope = Transaction::Read(&mut *snapshot).into();
-    served.0.call_http(id, scope, &request, &mut response).unwrap();
+    let mut response = begin(&mut served, "waits").unwrap();
     let (error, _) = *call(&mut served, "loads").unwrap_err();
     assert!(matches!(error, CallError::TimeLimit { .. }), "{error}");
     while let Some(waiting) = response.waiting.take() {
         std::thread::sleep(waiting.time);
-        let scope = Transaction::Read(&mut *snapshot).into();
-        served.0.resume_http(id, waiting.slot, scope, &request, &mut response).unwrap();
+        go_on(&mut served, "waits", waiting.slot, &mut response).unwrap();
     }
     assert_eq!(response.body, b"slept\n");
 }

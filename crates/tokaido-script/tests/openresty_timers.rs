@@ -26,6 +26,7 @@ const REQUEST: HttpRequest<'static> = HttpRequest {
     server: None,
     began_ms: 0.0,
     may_wait: true,
+    may_stream: false,
     target: "/",
 };
 
@@ -118,6 +119,19 @@ fn a_timer_that_is_repeated_is_a_new_one_each_time_until_its_program_is_over() {
     bed.run(&second).unwrap();
     assert!(bed.runtime.take_timers().is_empty());
     assert_eq!(bed.call("counts").unwrap(), "0 0 false true ");
+}
+
+#[test]
+fn a_timer_that_is_never_run_keeps_nothing() {
+    let make = "-- route: /make\ncount = (count or 0) + 1 local held = ('x'):rep(2^20) .. count
+        ngx.timer.at(0, function() ngx.log(ngx.ERR, #held) end)";
+    let limits = Limits { memory_bytes: 32 << 20, ..Limits::default() };
+    let mut bed = Bed::new(&[("make", make)], limits);
+    for _ in 0..100 {
+        bed.call("make").unwrap();
+        let timer = bed.one_timer();
+        bed.runtime.abandon_timer(timer.number, None);
+    }
 }
 
 #[test]

@@ -1,11 +1,12 @@
-//! The thread that accepts connections and deals them to the workers.
+//! Accepts connections and deals them to the workers: on a thread of its own, or, where there is one worker, on that
+//! one's. There it saves each connection the way from one thread to another.
 //!
 //! One acceptor, and not a listening socket for each worker (`SO_REUSEPORT`): with few connections
 //! the kernel's hash leaves workers idle, and a second server on the same port would go unnoticed.
 
 use std::{
     io,
-    net::TcpListener,
+    net::{SocketAddr, TcpListener},
     rc::Rc,
     sync::{
         Arc,
@@ -19,7 +20,7 @@ use tokio::{
     io::unix::AsyncFd,
     net::UnixListener,
     sync::{mpsc, watch},
-    task::LocalSet,
+    task::{JoinSet, LocalSet},
 };
 
 use crate::{
@@ -59,7 +60,7 @@ enum Incoming {
     Unix(UnixListener),
 }
 
-/// Accepts until `stop` becomes true or its sender is gone.
+/// Accepts on a thread of its own, until `stop` becomes true or its sender is gone.
 pub(crate) fn run(
     acceptor: Acceptor,
     listeners: Vec<Listener>,
@@ -67,8 +68,18 @@ pub(crate) fn run(
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = LocalSet::new();
-    let acceptor = Rc::new(acceptor);
     tasks.block_on(&runtime, async {
+        let _accepting = acceptor.start(listeners)?;
+        // An error means that the server is gone, which is a stop, too.
+        let _ = stop.wait_for(|&stop| stop).await;
+        Ok(())
+    })
+}
+
+impl Acceptor {
+    /// Accepts in the event loop of this thread, until what it gives is dropped.
+    pub(crate) fn start(self, listeners: Vec<Listener>) -> io::Result<JoinSet<()>> {
+        let (acceptor, mut accepting) = (Rc::new(self), JoinSet::new());
         for Listener { socket, address, protocols, file } in listeners {
             let incoming = match socket {
                 ListenerSocket::Tcp(socket) => {
@@ -80,31 +91,29 @@ pub(crate) fn run(
                 ListenerSocket::Unix(socket) => Incoming::Unix(UnixListener::from_std(socket)?),
             };
             let acceptor = acceptor.clone();
-            tokio::task::spawn_local(async move {
-                // Removed when the task ends, which it does with this thread.
+            accepting.spawn_local(async move {
+                // Removed when the task ends.
                 let _file = file;
                 acceptor.accept_all(&incoming, &address, &protocols).await;
             });
         }
-        // An error means that the server is gone, which is a stop, too.
-        let _ = stop.wait_for(|&stop| stop).await;
-        Ok(())
-    })
-}
+        Ok(accepting)
+    }
 
-impl Acceptor {
     async fn accept_all(
         &self,
         incoming: &Incoming,
         address: &SocketAddress,
         protocols: &Arc<[ProtocolName]>,
     ) {
+        // One that stands for all addresses of the machine does not tell which one it was.
+        let local = address.tcp().filter(|address| !address.ip().is_unspecified());
         let mut failing = false;
         loop {
             match self.accept(incoming, address).await {
                 Ok((Ok(socket), peer)) => {
                     failing = false;
-                    self.deal(socket, peer, protocols);
+                    self.deal(socket, peer, local, protocols);
                 }
                 Ok((Err(error), peer)) => {
                     tracing::debug!(%peer, %error, "a connection broke before it was served");
@@ -150,7 +159,13 @@ impl Acceptor {
     }
 
     /// Hands a connection to the worker that has the fewest.
-    fn deal(&self, socket: Socket, peer: SocketAddress, protocols: &Arc<[ProtocolName]>) {
+    fn deal(
+        &self,
+        socket: Socket,
+        peer: SocketAddress,
+        local: Option<SocketAddr>,
+        protocols: &Arc<[ProtocolName]>,
+    ) {
         let Some(worker) = self.workers.iter().min_by_key(|worker| worker.open.load(Relaxed))
         else {
             return;
@@ -167,7 +182,7 @@ impl Acceptor {
         };
         let protocols = protocols.clone();
         // A worker that is gone is a server that stops: the connection is closed.
-        let _ = worker.queue.send(Accepted { socket, peer, protocols, admitted, permits });
+        let _ = worker.queue.send(Accepted { socket, peer, local, protocols, admitted, permits });
     }
 }
 
@@ -176,4 +191,25 @@ fn prepare(listener: &TcpListener, keepalive: Duration) -> io::Result<()> {
     let listener = SockRef::from(listener);
     listener.set_tcp_nodelay(true)?;
     listener.set_tcp_keepalive(&TcpKeepalive::new().with_time(keepalive))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn what_is_set_for_a_listener_holds_for_its_connections() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        prepare(&listener, Duration::from_secs(77)).expect("prepared");
+        let address = listener.local_addr().expect("an address");
+        let _client = TcpStream::connect(address).expect("a connection");
+        let (accepted, _) = listener.accept().expect("the connection");
+        let accepted = SockRef::from(&accepted);
+        assert!(accepted.tcp_nodelay().expect("an option"));
+        assert!(accepted.keepalive().expect("an option"));
+        let time = accepted.tcp_keepalive_time().expect("an option");
+        assert_eq!(time, Duration::from_secs(77));
+    }
 }

@@ -55,7 +55,7 @@ pub(crate) struct Connection {
     transport: Transport,
     /// The client's address.
     pub(crate) peer: SocketAddress,
-    /// The server's end, once it was asked for: the system is asked once.
+    /// The server's end, if it was known or asked for: the system is asked once.
     local: OnceCell<Option<SocketAddr>>,
     clock: Rc<Clock>,
     linger: Linger,
@@ -202,17 +202,18 @@ impl Connections {
         Self { clock: Rc::new(clock), linger, open: RefCell::default(), next: Cell::new(0) }
     }
 
-    /// Takes a new connection in, until the guard is dropped.
+    /// Takes a new connection in, until the guard is dropped. `local` is the server's end, if it is known.
     pub(crate) fn open(
         self: &Rc<Self>,
         socket: Socket,
         peer: SocketAddress,
-    ) -> io::Result<(ConnectionGuard, Input)> {
-        let (transport, input) = Transport::open(socket)?;
+        local: Option<SocketAddr>,
+    ) -> (ConnectionGuard, Input) {
+        let (transport, input) = Transport::open(socket);
         let connection = Rc::new(Connection {
             transport,
             peer,
-            local: OnceCell::new(),
+            local: local.map_or_else(OnceCell::new, |local| OnceCell::from(Some(local))),
             clock: self.clock.clone(),
             linger: self.linger,
             phase: Cell::new(Phase::FirstLine),
@@ -225,7 +226,7 @@ impl Connections {
         if connection.is_stopping() {
             connection.end_input();
         }
-        Ok((ConnectionGuard { connections: self.clone(), id, connection }, input))
+        (ConnectionGuard { connections: self.clone(), id, connection }, input)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -65,7 +65,7 @@ pub use listeners::ListenError;
 pub use log::{LogWriter, announce};
 pub use mailbox::{Mailbox, PushError};
 pub use procedures::Procedures;
-pub use program::Program;
+pub use program::{Program, languages_beside_lua};
 pub use protocol::{Context, Progress, Protocol, Target};
 pub use reload::{ReloadError, SourcesError};
 pub use server::{Server, StartError};

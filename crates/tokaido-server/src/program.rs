@@ -206,7 +206,17 @@ pub(crate) fn languages(config: &Config) -> Vec<Arc<dyn Language>> {
         body_bytes_max: config.limits.http_body_bytes_max,
         ..Settings::default()
     };
-    vec![Arc::new(Lua { settings: Arc::new(settings), ..Lua::default() })]
+    let lua = Arc::new(Lua { settings: Arc::new(settings), ..Lua::default() });
+    [vec![lua as _], languages_beside_lua()].concat()
+}
+
+/// Those that need no settings.
+#[must_use]
+pub fn languages_beside_lua() -> Vec<Arc<dyn Language>> {
+    #[cfg(feature = "ruby")]
+    return vec![Arc::new(tokaido_ruby::Ruby)];
+    #[cfg(not(feature = "ruby"))]
+    return Vec::new();
 }
 
 impl Loader {

@@ -36,7 +36,7 @@ use crate::{
     threads::Threads,
     transport::SocketAddress,
     watch::{Role, Supervisor, Watch, end_process_after},
-    worker::{self, Worker},
+    worker::{self, Accepted, Worker},
     writer::{self, Pen, WriterContext, WriterHandle},
 };
 
@@ -286,11 +286,33 @@ impl Server {
         let writer = self.spawn_writers()?;
         let pool = self.spawn_pool()?;
         let count = self.service.config.worker_count();
-        let workers = (0..count)
-            .map(|i| self.spawn_worker(i, &writer, &pool, stopping))
-            .collect::<Result<Vec<_>, _>>()?;
+        let (handles, mut queues): (Vec<_>, Vec<_>) = (0..count)
+            .map(|_| {
+                let (queue, incoming) = mpsc::unbounded_channel();
+                (WorkerHandle { queue, open: Arc::default() }, incoming)
+            })
+            .unzip();
+        let acceptor = self.acceptor(handles);
+        if count == 1
+            && let Some(queue) = queues.pop()
+        {
+            let accepting = Some((acceptor, listeners));
+            return self.spawn_worker(0, queue, accepting, (&writer, &pool), stopping);
+        }
+        for (i, queue) in queues.into_iter().enumerate() {
+            self.spawn_worker(i, queue, None, (&writer, &pool), stopping)?;
+        }
+        let stopping = stopping.clone();
+        self.threads.spawn(
+            "tokaido-accept",
+            || Ok(()),
+            move |()| report(acceptor::run(acceptor, listeners, stopping)),
+        )
+    }
+
+    fn acceptor(&self, workers: Vec<WorkerHandle>) -> Acceptor {
         let limits = &self.service.config.limits;
-        let acceptor = Acceptor {
+        Acceptor {
             workers,
             connections_max: limits.connections_max,
             refusals_max: limits.refusals_max,
@@ -298,13 +320,7 @@ impl Server {
             metrics: self.service.metrics.clone(),
             open: Arc::default(),
             refusals: Arc::default(),
-        };
-        let stopping = stopping.clone();
-        self.threads.spawn(
-            "tokaido-accept",
-            || Ok(()),
-            move |()| report(acceptor::run(acceptor, listeners, stopping)),
-        )
+        }
     }
 
     fn watch_procedures(&mut self, watched: Option<Watched>) -> Result<(), StartError> {
@@ -365,11 +381,11 @@ impl Server {
     fn spawn_worker(
         &mut self,
         index: usize,
-        writer: &WriterHandle,
-        pool: &PoolHandle,
+        incoming: mpsc::UnboundedReceiver<Accepted>,
+        accepting: Option<(Acceptor, Vec<Listener>)>,
+        (writer, pool): (&WriterHandle, &PoolHandle),
         stopping: &watch::Receiver<bool>,
-    ) -> Result<WorkerHandle, StartError> {
-        let (queue, incoming) = mpsc::unbounded_channel();
+    ) -> Result<(), StartError> {
         let service = self.service.clone();
         let (writer, pool, stopping) = (writer.clone(), pool.clone(), stopping.clone());
         let prepare = move || {
@@ -377,9 +393,8 @@ impl Server {
             let counters = service.metrics.workers[index].clone();
             Ok(Worker::new(service, writer, pool, counters, reading, stopping))
         };
-        let run = move |worker| report(worker::run(worker, incoming, index == 0));
-        self.threads.spawn(&format!("tokaido-worker-{index}"), prepare, run)?;
-        Ok(WorkerHandle { queue, open: Arc::default() })
+        let run = move |worker| report(worker::run(worker, incoming, index == 0, accepting));
+        self.threads.spawn(&format!("tokaido-worker-{index}"), prepare, run)
     }
 }
 

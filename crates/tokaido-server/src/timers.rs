@@ -59,7 +59,11 @@ pub(crate) fn start(worker: &Rc<Worker>, generation: u64, principal: &Principal)
 
 /// Waits until the worker has another program than that, or the server is gone. Whoever comes first has the worker take
 /// over a newer one; if it does not load, the worker stays with its own.
-async fn until_replaced(worker: &Worker, programs: &mut watch::Receiver<u64>, generation: u64) {
+pub(crate) async fn until_replaced(
+    worker: &Worker,
+    programs: &mut watch::Receiver<u64>,
+    generation: u64,
+) {
     while worker.program().generation() == generation {
         if programs.changed().await.is_err() {
             return;

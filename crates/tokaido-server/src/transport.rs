@@ -4,20 +4,21 @@
 //! worker only looks at or writes to is behind a shared reference; reading takes the one [`Input`].
 
 use std::{
+    cell::{Cell, OnceCell},
     fmt,
-    io::{self, IoSlice},
+    io::{self, IoSlice, Read, Write},
+    mem::MaybeUninit,
     net::{Shutdown, SocketAddr},
+    os::fd::{AsRawFd, RawFd},
     path::Path,
     pin::Pin,
+    rc::Rc,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use socket2::SockRef;
-use tokio::{
-    io::{AsyncRead, ReadBuf},
-    net::{TcpStream, UnixStream, tcp, unix},
-};
+use tokio::io::{AsyncRead, Interest, ReadBuf, unix::AsyncFd};
 
 /// Where a server listens, or where a connection comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,94 +58,157 @@ impl fmt::Display for SocketAddress {
     }
 }
 
-/// A socket that is in no event loop, on its way from one to another.
+/// A socket of either kind, which does not block.
 pub(crate) enum Socket {
     Tcp(std::net::TcpStream),
     Unix(std::os::unix::net::UnixStream),
 }
 
-/// The way in.
-pub(crate) enum Input {
-    Tcp(tcp::OwnedReadHalf),
-    Unix(unix::OwnedReadHalf),
+impl Socket {
+    fn receive(&self, buffer: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(socket) => SockRef::from(socket).recv(buffer),
+            Self::Unix(socket) => SockRef::from(socket).recv(buffer),
+        }
+    }
+
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(socket) => (&*socket).read(buffer),
+            Self::Unix(socket) => (&*socket).read(buffer),
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(socket) => (&*socket).write(bytes),
+            Self::Unix(socket) => (&*socket).write(bytes),
+        }
+    }
+
+    fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(socket) => (&*socket).write_vectored(slices),
+            Self::Unix(socket) => (&*socket).write_vectored(slices),
+        }
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        match self {
+            Self::Tcp(socket) => socket.shutdown(how),
+            Self::Unix(socket) => socket.shutdown(how),
+        }
+    }
+
+    fn descriptor(&self) -> RawFd {
+        match self {
+            Self::Tcp(socket) => socket.as_raw_fd(),
+            Self::Unix(socket) => socket.as_raw_fd(),
+        }
+    }
 }
+
+/// A socket that enters the event loop of its thread when it is waited for, or read from again: a connection for a
+/// single request is mostly over before, which saves the calls of the system that enter it and take it out.
+struct Stream {
+    /// Leaves the loop before the socket is closed, since fields are dropped in order.
+    entered: OnceCell<AsyncFd<RawFd>>,
+    socket: Socket,
+    was_read: Cell<bool>,
+}
+
+impl Stream {
+    fn enter(&self) -> io::Result<&AsyncFd<RawFd>> {
+        if let Some(entered) = self.entered.get() {
+            return Ok(entered);
+        }
+        // SAFETY: it is the descriptor of `socket`, which stays open until `entered` has been dropped.
+        let entered = unsafe { AsyncFd::register(self.socket.descriptor()) }?;
+        Ok(self.entered.get_or_init(|| entered))
+    }
+
+    /// Does what would block in another one's place. If it does, the socket can be waited for from there on.
+    fn try_io<T>(
+        &self,
+        interest: Interest,
+        work: impl FnOnce(&Socket) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if let Some(entered) = self.entered.get() {
+            return entered.try_io(interest, |_| work(&self.socket));
+        }
+        let result = work(&self.socket);
+        if result.as_ref().is_err_and(is_would_block) {
+            self.enter()?;
+        }
+        result
+    }
+}
+
+fn is_would_block(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// The way in.
+pub(crate) struct Input(Rc<Stream>);
 
 /// The way out, and all else that needs no exclusive access.
-pub(crate) enum Transport {
-    Tcp(tcp::OwnedWriteHalf),
-    Unix(unix::OwnedWriteHalf),
-}
-
-/// Does the same with the stream of whichever transport it is.
-macro_rules! with_stream {
-    ($transport:expr, $stream:ident => $do:expr) => {
-        match $transport {
-            Transport::Tcp(half) => {
-                let $stream: &TcpStream = half.as_ref();
-                $do
-            }
-            Transport::Unix(half) => {
-                let $stream: &UnixStream = half.as_ref();
-                $do
-            }
-        }
-    };
-}
+pub(crate) struct Transport(Rc<Stream>);
 
 impl Transport {
-    /// Enters a socket into the event loop of this thread.
-    pub(crate) fn open(socket: Socket) -> io::Result<(Self, Input)> {
-        Ok(match socket {
-            Socket::Tcp(stream) => {
-                let (input, output) = TcpStream::from_std(stream)?.into_split();
-                (Self::Tcp(output), Input::Tcp(input))
-            }
-            Socket::Unix(stream) => {
-                let (input, output) = UnixStream::from_std(stream)?.into_split();
-                (Self::Unix(output), Input::Unix(input))
-            }
-        })
+    /// The two halves of a socket.
+    pub(crate) fn open(socket: Socket) -> (Self, Input) {
+        let stream =
+            Rc::new(Stream { entered: OnceCell::new(), socket, was_read: Cell::new(false) });
+        (Self(stream.clone()), Input(stream))
     }
 
     /// The server's end of a TCP connection.
     pub(crate) fn local_addr(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Tcp(half) => half.local_addr().ok(),
-            Self::Unix(_) => None,
+        match &self.0.socket {
+            Socket::Tcp(socket) => socket.local_addr().ok(),
+            Socket::Unix(_) => None,
         }
     }
 
     pub(crate) async fn readable(&self) -> io::Result<()> {
-        with_stream!(self, stream => stream.readable().await)
+        self.0.enter()?.readable().await.map(drop)
     }
 
+    /// What has not been waited for yet takes it that there is room.
     pub(crate) async fn writable(&self) -> io::Result<()> {
-        with_stream!(self, stream => stream.writable().await)
+        match self.0.entered.get() {
+            Some(entered) => entered.writable().await.map(drop),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        with_stream!(self, stream => stream.poll_read_ready(cx))
+        self.0.enter()?.poll_read_ready(cx).map_ok(drop)
     }
 
+    /// As [`writable`](Self::writable).
     pub(crate) fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        with_stream!(self, stream => stream.poll_write_ready(cx))
+        match self.0.entered.get() {
+            Some(entered) => entered.poll_write_ready(cx).map_ok(drop),
+            None => Poll::Ready(Ok(())),
+        }
     }
 
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        with_stream!(self, stream => stream.try_read(buffer))
+        self.0.try_io(Interest::READABLE, |socket| socket.read(buffer))
     }
 
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        with_stream!(self, stream => stream.try_write(bytes))
+        self.0.try_io(Interest::WRITABLE, |socket| socket.write(bytes))
     }
 
     pub(crate) fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        with_stream!(self, stream => stream.try_write_vectored(slices))
+        self.0.try_io(Interest::WRITABLE, |socket| socket.write_vectored(slices))
     }
 
     /// Ends one direction, or both, whoever is using them.
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        with_stream!(self, stream => SockRef::from(stream).shutdown(how))
+        self.0.socket.shutdown(how)
     }
 }
 
@@ -154,9 +218,36 @@ impl AsyncRead for Input {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(half) => Pin::new(half).poll_read(cx, buffer),
-            Self::Unix(half) => Pin::new(half).poll_read(cx, buffer),
+        let stream = &self.0;
+        if stream.entered.get().is_none() && !stream.was_read.replace(true) {
+            match receive(&stream.socket, buffer) {
+                Err(error) if is_would_block(&error) => {}
+                received => return Poll::Ready(received.map(drop)),
+            }
+        }
+        let entered = stream.enter()?;
+        loop {
+            let mut ready = ready!(entered.poll_read_ready(cx))?;
+            let room = buffer.remaining();
+            match receive(&stream.socket, buffer) {
+                Err(error) if is_would_block(&error) => ready.clear_ready(),
+                received => {
+                    // What leaves room has emptied the socket: the next look at it would be in vain.
+                    if received.as_ref().is_ok_and(|&len| len > 0 && len < room) {
+                        ready.clear_ready();
+                    }
+                    return Poll::Ready(received.map(drop));
+                }
+            }
         }
     }
+}
+
+fn receive(socket: &Socket, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
+    // SAFETY: nothing is taken from these bytes what initialization they have.
+    let len = socket.receive(unsafe { buffer.unfilled_mut() })?;
+    // SAFETY: the system has filled so many.
+    unsafe { buffer.assume_init(len) };
+    buffer.advance(len);
+    Ok(len)
 }

@@ -3,6 +3,7 @@
 use std::{
     cell::{Cell, RefCell},
     io,
+    net::SocketAddr,
     rc::Rc,
     sync::{
         Arc,
@@ -17,10 +18,12 @@ use tokio::{
 };
 
 use crate::{
+    acceptor::Acceptor,
     admission,
     buffers::Buffers,
     connection::Connections,
     detect::ProtocolName,
+    listeners::Listener,
     metrics::{self, WorkerCounters},
     pool::PoolHandle,
     program::Program,
@@ -42,6 +45,8 @@ const LOOK_UPS_MAX: usize = 16;
 pub(crate) struct Accepted {
     pub(crate) socket: Socket,
     pub(crate) peer: SocketAddress,
+    /// The server's end, if its listener has one address alone.
+    pub(crate) local: Option<SocketAddr>,
     /// The protocols that its listener allows, the preferred one first.
     pub(crate) protocols: Arc<[ProtocolName]>,
     /// Whether there was room for it. If not, it is told so in its own protocol.
@@ -125,11 +130,12 @@ impl Worker {
 
 /// Serves connections until the server stops, and then until those that
 /// are open have been answered, but not longer than the limit. One worker has the functions called that the server
-/// calls again and again.
+/// calls again and again. `accepting` is for the worker that is alone: it accepts its connections itself.
 pub(crate) fn run(
     worker: Worker,
     mut incoming: mpsc::UnboundedReceiver<Accepted>,
     calls_periodic: bool,
+    accepting: Option<(Acceptor, Vec<Listener>)>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -147,7 +153,9 @@ pub(crate) fn run(
             tasks.spawn_local(periodic.run(worker.clone()));
         }
     }
-    tasks.block_on(&runtime, async {
+    let served = tasks.block_on(&runtime, async {
+        let accepting =
+            accepting.map(|(acceptor, listeners)| acceptor.start(listeners)).transpose()?;
         loop {
             tokio::select! {
                 accepted = incoming.recv() => match accepted {
@@ -158,10 +166,13 @@ pub(crate) fn run(
                 _ = stopping.wait_for(|&stop| stop) => break,
             }
         }
+        drop(accepting);
         while let Ok(accepted) = incoming.try_recv() {
             take(&worker, &connections, accepted);
         }
         connections.stop();
+        // Handlers that have no end of their own look for this.
+        worker.reading.borrow_mut().program.retire();
         let limit = Duration::from_millis(worker.service.config.limits.stop_ms);
         let gone = async {
             while !connections.is_empty() || !worker.timers.are_done() {
@@ -174,23 +185,18 @@ pub(crate) fn run(
                 "stopped before all clients took their replies, and all timers were done"
             );
         }
+        Ok(())
     });
     drop(tasks);
     // A name that is looked up for a handler is not waited for.
     runtime.shutdown_background();
-    Ok(())
+    served
 }
 
 /// Starts to serve a connection.
 fn take(worker: &Rc<Worker>, connections: &Rc<Connections>, accepted: Accepted) {
-    let Accepted { socket, peer, protocols, admitted, permits } = accepted;
-    let (guard, input) = match connections.open(socket, peer) {
-        Ok(opened) => opened,
-        Err(error) => {
-            tracing::warn!(%error, "cannot serve a connection");
-            return;
-        }
-    };
+    let Accepted { socket, peer, local, protocols, admitted, permits } = accepted;
+    let (guard, input) = connections.open(socket, peer, local);
     let worker = worker.clone();
     tokio::task::spawn_local(async move {
         let _open = (permits, OpenCount::new(&worker.counters));

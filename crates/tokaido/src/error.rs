@@ -6,6 +6,7 @@ use std::{
 };
 
 use rustyline::error::ReadlineError;
+use tokaido_bench::net::LoadError;
 use tokaido_script::{CallError, RuntimeError, json::JsonError};
 use tokaido_server::{ConfigError, ListenError, StartError};
 use tokaido_store::{
@@ -85,6 +86,10 @@ pub(crate) enum Error {
     LookUp(Box<Error>),
     #[error("there is no procedure {name:?}; there are: {found}")]
     NoProcedure { name: String, found: String },
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error("the server refuses to set keys: {message}")]
+    Refused { message: String },
     #[error("{0}; leave out --json to see the result")]
     Json(#[from] JsonError),
     #[error("{name} failed: {message}")]
@@ -116,6 +121,7 @@ impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_)
+            | Self::Load(LoadError::NoOperation { .. })
             | Self::Config(_)
             | Self::Start(
                 StartError::Config(_) | StartError::Listen(ListenError::OpenWithoutPassword { .. }),
@@ -127,6 +133,7 @@ impl Error {
             | Self::Check(_)
             | Self::Upkeep(UpkeepError::Check(_) | UpkeepError::Open(_))
             | Self::Http(HttpError::Protocol { .. })
+            | Self::Load(LoadError::Connect { .. })
             | Self::LookUp(_) => EXIT_UNREACHABLE,
             Self::Client(error) | Self::Http(HttpError::Client(error)) => error.exit_code(),
             Self::LoadStopped { source, .. } => source.exit_code(),

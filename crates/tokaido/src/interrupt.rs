@@ -13,16 +13,16 @@ use tokaido_script::Interrupt;
 
 use crate::error::{EXIT_INTERRUPTED, Error};
 
-/// What Ctrl-C raises.
-static INTERRUPT: OnceLock<Interrupt> = OnceLock::new();
+/// What Ctrl-C raises: one for each virtual machine.
+static INTERRUPTS: OnceLock<Vec<Interrupt>> = OnceLock::new();
 
 /// Whether something runs that can be interrupted.
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// From here on Ctrl-C raises `interrupt`, once in a program. It ends the program if nothing is
+/// From here on Ctrl-C raises these, once in a program. It ends the program if nothing is
 /// [`Running`], and if nothing has come of the first: what works in the system or in a
 /// library looks at no flag. A store is none the worse for it.
-pub(crate) fn catch(interrupt: Interrupt) -> Result<(), Error> {
+pub(crate) fn catch(interrupts: impl IntoIterator<Item = Interrupt>) -> Result<(), Error> {
     let failed = || Error::signal(io::Error::last_os_error());
     // SAFETY: a zeroed `sigaction` is a valid one; the handler does only what a handler may.
     unsafe {
@@ -34,7 +34,7 @@ pub(crate) fn catch(interrupt: Interrupt) -> Result<(), Error> {
         if action.sa_sigaction == libc::SIG_IGN {
             return Ok(());
         }
-        let _ = INTERRUPT.set(interrupt);
+        let _ = INTERRUPTS.set(interrupts.into_iter().collect());
         action.sa_sigaction = on_signal as *const () as usize;
         action.sa_flags = libc::SA_RESTART;
         libc::sigemptyset(&raw mut action.sa_mask);
@@ -47,7 +47,9 @@ pub(crate) fn catch(interrupt: Interrupt) -> Result<(), Error> {
 
 extern "C" fn on_signal(_: c_int) {
     let is_running = IS_RUNNING.load(Ordering::SeqCst);
-    if !(is_running && INTERRUPT.get().is_some_and(|interrupt| !interrupt.raise())) {
+    // All of them, whatever the first one says.
+    let raise = |all: &Vec<Interrupt>| all.iter().filter(|one| !one.raise()).count() == all.len();
+    if !(is_running && INTERRUPTS.get().is_some_and(raise)) {
         // SAFETY: has no conditions.
         unsafe { libc::_exit(EXIT_INTERRUPTED.into()) };
     }
@@ -66,9 +68,7 @@ impl Running {
 
     /// A Ctrl-C that came is over: what is begun next is not meant by it.
     pub(crate) fn forget_interrupt(&self) {
-        if let Some(interrupt) = INTERRUPT.get() {
-            interrupt.clear();
-        }
+        INTERRUPTS.get().into_iter().flatten().for_each(Interrupt::clear);
     }
 }
 
@@ -80,5 +80,5 @@ impl Drop for Running {
 
 /// Whether Ctrl-C came while the last one was [`Running`], and was not forgotten since.
 pub(crate) fn was_raised() -> bool {
-    INTERRUPT.get().is_some_and(Interrupt::is_raised)
+    INTERRUPTS.get().is_some_and(|all| all.iter().any(Interrupt::is_raised))
 }

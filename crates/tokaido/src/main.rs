@@ -12,6 +12,7 @@ mod loader;
 mod logging;
 mod procedures;
 mod progress;
+mod script;
 mod stream;
 mod style;
 mod value;
@@ -26,8 +27,8 @@ use clap::{Parser, Subcommand};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 use commands::{
-    backup, call, cdb, check, compact, del, demo, drop, dump, get, load, put, reload, run, scan,
-    serve, shell,
+    backup, bench, call, cdb, check, compact, del, demo, drop, dump, get, load, put, reload, run,
+    scan, serve, shell,
 };
 
 /// A programmable key-value server: procedures in Lua, each one a transaction, called over the
@@ -63,6 +64,7 @@ enum Command {
     Check(check::CheckArgs),
     Compact(compact::CompactArgs),
     Cdb(cdb::CdbArgs),
+    Bench(bench::BenchArgs),
     Demo(demo::DemoArgs),
 }
 
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::check(&args),
         Command::Compact(args) => compact::compact(&args),
         Command::Cdb(args) => cdb::cdb(&args),
+        Command::Bench(args) => bench::bench(&args),
         Command::Demo(args) => demo::demo(&args),
     };
     match result {

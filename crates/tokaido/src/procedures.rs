@@ -7,6 +7,7 @@ use std::{
 };
 
 use tokaido_script::{Dialect, Limits, LoadError, Lua, Runtime, SourceLimits, Sources, Vm, start};
+use tokaido_server::languages_beside_lua;
 use tokaido_store::Store;
 
 use crate::error::Error;
@@ -28,25 +29,27 @@ pub(crate) fn start_vm_of(
     directory: Option<&Path>,
     limits: Limits,
 ) -> Result<(Vm, Vec<LoadError>), Error> {
-    let sources = directory.map_or_else(|| Ok(Sources::default()), read)?;
+    let sources = directory.map_or_else(|| Ok(Sources::default()), |path| read(path, &["lua"]))?;
     let (vm, failed) = Vm::of_dialect(dialect, store, &sources, limits)?;
     report(&failed);
     Ok((vm, failed))
 }
 
-/// Starts the procedures of every dialect. Files that do not load are reported in the same way.
+/// Starts the procedures of every language and dialect. Files that do not load are reported in the same way.
 pub(crate) fn start_all(
     store: &Arc<dyn Store>,
     directory: &Path,
 ) -> Result<(Box<dyn Runtime>, Vec<LoadError>), Error> {
-    let languages = [Arc::new(Lua::default()) as _];
-    let (runtime, failed) = start(&languages, store, &read(directory)?, Limits::default())?;
+    let languages = [vec![Arc::new(Lua::default()) as _], languages_beside_lua()].concat();
+    let extensions: Vec<_> = languages.iter().map(|language| language.extension()).collect();
+    let sources = read(directory, &extensions)?;
+    let (runtime, failed) = start(&languages, store, &sources, Limits::default())?;
     report(&failed);
     Ok((runtime, failed))
 }
 
-fn read(directory: &Path) -> Result<Sources, Error> {
-    Sources::read(directory, &["lua"], SourceLimits::default())
+fn read(directory: &Path, extensions: &[&str]) -> Result<Sources, Error> {
+    Sources::read(directory, extensions, SourceLimits::default())
         .map_err(|source| Error::Io { what: "cannot read the procedures", source })
 }
 

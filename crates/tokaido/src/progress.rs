@@ -3,6 +3,7 @@
 use std::{io::Write, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
+pub(crate) use tokaido_bench::units::thousands;
 
 /// How often a bar is drawn while nothing moves it.
 const TICK: Duration = Duration::from_millis(100);
@@ -80,26 +81,25 @@ impl Progress {
     }
 }
 
-/// A number with commas between its thousands.
-pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+/// A line on standard error that says what goes on.
+pub(crate) struct Status(ProgressBar);
+
+impl Status {
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(style(COUNTING));
+        bar.enable_steady_tick(TICK);
+        Self(bar)
     }
-    text
+
+    /// In the place of what was there.
+    pub(crate) fn show(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_set_apart() {
-        let shown = [0, 999, 1000, 123_456, 1_234_567].map(thousands);
-        assert_eq!(shown, ["0", "999", "1,000", "123,456", "1,234,567"]);
+impl Drop for Status {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }

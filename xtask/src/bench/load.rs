@@ -81,12 +81,7 @@ pub(super) fn http(port: u16, method: &str, path: &str) -> Outcome<Sample> {
          0\r\n\r\n"
     );
     let start = Instant::now();
-    let mut stream = connect(port)?;
-    let mut answer = String::new();
-    stream
-        .write_all(request.as_bytes())
-        .and_then(|()| stream.read_to_string(&mut answer))
-        .map_err(Failure::of(format!("{method} {path}")))?;
+    let answer = answer_to(port, &request, || format!("{method} {path}"))?;
     let took = start.elapsed().as_secs_f64();
     if answer.starts_with("HTTP/1.1 200") {
         return Ok(Sample::of(took, 1.0));
@@ -98,15 +93,21 @@ pub(super) fn http(port: u16, method: &str, path: &str) -> Outcome<Sample> {
 pub(super) fn seconds_in_answer(port: u16, method: &str, path: &str) -> Outcome<f64> {
     let request =
         format!("{method} {path} HTTP/1.0\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n");
+    let answer = answer_to(port, &request, || format!("{method} {path}"))?;
+    last_number(&answer)
+        .filter(|_| answer.split(' ').nth(1) == Some("200"))
+        .ok_or_else(|| Failure::new(format!("{method} {path} answered {answer}")))
+}
+
+/// All that a server sends for one request, up to the end of the connection.
+fn answer_to(port: u16, request: &str, what: impl Fn() -> String) -> Outcome<String> {
     let mut stream = connect(port)?;
     let mut answer = String::new();
     stream
         .write_all(request.as_bytes())
         .and_then(|()| stream.read_to_string(&mut answer))
-        .map_err(Failure::of(format!("{method} {path}")))?;
-    last_number(&answer)
-        .filter(|_| answer.split(' ').nth(1) == Some("200"))
-        .ok_or_else(|| Failure::new(format!("{method} {path} answered {answer}")))
+        .map_err(Failure::of(what()))?;
+    Ok(answer)
 }
 
 /// The number that a text ends with, whatever stands behind it.

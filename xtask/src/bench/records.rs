@@ -1,7 +1,8 @@
-//! A load of gets and sets, in each protocol: connections that each send a batch, and all of its
-//! replies read before the next one.
+//! A load of gets and sets, in each protocol: connections that each have a batch under way, and
+//! all of its replies read before the next one.
 
 use std::{
+    collections::VecDeque,
     io::{Read, Write},
     net::TcpStream,
     time::{Duration, Instant},
@@ -235,19 +236,24 @@ fn run(port: u16, wire: Wire, work: Work, batch_len: usize) -> Outcome<Run> {
     }
     let connections = open(port, wire, CONNECTIONS)?;
     let mut latencies = Vec::with_capacity(batches.len());
-    let mut sent = vec![Instant::now(); CONNECTIONS];
     let processor_time = || machine::processor_time(std::process::id());
     let (start, client_before) = (Instant::now(), processor_time());
-    for turn in batches.chunks_exact(CONNECTIONS) {
-        for ((batch, stream), sent) in turn.iter().zip(&connections).zip(&mut sent) {
-            *sent = Instant::now();
-            batch.send(stream)?;
+    // A connection is given its next batch once its last one was answered, while the others have theirs under way: the
+    // client works beside the server, and not in turn with it.
+    let mut under_way = VecDeque::with_capacity(CONNECTIONS);
+    let mut finish = |(place, sent): (usize, Instant)| {
+        batches[place].receive(&connections[place % CONNECTIONS], &mut scratch)?;
+        latencies.push(sent.elapsed());
+        Ok(())
+    };
+    for (place, batch) in batches.iter().enumerate() {
+        if under_way.len() == CONNECTIONS {
+            under_way.pop_front().map_or(Ok(()), &mut finish)?;
         }
-        for ((batch, stream), sent) in turn.iter().zip(&connections).zip(&sent) {
-            batch.receive(stream, &mut scratch)?;
-            latencies.push(sent.elapsed());
-        }
+        under_way.push_back((place, Instant::now()));
+        batch.send(&connections[place % CONNECTIONS])?;
     }
+    under_way.into_iter().try_for_each(finish)?;
     let (took, client_after) = (start.elapsed(), processor_time());
     let client = client_after.zip(client_before).map(|(after, before)| after - before);
     Ok(Run { records: (batches.len() * batch_len) as f64, took, latencies, client })

@@ -65,27 +65,32 @@ pub(super) const LOOPS: [Loop; 5] = [
             },
         ],
     },
-    beside_nginx(
-        "10^7 times ngx.re.find, timed by itself",
-        &[ours("Tokaido", "GET", "/bench/ngx/re"), of_nginx(NGINX, "/bench/ngx/re")],
-    ),
-    beside_nginx(
-        "10^6 times get of ngx.shared, timed by itself",
-        &[ours("Tokaido", "GET", "/bench/ngx/dict?get"), of_nginx(NGINX, "/bench/ngx/dict?get")],
-    ),
-    beside_nginx(
-        "10^6 times set of ngx.shared, timed by itself",
-        &[ours("Tokaido", "GET", "/bench/ngx/dict?set"), of_nginx(NGINX, "/bench/ngx/dict?set")],
-    ),
-    beside_nginx(
-        "10^6 times incr of ngx.shared, timed by itself",
-        &[ours("Tokaido", "GET", "/bench/ngx/dict?incr"), of_nginx(NGINX, "/bench/ngx/dict?incr")],
-    ),
+    Loop {
+        name: "10^7 times ngx.re.find, timed by itself",
+        ways: &[ours("Tokaido", "GET", "/bench/ngx/re"), of_nginx(NGINX, "/bench/ngx/re")],
+    },
+    Loop {
+        name: "10^6 times get of ngx.shared, timed by itself",
+        ways: &[
+            ours("Tokaido", "GET", "/bench/ngx/dict?get"),
+            of_nginx(NGINX, "/bench/ngx/dict?get"),
+        ],
+    },
+    Loop {
+        name: "10^6 times set of ngx.shared, timed by itself",
+        ways: &[
+            ours("Tokaido", "GET", "/bench/ngx/dict?set"),
+            of_nginx(NGINX, "/bench/ngx/dict?set"),
+        ],
+    },
+    Loop {
+        name: "10^6 times incr of ngx.shared, timed by itself",
+        ways: &[
+            ours("Tokaido", "GET", "/bench/ngx/dict?incr"),
+            of_nginx(NGINX, "/bench/ngx/dict?incr"),
+        ],
+    },
 ];
-
-const fn beside_nginx(name: &'static str, ways: &'static [Way]) -> Loop {
-    Loop { name, ways }
-}
 
 const fn ours(name: &'static str, method: &'static str, path: &'static str) -> Way {
     Way { name, run: Run::Request(Peer::Tokaido, method, path) }

@@ -128,9 +128,7 @@ local function settle(file)
     local run = named(file, kind)
     file[kind] = run and { run = run, globals = file.globals }
   end
-  if file.output_filter then
-    core.apache.output_filters[file.settings.output_filter] = file.output_filter
-  end
+  if file.output_filter then core.apache.offer_output_filter(file.settings.output_filter, file.output_filter, file.path) end
   local hooks = {}
   for phase in pairs(core.apache.hooks) do hooks[phase] = named(file, phase) end
   for phase, run in pairs(hooks) do core.apache.add_hook(phase, run) end

@@ -14,9 +14,6 @@ apache.constants = {
   AUTHZ_DENIED_NO_USER = 4,
 }
 
--- The output filters of files, by their functions' names.
-apache.output_filters = {}
-
 -- A handler has the databases of the server as `tokaido.tx`; what makes procedures is not for this dialect.
 local tokaido = core.tokaido_entries
 tokaido.tx = core.transaction

@@ -83,8 +83,8 @@ local function send_header(name, value, add)
   end
 end
 
+-- Called where there are headers alone: what makes a function is not compiled.
 local function send_table(headers, is_typed)
-  if not headers then return end
   apache.each(headers, function(name, value)
     if not (is_typed and lower(name) == "content-type") then send_header(name, value, 1) end
   end)
@@ -98,8 +98,8 @@ end
 local function end_with(request, status)
   if not (status >= 200 and status <= 599) then status = 500 end
   local content_type = request.content_type
-  send_table(request.err_headers_out, content_type)
-  send_table(request.headers_out, content_type)
+  if request.err_headers_out then send_table(request.err_headers_out, content_type) end
+  if request.headers_out then send_table(request.headers_out, content_type) end
   if content_type then send_header("content-type", content_type, 0) end
   end_response(status)
 end
@@ -112,7 +112,7 @@ local function end_with_status(request, status)
   local headers, own = request.headers_out, request.responses and request.responses[status]
   local location = headers and status >= 300 and status < 400 and headers.Location
   if own and find(own, "^https?://") then status, location, own = 302, own, nil end
-  send_table(request.err_headers_out, true)
+  if request.err_headers_out then send_table(request.err_headers_out, true) end
   if location then send_header("location", location, 0) end
   local body = own
   if own then

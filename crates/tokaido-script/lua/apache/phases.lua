@@ -79,6 +79,25 @@ function apache.filter_input(request, body)
   return filtered(request.script.input_filter, request.r, body)
 end
 
+-- The output filters of files by their functions' names: {filter =, paths = of all files that have one of that name}.
+local offered = {}
+
+function apache.offer_output_filter(name, filter, path)
+  local offer = offered[name] or { paths = {} }
+  offered[name] = offer
+  offer.filter = filter
+  offer.paths[#offer.paths + 1] = path
+end
+
+-- That of another file, if it is clear which.
+local function find_filter(name)
+  local offer = offered[name]
+  if offer and #offer.paths > 1 then
+    error("several files have an output filter '" .. name .. "': " .. concat(offer.paths, ", ") .. "; rename all but one", 3)
+  end
+  return offer and offer.filter
+end
+
 local function add_filter(request, filter)
   request.pieces = request.pieces or {}
   request.filters = request.filters or {}
@@ -91,7 +110,7 @@ function methods.add_output_filter(self, name)
   name = text_of(name, 1, "add_output_filter")
   local run = rawget(request.script.globals, name)
   local filter = type(run) == "function" and { run = run, globals = request.script.globals }
-    or apache.output_filters[name]
+    or find_filter(name)
   if not filter then
     error("no output filter '" .. name .. "'; it is the name of a function of this file, or of the output_filter of another", 2)
   end
@@ -151,7 +170,6 @@ end
 
 local function answer_in_phases(script)
   local r, request = begin(script)
-  request.r = r
   local code = run_phases(r, request)
   local is_own = code == OK or code == -2 or code >= 200 and code < 300
   if request.pieces and is_own then send_filtered(request) end
@@ -165,7 +183,6 @@ function apache.procedure(script)
   return function()
     if has_hooks or script.output_filter then return answer_in_phases(script) end
     local r, request = begin(script)
-    request.r = r
     local code = code_of(script.run(r))
     if request.pieces then send_filtered(request) end
     respond(request, code)

@@ -77,7 +77,12 @@ apache.request_meta = {
 -- Begins with a request, which `script` answers.
 function apache.begin(script)
   current = setmetatable({}, apache.request_meta)
-  known = { script = script }
+  -- With room for what most handlers set.
+  local unset
+  known = {
+    script = script, r = current, status = unset, content_type = unset, headers_out = unset, err_headers_out = unset,
+    pieces = unset,
+  }
   return current, known
 end
 

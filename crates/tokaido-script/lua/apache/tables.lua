@@ -9,6 +9,9 @@ local lower, gsub, upper = string.lower, string.gsub, string.upper
 core.apache = { PAGE = "docs/mod_lua.md" }
 local apache = core.apache
 
+-- What `r:regex` compiles with.
+core.compile_regex = core.native.apache_regex_compile
+
 -- The metatable that a table has, and not what it says of it.
 apache.metatable_of = core.libraries.debug.getmetatable
 

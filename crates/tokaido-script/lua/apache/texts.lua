@@ -6,10 +6,10 @@ local apache, native = core.apache, core.native
 local context, reply, ffi_string, fail = native.context, native.reply, native.string, native.fail
 local methods, check, text_of = apache.methods, apache.check, apache.text_of
 local transform, date, wildcard = native.apache_text, native.apache_date, native.apache_wildcard
-local regex, capture = native.apache_regex, native.apache_capture
-local type, tonumber = type, tonumber
+local regexes = core.regexes
+local type, tonumber, sub = type, tonumber, string.sub
 
-local YES, NO, NO_EXPRESSION = 1, 0, 2
+local YES, NO = 1, 0
 
 -- By their places in src/apache/text.rs.
 local OPERATIONS = {
@@ -42,16 +42,22 @@ end
 
 function apache.unescape_path(path) return transformed(UNESCAPE_PATH, path) end
 
+-- What Apache's flags are as options, by the lowest two bits: 1 ignores case, with 2 `^` and `$` are of lines.
+local OPTIONS = { [0] = "s", "si", "sm", "sim" }
+
 function methods.regex(self, text, pattern, flags)
   check(self, "regex")
   text, pattern = text_of(text, 1, "regex"), text_of(pattern, 2, "regex")
-  local code = regex(context, text, #text, pattern, #pattern, tonumber(flags) or 0)
-  if code == NO then return false end
-  if code == NO_EXPRESSION then return false, ffi_string(reply.data, reply.data_len) end
-  if code ~= YES then fail() end
-  local captures = {}
-  for i = 0, reply.number - 1 do
-    if capture(context, i) == YES then captures[i] = ffi_string(reply.data, reply.data_len) end
+  local regex, why = regexes.get(pattern, OPTIONS[(tonumber(flags) or 0) % 4] or OPTIONS[0])
+  if not regex then return false, why end
+  local found = regexes.run(regex.address, text, #text, 0)
+  if found < 0 then found, why = regexes.settle(regex, text, 0, found) end
+  if not found then return false, why end
+  if found == regexes.NOMATCH then return false end
+  local captures, offsets = {}, regex.offsets
+  for i = 0, regex.groups do
+    local from, to = offsets[4 * i], offsets[4 * i + 2]
+    if from >= 0 then captures[i] = sub(text, from + 1, to) end
   end
   return captures
 end

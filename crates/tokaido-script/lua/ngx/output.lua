@@ -4,7 +4,8 @@ local core = ...
 
 local ngx, native = core.ngx, core.native
 local context, reply, fail, ffi_string = native.context, native.reply, native.fail, native.string
-local response_write, response_header = native.response_write, native.response_header
+local response_write, response_write_line = native.response_write, native.response_write_line
+local response_header = native.response_header
 local response_header_at, response_header_remove = native.response_header_at, native.response_header_remove
 local request_pairs, request_pair = native.request_pairs, native.request_pair
 local type, error, select, concat, pairs = type, error, select, table.concat, pairs
@@ -29,6 +30,11 @@ end
 
 local function write(text)
   if response_write(context, text, #text) ~= 1 then fail(4) end
+end
+
+-- The text and a line break.
+local function write_line(text)
+  if response_write_line(context, text, #text) ~= 1 then fail(4) end
 end
 
 -- The text of a value or of a table of them, nested ones as well.
@@ -75,6 +81,13 @@ function core.send(request, text)
   if request.handler.body_filter then filtered(request, text, false) else write(text) end
 end
 
+-- All of a body, which a filter gets as one piece that is the last one.
+function core.send_whole(request, text)
+  if request.is_headless then return end
+  request.is_ended = true
+  if request.handler.body_filter then filtered(request, text, true) else write(text) end
+end
+
 function core.end_body(request)
   if request.handler.body_filter and not request.is_ended then
     request.is_ended = true
@@ -82,30 +95,66 @@ function core.end_body(request)
   end
 end
 
-local function send(text)
+-- Whether the client has gone, so that nothing more can be sent. That shows after a wait at the earliest.
+local function has_gone(request) return request.has_waited and native.response_gone(context) == 1 end
+
+local NOT_SENT = "nginx output filter error"
+
+local function send(text, is_line)
   local request = request_to_send()
-  if request.is_ended then return nil, "seen eof" end
+  if request.is_ended then return nil, request.is_bodiless and "header only" or "seen eof" end
+  if has_gone(request) then return nil, NOT_SENT end
+  local is_bodiless = request.is_bodiless
   if not request.is_sent then core.send_headers(request) end
-  if request.handler.body_filter then core.send(request, text) else write(text) end
+  if request.handler.body_filter then
+    if is_line then text = text .. "\n" end
+    if text ~= "" then core.send(request, text) end
+  elseif is_line then
+    write_line(text)
+  else
+    write(text)
+  end
+  -- What was written tells the client how long the body would be.
+  if is_bodiless then return nil, "header only" end
   return 1
 end
 
 function ngx.print(...)
   local first = ...
   if select("#", ...) ~= 1 or type(first) ~= "string" then first = joined("print", ...) end
-  return send(first)
+  return send(first, false)
 end
 
 function ngx.say(...)
   local first = ...
   if select("#", ...) ~= 1 or type(first) ~= "string" then first = joined("say", ...) end
-  return send(first .. "\n")
+  return send(first, true)
 end
 
-function ngx.flush()
+-- What becomes of a flush; src/bridge/handler.rs has the same numbers.
+local UNSENT, GONE, BUFFERED = 1, 2, 3
+
+-- How long a flush waits at most before it looks again, in ms: a time without an end is that of light threads for each other.
+local FLUSH_MS = 2 ^ 31
+
+-- What there is leaves when the handler next waits; with `waits` it does so at once, until all of that has left.
+function ngx.flush(waits)
   local request = request_to_send()
+  if request.is_bodiless then return nil, "header only" end
   if request.is_ended then return nil, "seen eof" end
   if not request.is_sent then return nil, "nothing to flush" end
+  if request.outer then return 1 end
+  if request.handler.body_filter then core.send(request, "") end
+  waits = waits and not core.why_not_wait(request)
+  local has_waited = false
+  while true do
+    native.response_flush(context, waits and 1 or 0)
+    if reply.number ~= UNSENT then break end
+    core.wait_until(request, core.clock_ms() + FLUSH_MS, true)
+    has_waited = true
+  end
+  if reply.number == GONE then return nil, has_waited and "client aborted" or NOT_SENT end
+  if reply.number == BUFFERED then return nil, "buffering" end
   return 1
 end
 
@@ -116,6 +165,7 @@ function ngx.eof()
   core.end_body(request)
   request.is_ended = true
   if native.response_complete(context) ~= 1 then fail(3) end
+  if request.is_bodiless then return nil, "seen eof" end
   return 1
 end
 
@@ -196,6 +246,19 @@ local function header_name(called)
   return name
 end
 
+-- As a response has them, in lower case.
+local lower_names, lower_names_count = {}, 0
+
+local function lower_name(called)
+  local name = lower_names[called]
+  if name then return name end
+  name = lower(header_name(called))
+  if type(called) == "string" and lower_names_count < NAMES_MAX then
+    lower_names[called], lower_names_count = name, lower_names_count + 1
+  end
+  return name
+end
+
 local function header_value(name)
   local first = response_header_at(context, name, #name, 0)
   if first ~= 1 then return nil end
@@ -220,14 +283,14 @@ local function add_header(name, value, add)
   if response_header(context, name, #name, value, #value, add) ~= 1 then fail(4) end
 end
 
-local function set_header(name, value, replace)
+local function set_header(called, value, replace)
   local request = core.request
   if not request then core.disabled(3) end
   if request.is_sent and request.phase ~= "header_filter" then
-    log_error("attempt to set ngx.header." .. name .. " after sending out response headers")
+    log_error("attempt to set ngx.header." .. header_name(called) .. " after sending out response headers")
     return
   end
-  name = lower(name)
+  local name = lower_name(called)
   if name == "content-type" then request.is_typed = true end
   if type(value) ~= "table" then
     if value == nil then
@@ -251,7 +314,7 @@ ngx.header = setmetatable({}, {
     if value == nil and lower(name) == "content-type" and request.is_sent then return "text/plain" end
     return value
   end,
-  __newindex = function(_, name, value) set_header(header_name(name), value, true) end,
+  __newindex = function(_, name, value) set_header(name, value, true) end,
 })
 
 -- Names in lower case find those in any; `_` stands for `-`.
@@ -299,7 +362,7 @@ function ngx.resp.get_headers(max, is_raw)
   return core.response_headers(max, is_raw)
 end
 
-function ngx.resp.add_header(name, value) set_header(header_name(name), value, false) end
+function ngx.resp.add_header(name, value) set_header(name, value, false) end
 
 ngx.arg = setmetatable({}, {
   __index = function(_, place)

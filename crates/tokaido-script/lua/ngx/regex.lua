@@ -1,4 +1,4 @@
--- Compiled regular expressions: kept by options and pattern, and run.
+-- Compiled regular expressions: kept by options and pattern, and run. mod_lua's are these, too.
 --
 -- A match is a call of C that writes its offsets, which are read in place; in a loop all of it is machine code. Rust
 -- owns the expressions and frees them between calls into Lua. A coroutine may outlast a call; so between asking for an
@@ -8,7 +8,7 @@ local core = ...
 
 local native, ffi = core.native, core.ffi
 local context, reply, ffi_string = native.context, native.reply, native.string
-local compile, deep, dfa = native.regex_compile, native.regex_deep, native.regex_dfa
+local compile, deep, dfa = core.compile_regex or native.regex_compile, native.regex_deep, native.regex_dfa
 local type, tonumber, error = type, tonumber, error
 local find, gmatch, floor = string.find, string.gmatch, math.floor
 

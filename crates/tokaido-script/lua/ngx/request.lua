@@ -1,16 +1,16 @@
--- The way of a request through its phases. Each phase runs in a coroutine, so that `ngx.exit` ends it from wherever
--- it is called: it yields, and nobody resumes.
+-- The way of a request through its phases, in a coroutine. `ngx.exit` ends a phase from wherever it is called: it yields,
+-- nobody resumes, and what follows the phase runs in another coroutine.
 
 local core = ...
 
 local error, xpcall, type, pairs, setmetatable = error, xpcall, type, pairs, setmetatable
-local rawequal, pcall = rawequal, pcall
+local rawequal, rawset, pcall = rawequal, rawset, pcall
 local create, resume, yield = coroutine.create, coroutine.resume, coroutine.yield
 local native = core.native
-local context, fail = native.context, native.fail
+local context, reply, fail, ffi_string = native.context, native.reply, native.fail, native.string
 local response_sent, response_header = native.response_sent, native.response_header
 local response_nest, response_unnest = native.response_nest, native.response_unnest
-local response_forget = native.response_forget
+local response_select, response_forget = native.response_select, native.response_forget
 
 -- What runs: a request, or a timer, for which there is no request.
 function core.enter(running)
@@ -24,9 +24,10 @@ local own = setmetatable({}, { __mode = "k" })
 -- What a coroutine yields first: the end of its phase, an error that nobody caught, `ngx.exit`, or that it waits, with
 -- the time in ms at which it goes on and whether it is for more than that.
 local FINISHED, FAILED, EXIT, WAIT = {}, {}, {}, {}
+local SIGNALS = { [FINISHED] = true, [FAILED] = true, [EXIT] = true, [WAIT] = true }
 core.EXIT, core.WAIT, core.own_threads = EXIT, WAIT, own
 
--- Runs one phase after another, so that the next request need not make a coroutine.
+-- Runs one request or phase after another, so that the next one need not make a coroutine.
 local function loop(chunk)
   while true do
     local ok, failure = xpcall(chunk, core.keep_error)
@@ -45,11 +46,18 @@ local function left(ok, signal, value)
   error(not ok and signal or value, 0)
 end
 
--- Goes on with a phase for as often as it waits, which the request does with it, or yields for nobody.
-local function resume_to_end(resume_one, thread, ok, signal, value, polls)
-  while ok and signal ~= FINISHED and signal ~= FAILED and signal ~= EXIT do
-    if signal == WAIT then yield(WAIT, value, polls) end
-    ok, signal, value, polls = resume_one(thread)
+-- Goes on with a coroutine for as often as it yields for nobody.
+local function resume_to_signal(resume_one, thread, ok, signal, value, polls)
+  while ok and not SIGNALS[signal] do ok, signal, value, polls = resume_one(thread) end
+  return ok, signal, value, polls
+end
+
+-- Goes on with a phase for as often as it waits, which the request does with it.
+local function resume_to_end(resume_one, thread, ...)
+  local ok, signal, value, polls = resume_to_signal(resume_one, thread, ...)
+  while signal == WAIT do
+    yield(WAIT, value, polls)
+    ok, signal, value, polls = resume_to_signal(resume_one, thread, resume_one(thread))
   end
   return ok, signal, value
 end
@@ -70,7 +78,7 @@ local function give_back(thread)
   idle[idle_count] = thread
 end
 
--- Runs a chunk; gives what ended it early. Errors pass through.
+-- Runs a chunk in a coroutine of its own; gives what ended it early. Errors pass through.
 local function run(chunk)
   if core.running.outer then
     -- Below other coroutines, which are counted.
@@ -95,44 +103,16 @@ function core.leave(value)
   yield(EXIT, value)
 end
 
--- The coroutines of scripts. What ends a phase passes through them, up to the phase's own.
-
-local function passed(thread, ok, signal, ...)
-  if ok and (signal == EXIT or signal == WAIT) then
-    yield(signal, ...)
-    return passed(thread, bounded_resume(thread))
-  end
-  return ok, signal, ...
-end
-
-local threads = {}
-for name, entry in pairs(core.sandbox.libraries.coroutine) do threads[name] = entry end
-
-function threads.resume(thread, ...)
-  if own[thread] then return false, "the coroutine of a phase is not for a handler to resume" end
-  return passed(thread, bounded_resume(thread, ...))
-end
-local resume_passing = threads.resume
-
-local function resumed(ok, ...)
-  if not ok then error(..., 0) end
-  return ...
-end
-
-function threads.wrap(body)
-  local thread = create(body)
-  return function(...) return resumed(resume_passing(thread, ...)) end
-end
-
-core.coroutine = threads
-
 -- Runs a file of a filter, which comes between; gives what ended it early.
 function core.run_filter(request, phase, chunk)
   local before = request.phase
   request.phase = phase
   local ok, value = pcall(run, chunk)
   request.phase = before
-  if not ok then error(value, 0) end
+  if not ok then
+    request.has_failing_filter = true
+    error(value, 0)
+  end
   return value
 end
 
@@ -151,8 +131,10 @@ local function send_headers(request)
   if not (status >= 200 and status <= 599) then
     error("a status is a number from 200 to 599, this is " .. status, 0)
   end
+  if status == 204 then native.response_header_remove(context, "content-type", 12) end
   request.is_sent = true
   if response_sent(context, status) ~= 1 then fail(3) end
+  request.is_bodiless = reply.number == 1
 end
 core.send_headers = send_headers
 
@@ -169,6 +151,11 @@ local REASONS = {
 
 local function send_page(request, status)
   request.status = status
+  -- Whoever has captured it gets the status alone.
+  if request.outer then
+    request.is_sent, request.is_ended = true, true
+    return
+  end
   local body = ""
   if status >= 300 and status ~= 304 then
     body = '{"error":{"message":"' .. (REASONS[status] or "status " .. status) .. '"}}\n'
@@ -176,7 +163,7 @@ local function send_page(request, status)
   end
   request.is_typed = request.is_typed or status ~= 201
   send_headers(request)
-  if body ~= "" then core.send(request, body) end
+  if body ~= "" then core.send_whole(request, body) end
 end
 
 -- Ends a request whose client gets no answer, unless that is complete already.
@@ -208,35 +195,45 @@ local function settle(request, status)
   return request.phase == "content"
 end
 
-local function run_phase(request, phase, chunk)
+local PHASE_AFTER = { rewrite = "access", access = "content" }
+
+local EXECS_MAX = 10
+
+local follow
+
+-- Runs the phases from this one up to the content. No loop: the compiler makes one trace of it, and of the handler.
+local function answer(request, phase)
+  local chunk = request.handler[phase]
+  if not chunk or phase == "access" and request.outer then return answer(request, PHASE_AFTER[phase]) end
   request.phase = phase
-  local value = run(chunk)
-  if value == nil and request.lights then value = core.finish_lights(request) end
-  if request.lights then core.drop_lights(request) end
-  -- What has begun to answer in an earlier phase is the answer.
-  local is_answered = phase ~= "content" and request.is_sent
-  if type(value) == "number" then return settle(request, value) or is_answered end
-  if value ~= nil then
-    core.change_handler(request, value)
-    return nil
-  end
-  return is_answered
+  if request.outer then return follow(request, run(chunk)) end
+  -- If something ends the phase early, nothing returns here; see `go_on`.
+  chunk()
+  return follow(request, nil)
 end
 
--- Runs the phases up to the content; goes on with another handler where `ngx.exec` says so.
-local EXECS_MAX = 10
-local function answer(request, is_nested)
-  for _ = 0, EXECS_MAX do
-    local handler = request.handler
-    local over = false
-    if handler.rewrite then over = run_phase(request, "rewrite", handler.rewrite) end
-    if over == false and handler.access and not is_nested then
-      over = run_phase(request, "access", handler.access)
-    end
-    if over == false then over = run_phase(request, "content", handler.content) end
-    if over ~= nil then return end
+-- Goes on with another handler, as `ngx.exec` says.
+local function answer_by(request, target)
+  request.execs = (request.execs or 0) + 1
+  if request.execs > EXECS_MAX then
+    error("ngx.exec has gone from one route to another more than " .. EXECS_MAX .. " times", 0)
   end
-  error("ngx.exec has gone from one route to another more than " .. EXECS_MAX .. " times", 0)
+  core.change_handler(request, target)
+  return answer(request, "rewrite")
+end
+
+-- Does what follows the phase that has run; `value` is what ended it early.
+function follow(request, value)
+  local phase = request.phase
+  if request.lights then
+    if value == nil then value = core.finish_lights(request) end
+    core.drop_lights(request)
+  end
+  if type(value) == "table" then return answer_by(request, value) end
+  if value ~= nil and settle(request, value) then return end
+  -- What has begun to answer in an earlier phase is the answer.
+  if phase == "content" or request.is_sent then return end
+  return answer(request, PHASE_AFTER[phase])
 end
 
 local function finish(request)
@@ -271,19 +268,58 @@ local function outermost(request)
 end
 core.outermost = outermost
 
+-- The page of a handler that has failed passes its filters, as any other. Without them it is made where the failure is noted.
+local function send_failure(request)
+  local handler = request.handler
+  if request.is_sent or request.has_failing_filter or not (handler.header_filter or handler.body_filter) then return end
+  response_select(context, 0)
+  core.enter(request)
+  local ok, failure = xpcall(send_page, core.on_error, request, 500)
+  if not ok then
+    core.log_failure(failure)
+  elseif native.response_tells_failure(context) ~= 1 then
+    fail(3)
+  end
+end
+
 local function fail_running(failure)
   local request, report = core.running, core.on_error(failure)
   outermost(request).is_over = true
   if request.is_timer then error(report, 0) end
+  send_failure(outermost(request))
   if not request.is_sent then request.status = 500 end
   if request.phase ~= "log" then log_phase(request) end
   last_report = report
   error(report, 0)
 end
 
+-- A request has these fields. What else is found out about it makes it one that is not plain.
+local request_meta = {
+  __newindex = function(request, name, value)
+    request.is_plain = false
+    rawset(request, name, value)
+  end,
+}
+
+-- The table of a plain request that is over: the next one is spared a new one, and the garbage.
+local spare
+
 local function begin(handler)
-  return { handler = handler, phase = "content", status = 0, is_sent = false, is_typed = false }
+  local request = spare
+  if not request then
+    return setmetatable({
+      handler = handler, phase = "content", status = 0, is_body_read = false, is_sent = false, is_typed = false,
+      is_bodiless = false, is_over = false, is_plain = true,
+    }, request_meta)
+  end
+  spare = nil
+  request.handler, request.phase, request.status, request.is_body_read = handler, "content", 0, false
+  request.is_sent, request.is_typed, request.is_bodiless, request.is_over = false, false, false, false
+  return request
 end
+
+-- Somebody keeps the table of a request: no other one gets it.
+function core.keep(request) request.is_plain = false end
 
 -- A file is run for each request and makes its functions anew. LuaJIT compiles what it sees for that one function, until it
 -- has seen some of the same code: from then on it compiles for all of them. What it has compiled before is dropped, as
@@ -296,6 +332,13 @@ local function forget_first_functions(handler)
   end
 end
 
+local function end_request(request)
+  finish(request)
+  log_phase(request)
+  request.is_over = true
+  if request.is_plain then spare = request end
+end
+
 -- What a handler is made of becomes the function of a procedure.
 function core.handler(handler)
   core.add_route(handler)
@@ -306,21 +349,33 @@ function core.handler(handler)
       if runs == RUNS_OF_ONE then forget_first_functions(handler) end
     end
     local request = begin(handler)
-    core.enter(request)
-    answer(request, false)
-    finish(request)
-    log_phase(request)
-    request.is_over = true
+    core.running, core.request = request, request
+    answer(request, "rewrite")
+    end_request(request)
   end
 end
 
 -- Requests and timers that wait, by the numbers that they are woken by.
 local waiting = {}
-local wait, reply = native.wait, native.reply
+local wait = native.wait
 
 local is_cut_off = false
 
+-- What follows a phase that was ended early, as a function of its own: what makes one is not compiled.
+local function following(request, value)
+  return function()
+    follow(request, value)
+    end_request(request)
+  end
+end
+
 local function go_on(thread, ok, signal, value)
+  if signal ~= FINISHED then ok, signal, value = resume_to_signal(resume, thread, ok, signal, value) end
+  if signal == EXIT then
+    -- The coroutine that has yielded is left to be collected.
+    local next_thread = take_thread()
+    return go_on(next_thread, resume(next_thread, following(core.running, value)))
+  end
   is_cut_off = false
   if signal == FINISHED then
     give_back(thread)
@@ -342,7 +397,7 @@ local function begin_run()
   core.forget_loading()
 end
 
--- What runs is a coroutine around those of its phases, so that all of it can wait.
+-- What runs is a coroutine, so that all of it can wait.
 function core.start(run, argument)
   begin_run()
   local thread = take_thread()
@@ -359,7 +414,8 @@ function core.wake(slot)
   waiting[slot] = nil
   begin_run()
   core.enter(found.running)
-  outermost(found.running).slot = nil
+  local request = outermost(found.running)
+  request.slot, request.has_waited = nil, true
   go_on(found.thread, resume(found.thread))
 end
 
@@ -370,8 +426,40 @@ function core.abandon(slot)
 end
 
 local function answer_nested(request)
-  answer(request, true)
+  core.enter(request)
+  answer(request, "rewrite")
   finish(request)
+end
+
+-- Maximum depth of requests within requests.
+local DEPTH_MAX = 20
+
+-- Runs a request within another one, in a coroutine of its own. While it waits the other one goes on where that can: its
+-- light threads, or, if it is a light thread that has made the request, all else.
+local function run_nested(request)
+  local outer, thread = request.outer, create(loop)
+  own[thread] = true
+  local ok, signal, value, polls = bounded_resume(thread, function() answer_nested(request) end)
+  while ok and signal == WAIT do
+    response_select(context, outer.place or 0)
+    core.enter(outer)
+    core.wait_until(outer, value, polls)
+    response_select(context, request.place)
+    core.enter(request)
+    ok, signal, value, polls = bounded_resume(thread)
+  end
+  if signal ~= FINISHED then return core.on_error(not ok and signal or value) end
+  return nil
+end
+
+-- What goes on no more leaves nothing of the requests that it has made: `holder` is a request or a light thread.
+function core.drop_nested(holder)
+  local request = holder.nested
+  if not request then return end
+  holder.nested, request.is_over = nil, true
+  response_unnest(context, request.place)
+  if request.lights then core.drop_lights(request) end
+  core.drop_nested(request)
 end
 
 -- Answers a request within the request that runs: its status, body and headers.
@@ -379,20 +467,24 @@ function core.nest(handler, overrides)
   local outer = core.request
   local request = begin(handler)
   for name, value in pairs(overrides) do request[name] = value end
-  request.outer = outer
+  request.outer, request.depth = outer, (outer.depth or 0) + 1
+  if request.depth > DEPTH_MAX then error("requests have called each other more than " .. DEPTH_MAX .. " deep", 3) end
   if response_nest(context) ~= 1 then fail(3) end
-  core.enter(request)
-  local ok, failure = xpcall(answer_nested, core.on_error, request)
-  if not ok then
+  request.place = reply.number
+  local holder = outer.light or outer
+  request.holder, holder.nested = holder, request
+  local failure = run_nested(request)
+  holder.nested = nil
+  if failure then
     response_forget(context)
     core.log_failure(failure)
     request.status = 500
   end
   local headers = core.response_headers()
-  response_unnest(context)
-  local body = native.string(native.reply.data, native.reply.data_len)
+  response_unnest(context, request.place)
+  local body = ffi_string(reply.data, reply.data_len)
+  response_select(context, outer.place or 0)
   core.enter(outer)
-  -- Its light threads have missed what was for them meanwhile.
-  core.rouse(outer)
-  return { status = request.status, header = headers, body = ok and body or "", truncated = false }
+  request.is_over = true
+  return { status = request.status, header = headers, body = failure and "" or body, truncated = false }
 end

@@ -11,9 +11,12 @@ local ipairs, unpack = ipairs, unpack
 -- In the order in which they were made known: {method =, parts =, handler =}.
 local routes = {}
 
-local function split(path)
+-- The parts of a path, each decoded by itself if it is as in a request: what is `%2F` there divides nothing.
+local function split(path, is_encoded)
   local parts = {}
-  for part in gmatch(sub(path, 2) .. "/", "([^/]*)/") do parts[#parts + 1] = part end
+  for part in gmatch(sub(path, 2) .. "/", "([^/]*)/") do
+    parts[#parts + 1] = is_encoded and core.unescape_path(part) or part
+  end
   return parts
 end
 
@@ -51,8 +54,8 @@ local function rank_of_method(wanted, method)
   return wanted == "*" and "1" or nil
 end
 
-function core.find_route(method, path)
-  local parts, best, found, best_rank = split(path), nil, nil, ""
+local function find_route(method, parts)
+  local best, found, best_rank = nil, nil, ""
   for i = 1, #routes do
     local route = routes[i]
     local method_rank = rank_of_method(route.method, method)
@@ -69,7 +72,7 @@ local function split_target(uri, args)
   local path, query = match(uri, "^([^?]*)%??(.*)$")
   if type(args) == "table" then args = core.join_args(args) end
   if args and args ~= "" then query = query ~= "" and query .. "&" .. args or args end
-  return core.unescape_path(path), query
+  return core.unescape_path(path), query, split(path, true)
 end
 
 -- Answers the request with the handler of another path.
@@ -82,12 +85,12 @@ function ngx.exec(uri, args)
   if args ~= nil and type(args) ~= "string" and type(args) ~= "table" then
     error("bad argument #2 to 'exec' (string, table, or nil expected, but got " .. type(args) .. ")", 2)
   end
-  local path, query = split_target(uri, args)
-  core.leave({ path = path, query = query })
+  local path, query, parts = split_target(uri, args)
+  core.leave({ path = path, query = query, parts = parts })
 end
 
 function core.change_handler(request, target)
-  local handler, parameters = core.find_route(core.method(request), target.path)
+  local handler, parameters = find_route(core.method(request), target.parts or split(target.path))
   request.path, request.is_internal = target.path, true
   if target.query then request.query = target.query end
   request.ctx, request.parameters = nil, parameters
@@ -103,7 +106,8 @@ local METHODS = {
   [8192] = "UNLOCK", [16384] = "PATCH", [32768] = "TRACE",
 }
 
-local function capture(uri, options)
+-- What is to be done for a request within the request that runs: the handler, and what differs in its request.
+local function prepare(uri, options)
   local outer = core.request
   if not outer then core.disabled(3) end
   if outer.phase ~= "content" and outer.phase ~= "access" and outer.phase ~= "rewrite" then core.disabled(3) end
@@ -112,8 +116,8 @@ local function capture(uri, options)
   if type(options) ~= "table" then error("expecting table as the 2nd argument for subrequest options, but got " .. type(options), 3) end
   local method = METHODS[options.method or ngx.HTTP_GET]
   if not method then error("unsupported HTTP method: " .. tostring(options.method), 3) end
-  local path, query = split_target(uri, options.args)
-  local handler, parameters = core.find_route(method, path)
+  local path, query, parts = split_target(uri, options.args)
+  local handler, parameters = find_route(method, parts)
   local variables
   if options.vars or options.copy_all_vars or options.share_all_vars then
     variables = options.share_all_vars and (outer.variables or {}) or {}
@@ -133,24 +137,38 @@ local function capture(uri, options)
   else
     core.set_length(headers, body)
   end
-  return core.nest(handler or core.NOT_FOUND, {
+  return handler or core.NOT_FOUND, {
     method = method, path = path, query = query, parameters = parameters or {}, variables = variables,
     body = body or "", ctx = options.ctx, headers = headers, is_headless = method == "HEAD",
-  })
+  }
 end
 
 ngx.location = {
   capture = function(uri, options)
-    local captured = capture(uri, options)
+    local handler, overrides = prepare(uri, options)
+    local captured = core.nest(handler, overrides)
     return captured
   end,
 }
 
--- One after the other.
+-- Side by side where they may wait, or else one after the other.
 function ngx.location.capture_multi(requests)
   if type(requests) ~= "table" then error("bad argument #1 to 'capture_multi' (table expected)", 2) end
-  local results = {}
-  for i = 1, #requests do results[i] = capture(requests[i][1], requests[i][2]) end
-  if #results == 0 then error("at least one subrequest should be specified", 2) end
+  local runs = {}
+  for i = 1, #requests do
+    local handler, overrides = prepare(requests[i][1], requests[i][2])
+    runs[i] = function()
+      local captured = core.nest(handler, overrides)
+      return captured
+    end
+  end
+  if #runs == 0 then error("at least one subrequest should be specified", 2) end
+  local results
+  if #runs > 1 and not core.why_not_wait(core.request) then
+    results = core.run_together(core.request, runs)
+  else
+    results = {}
+    for i = 1, #runs do results[i] = runs[i]() end
+  end
   return unpack(results)
 end

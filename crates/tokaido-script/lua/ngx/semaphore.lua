@@ -29,8 +29,13 @@ end
 
 -- Whether something waits still, and has not got anything.
 local function is_waiting(waiter)
-  local light = waiter.light
-  return not waiter.has_ended and not outermost(waiter.request).is_over and not (light and light.results)
+  local light, request = waiter.light, waiter.request
+  if waiter.has_ended or light and light.results then return false end
+  repeat
+    if request.is_over then return false end
+    request = request.outer
+  until not request
+  return true
 end
 
 -- Leaves out those at the front that do not wait any more.

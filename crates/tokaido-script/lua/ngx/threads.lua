@@ -22,45 +22,42 @@ local clock_ms = core.clock_ms
 
 local WAITING = { rewrite = true, access = true, content = true, timer = true }
 
--- Whether the function of a tokaido.read runs. One that has yielded from its coroutine does not, until it is resumed.
+-- Whether the function of a tokaido.read runs, of the request or of one that it is within. One that has yielded from its
+-- coroutine does not, until it is resumed.
 local function is_reading(request)
-  local reading = request.reading
-  while reading do
-    local state = status(reading.thread)
-    if state == "running" or state == "normal" then return true end
-    reading = reading.outer
-  end
+  repeat
+    local reading = request.reading
+    while reading do
+      local state = status(reading.thread)
+      if state == "running" or state == "normal" then return true end
+      reading = reading.outer
+    end
+    request = request.outer
+  until not request
   return false
 end
 
--- Whether a request is within another one that a light thread has made.
-local function is_of_light(request)
-  local outer = request.outer
-  while outer do
-    if outer.light then return true end
-    outer = outer.outer
+-- Why what runs may not wait where it is; nil if it may.
+local function why_not_wait(request)
+  if may_wait(context) ~= 1 then
+    return "is not for a handler that writes: it is a transaction, and all others would wait for it"
   end
-  return false
+  if is_reading(request) then return "is not for a function of tokaido.read: what it has read is of one moment" end
+  if core.is_loading() then
+    return "is not for a module that is being loaded: other requests would load it meanwhile"
+  end
+  return nil
 end
+core.why_not_wait = why_not_wait
 
 -- The request or the timer that runs, where it may wait.
 function core.request_to_wait(name)
   local request = core.running
   if not request or not WAITING[request.phase] then core.disabled(3) end
-  if may_wait(context) ~= 1 then
-    error(name .. " is not for a handler that writes: it is a transaction, and all others would wait for it; see "
-      .. core.PAGE, 3)
-  end
-  if is_reading(request) then
-    error(name .. " is not for a function of tokaido.read: what it has read is of one moment; see " .. core.PAGE, 3)
-  end
-  if core.is_loading() then
-    error(name .. " is not for a module that is being loaded: other requests would load it meanwhile; see "
-      .. core.PAGE, 3)
-  end
-  if is_of_light(request) then
-    error(name .. " is not for a request within a request, if a light thread has made it; see " .. core.PAGE, 3)
-  end
+  local why = why_not_wait(request)
+  if why then error(name .. " " .. why .. "; see " .. core.PAGE, 3) end
+  -- What waits, and a socket, knows the request that it is of.
+  core.keep(request)
   return request
 end
 local request_to_wait = core.request_to_wait
@@ -200,14 +197,58 @@ function ngx.thread.wait(...)
   end
 end
 
+-- Runs functions side by side, each as a light thread of its own, until all of them have ended; gives a list of what each
+-- has returned.
+function core.run_together(request, runs)
+  local lights, together = request.lights or {}, {}
+  if #lights + #runs > THREADS_MAX then error("a request has at most " .. THREADS_MAX .. " light threads", 3) end
+  request.lights = lights
+  if request.light then request.light.together = together end
+  for i = 1, #runs do
+    local light = { thread = create(body), wake = 0, group = together }
+    own[light.thread] = true
+    lights[#lights + 1], together[i] = light, light
+    step(request, light, runs[i])
+  end
+  for i = 1, #together do
+    while not together[i].results do wait_until(request, huge) end
+  end
+  -- Whoever goes through the list meanwhile has the old one.
+  local others = {}
+  for i = 1, #request.lights do
+    local light = request.lights[i]
+    if light.group ~= together then others[#others + 1] = light end
+  end
+  request.lights = others[1] and others or nil
+  if request.light then request.light.together = nil end
+  local results = {}
+  for i = 1, #together do
+    local result = together[i].results
+    if not result[1] then error(result[2], 0) end
+    results[i] = result[2]
+  end
+  return results
+end
+
+-- A light thread does not go on, nor does what it has begun.
+local function drop(light)
+  if light.results then return end
+  light.results, light.count = { false, "killed" }, 2
+  if light.socket then core.close_killed(light.socket) end
+  core.drop_nested(light)
+  local together = light.together or {}
+  for i = 1, #together do drop(together[i]) end
+end
+
 function ngx.thread.kill(thread)
   local request = request_to_wait("ngx.thread.kill")
   local light = find(request, thread)
   if not light then error("attempt to kill a coroutine that is not a user thread", 2) end
   if light.is_waited then return nil, "already waited or killed" end
   if light.results then return nil, "already terminated" end
-  light.results, light.count, light.is_waited = { false, "killed" }, 2, true
-  if light.socket then core.close_killed(light.socket) end
+  if light.nested or light.together then return nil, "pending subrequests" end
+  drop(light)
+  light.is_waited = true
   core.wake_waiting(request)
   return 1
 end
@@ -222,10 +263,6 @@ end
 -- None of them goes on.
 function core.drop_lights(request)
   local lights = request.lights
-  for i = 1, #lights do
-    local light = lights[i]
-    if light.socket and not light.results then core.close_killed(light.socket) end
-    light.results = light.results or { false, "killed" }
-  end
+  for i = 1, #lights do drop(lights[i]) end
   request.lights = nil
 end

@@ -44,7 +44,10 @@ local function add(name, is_repeated, ...)
   check_caller("ngx.timer." .. name)
   -- What runs because of that may make one more, and that one none.
   if core.is_exiting and (delay_ms ~= 0 or core.running and core.running.is_last) then return nil, "process exiting" end
-  local timer = { is_last = core.is_exiting, run = run, arguments = { select(3, ...) }, count = count - 2, delay_ms = delay_ms, is_repeated = is_repeated }
+  local timer = {
+    run = run, arguments = { select(3, ...) }, count = count - 2, delay_ms = delay_ms, is_repeated = is_repeated,
+    is_last = core.is_exiting,
+  }
   if not make(timer) then return nil, "too many pending timers" end
   return 1
 end
@@ -61,6 +64,9 @@ ngx.timer = {
     return reply.flags
   end,
 }
+
+-- A timer is not run any more, nor is what it holds kept.
+function core.forget_timer(number) pending[number] = nil end
 
 local NO_HANDLER = {}
 

@@ -1,60 +1,38 @@
 //! What the dialect of Apache's mod_lua asks of Rust; none of it touches a database.
 
 use std::{
-    collections::HashMap,
     os::unix::fs::MetadataExt as _,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use regex::bytes::{Regex, RegexBuilder};
-
-use super::context::{Context, Fault, NO, YES};
+use super::{
+    context::{Context, Fault, NO, YES},
+    openresty::regex::compile_regex,
+};
 use crate::{
     Settings,
     apache::{
         DocumentRoot, FileError, Operation, StoredValue, matches_wildcard, pairs_of_arguments,
         pairs_of_form, pairs_of_multipart, parse_date, transform,
     },
-    cabinet::{check_len, steps_of},
+    openresty::regex::Dollar,
 };
-
-/// There is no such expression; `lua/apache/texts.lua` has the same.
-const NO_EXPRESSION: i32 = 2;
 
 /// Kinds of values; `lua/apache/server.lua` has the same.
 const TEXT: i32 = 1;
 const NUMBER: i32 = 2;
 const BOOLEAN: i32 = 3;
 
-/// Flags of expressions, as Apache has them.
-const IGNORES_CASE: i32 = 1;
-const IS_OF_LINES: i32 = 2;
-
-/// Maximum number of expressions that stay compiled; one more, and all are forgotten.
-const EXPRESSIONS_MAX: usize = 64;
-
-/// Maximum length of an expression, in bytes.
-const EXPRESSION_LEN_MAX: usize = 4096;
-
-/// Maximum size of a compiled expression, and of what it remembers while it runs.
-const EXPRESSION_BYTES_MAX: usize = 1 << 20;
-
-/// Maximum product of the lengths of a text and the expression or pattern that is looked for in it: some
+/// Maximum product of the lengths of a text and the pattern with stars that it is compared with: some
 /// tenths of a second, in which no time limit is looked at.
 const WORK_MAX: usize = 1 << 26;
-
-/// Expressions by their text and flags, compiled, with the steps that a search may take at each byte; or why that
-/// cannot be.
-type Expressions = HashMap<(Box<[u8]>, i32), Result<(Regex, usize), String>>;
 
 /// What the dialect knows beside the request.
 #[derive(Default)]
 pub(crate) struct Apache {
     settings: Arc<Settings>,
     root: Option<DocumentRoot>,
-    expressions: Expressions,
-    captures: Vec<Option<Vec<u8>>>,
 }
 
 impl Apache {
@@ -109,65 +87,14 @@ pub(super) fn apache_wildcard(
     Ok(if matches_wildcard(text, pattern, ignores_case != 0) { YES } else { NO })
 }
 
-/// Where an expression first matches: the number of its groups and one more, as the reply's number.
-pub(super) fn apache_regex(
+/// Compiles an expression as Apache does: `.` is any byte, and `$` the end of the text alone. The flags and the reply are those
+/// of `regex_compile`.
+pub(super) fn apache_regex_compile(
     context: &mut Context,
-    text: &[u8],
     pattern: &[u8],
-    flags: i32,
+    flags: &[u8],
 ) -> Result<i32, Fault> {
-    let apache = &mut context.apache;
-    let key = (Box::from(pattern), flags);
-    if !apache.expressions.contains_key(&key) {
-        if apache.expressions.len() == EXPRESSIONS_MAX {
-            apache.expressions.clear();
-        }
-        apache.expressions.insert(key.clone(), compile(pattern, flags));
-    }
-    match apache.expressions.get(&key) {
-        Some(Ok((regex, steps))) => {
-            check_len(text, *steps).map_err(Fault::refused)?;
-            apache.captures.clear();
-            let Some(found) = regex.captures(text) else { return Ok(NO) };
-            let groups = found.iter().map(|group| group.map(|group| group.as_bytes().to_vec()));
-            apache.captures.extend(groups);
-            context.reply.number = apache.captures.len() as f64;
-            Ok(YES)
-        }
-        Some(Err(why)) => {
-            context.scratch = why.clone().into_bytes();
-            context.reply.data(&context.scratch);
-            Ok(NO_EXPRESSION)
-        }
-        None => Ok(NO),
-    }
-}
-
-fn compile(pattern: &[u8], flags: i32) -> Result<(Regex, usize), String> {
-    let regex = compile_within(pattern, flags, EXPRESSION_BYTES_MAX)?;
-    Ok((regex, steps_of(|bytes| compile_within(pattern, flags, bytes).is_ok())))
-}
-
-fn compile_within(pattern: &[u8], flags: i32, bytes_max: usize) -> Result<Regex, String> {
-    if pattern.len() > EXPRESSION_LEN_MAX {
-        return Err(format!("an expression has at most {EXPRESSION_LEN_MAX} bytes"));
-    }
-    let pattern = str::from_utf8(pattern).map_err(|error| error.to_string())?;
-    let mut builder = RegexBuilder::new(pattern);
-    builder.unicode(false).case_insensitive(flags & IGNORES_CASE != 0);
-    builder.dot_matches_new_line(true).multi_line(flags & IS_OF_LINES != 0);
-    builder.size_limit(bytes_max).dfa_size_limit(EXPRESSION_BYTES_MAX);
-    // A class of characters above ASCII is one of Unicode.
-    let built = builder.build().or_else(|_| builder.unicode(true).build());
-    built.map_err(|error| error.to_string())
-}
-
-/// What a group has matched, as the reply's data; `NO` if it has not.
-pub(super) fn apache_capture(context: &mut Context, place: i32) -> Result<i32, Fault> {
-    let place = usize::try_from(place).unwrap_or(usize::MAX);
-    let Some(Some(group)) = context.apache.captures.get(place) else { return Ok(NO) };
-    context.reply.data(group);
-    Ok(YES)
+    compile_regex(context, pattern, flags, Dollar::End)
 }
 
 /// The time in microseconds, as the reply's number.

@@ -1,16 +1,16 @@
 //! What native functions know of the running call.
 
-use std::{ffi::c_int, fmt, ptr, sync::Arc};
+use std::{ffi::c_int, ptr, sync::Arc};
 
 use tokaido_store::{
-    DatabaseId, IncrementError, ReadError, ReadTransaction, Record, Snapshot, Store, WriteError,
-    WriteTransaction, Writer, cache::Cache,
+    DatabaseId, ReadTransaction, Record, Snapshot, Store, WriteTransaction, Writer, cache::Cache,
 };
 
 use super::{
     Exchange, apache::Apache, cabinet::Expressions, functions::SharedFunction, many::Many,
     openresty::Regexes, pages::LoadedPage, texts::Texts, timers::Timers,
 };
+pub(crate) use crate::Fault;
 use crate::{Dialect, Host, Limits, Scope, Transaction, TyrantCommons, Value, convert::Converter};
 
 /// No, nothing, not there.
@@ -80,63 +80,6 @@ impl Reply {
         self.flags = f64::from(record.flags);
         self.expires_at_ms = record.expires_at_ms.map_or(-1.0, |at| at as f64);
         self.integer(i64::try_from(record.version).unwrap_or(i64::MAX))
-    }
-}
-
-/// Why a native function failed.
-pub(crate) enum Fault {
-    /// The call was wrong; nothing has happened, and the procedure may catch it and go on.
-    Refused(String),
-    /// The transaction is no longer what the procedure believes, so it must not be committed even
-    /// if the procedure catches the error.
-    Poisoned(String),
-}
-
-impl Fault {
-    pub(crate) fn refused(why: impl fmt::Display) -> Self {
-        Self::Refused(why.to_string())
-    }
-}
-
-impl From<ReadError> for Fault {
-    fn from(error: ReadError) -> Self {
-        match error {
-            // The code that clients of Redis tell it by; `lua/native.lua` takes it from there.
-            ReadError::OtherKind => Self::Refused(format!("WRONGTYPE {error}")),
-            ReadError::KeyLength { .. }
-            | ReadError::Unordered
-            | ReadError::NoPages
-            | ReadError::CursorLost => Self::refused(error),
-            _ => Self::Poisoned(error.to_string()),
-        }
-    }
-}
-
-impl From<WriteError> for Fault {
-    fn from(error: WriteError) -> Self {
-        match error {
-            WriteError::Read(error) => error.into(),
-            WriteError::WrongKind => Self::Refused(format!("WRONGTYPE {error}")),
-            WriteError::ValueLength { .. }
-            | WriteError::FieldLength { .. }
-            | WriteError::RecordTooLarge { .. }
-            | WriteError::BytesOnly
-            | WriteError::Name(_)
-            | WriteError::Mounted
-            | WriteError::Dropped
-            | WriteError::ReadOnly
-            | WriteError::Raced => Self::refused(error),
-            _ => Self::Poisoned(error.to_string()),
-        }
-    }
-}
-
-impl From<IncrementError> for Fault {
-    fn from(error: IncrementError) -> Self {
-        match error {
-            IncrementError::Write(error) => error.into(),
-            _ => Self::refused(error),
-        }
     }
 }
 

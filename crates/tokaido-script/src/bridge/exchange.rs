@@ -1,15 +1,13 @@
 //! The request and the response of the HTTP call that runs.
 
 use super::context::{Context, Fault, NO, YES};
+pub(super) use crate::http::header_name;
 use crate::{HttpRequest, HttpResponse, percent};
 
 /// Kinds of body; `lua/http.lua` has the same.
 const JSON: i32 = 2;
 /// One whose type the handler alone says, if it does.
 const BARE: i32 = 3;
-
-/// Maximum length of a response's headers, names and values together, in bytes.
-const HEADERS_LEN_MAX: usize = 64 << 10;
 
 /// Borrowed from `call_http` while it runs.
 #[derive(Default)]
@@ -55,13 +53,13 @@ impl Exchange {
         Ok(unsafe { &*request.cast() })
     }
 
-    /// The response that is written: the innermost one.
+    /// The response that is written: that of the request itself, or of one within it.
     pub(super) fn response<'r>(&self) -> Result<&'r mut HttpResponse, Fault> {
         let response = self.outer_response()?;
-        if response.nested.is_empty() {
+        if !response.nested.is_current() {
             return Ok(response);
         }
-        response.nested.last_mut().ok_or_else(over)
+        response.nested.current().ok_or_else(over)
     }
 
     /// The response to the request itself.
@@ -145,49 +143,16 @@ pub(super) fn response_header(
     add: i32,
 ) -> Result<i32, Fault> {
     let response = context.exchange.response()?;
-    let (name, value) = (name, value);
-    let name = header_name(name)?;
-    if value.iter().any(|&b| b < b' ' && b != b'\t' || b == 0x7f) {
-        return Err(Fault::Refused(format!(
-            "the value of the header {name} has a control character"
-        )));
-    }
-    if add == 0 {
-        response.headers.retain(|(other, _)| *other != name);
-    }
-    let headers_max = context.limits.response_headers_max;
-    if response.headers.len() >= headers_max {
-        return Err(Fault::Refused(format!("a response has at most {headers_max} headers")));
-    }
-    let len_before: usize =
-        response.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
-    if len_before + name.len() + value.len() > HEADERS_LEN_MAX {
-        return Err(Fault::Refused(format!(
-            "the headers of a response have at most {HEADERS_LEN_MAX} bytes"
-        )));
-    }
-    response.headers.push((name, value.to_vec()));
+    response.set_header(name, value, add != 0, &context.limits)?;
     Ok(YES)
-}
-
-pub(super) fn header_name(name: &[u8]) -> Result<String, Fault> {
-    let token = |&b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    if name.is_empty() || !name.iter().all(token) {
-        return Err(Fault::Refused(format!(
-            "{:?} is no name of a header",
-            String::from_utf8_lossy(name)
-        )));
-    }
-    Ok(String::from_utf8_lossy(name).to_ascii_lowercase())
 }
 
 /// A header that was set before.
 pub(super) fn response_header_get(context: &mut Context, name: &[u8]) -> Result<i32, Fault> {
     let response = context.exchange.response()?;
-    let name = header_name(name)?;
-    match response.headers.iter().find(|(other, _)| *other == name) {
+    match response.header(name)? {
         None => Ok(NO),
-        Some((_, value)) => {
+        Some(value) => {
             context.reply.data(value);
             Ok(YES)
         }
@@ -196,19 +161,28 @@ pub(super) fn response_header_get(context: &mut Context, name: &[u8]) -> Result<
 
 /// Appends to the body.
 pub(super) fn response_write(context: &mut Context, data: &[u8]) -> Result<i32, Fault> {
-    let response = context.exchange.response()?;
-    append_body(response, data, context.limits.response_len_max)?;
+    write(context, &[data])
+}
+
+/// Appends to the body, with a line break behind it.
+pub(super) fn response_write_line(context: &mut Context, data: &[u8]) -> Result<i32, Fault> {
+    write(context, &[data, b"\n"])
+}
+
+fn write(context: &mut Context, pieces: &[&[u8]]) -> Result<i32, Fault> {
+    let len_max = context.limits.response_len_max;
+    let nested = &mut context.exchange.outer_response()?.nested;
+    if nested.is_current() && !nested.make_room(len_of(pieces), len_max) {
+        return Err(Fault::Refused(format!(
+            "the responses to requests within a request have at most {len_max} bytes together"
+        )));
+    }
+    context.exchange.response()?.append(pieces, &context.limits)?;
     Ok(YES)
 }
 
-fn append_body(response: &mut HttpResponse, data: &[u8], len_max: usize) -> Result<(), Fault> {
-    if response.body.len() + data.len() > len_max {
-        return Err(Fault::Refused(format!(
-            "a response has at most {len_max} bytes; send it in pages"
-        )));
-    }
-    response.body.extend_from_slice(data);
-    Ok(())
+fn len_of(pieces: &[&[u8]]) -> usize {
+    pieces.iter().map(|piece| piece.len()).sum()
 }
 
 /// Forgets the headers and the body of the response so far.
@@ -225,15 +199,12 @@ pub(super) fn respond(
     data: &[u8],
 ) -> Result<i32, Fault> {
     let response = context.exchange.response()?;
-    append_body(response, data, context.limits.response_len_max)?;
+    response.append(&[data], &context.limits)?;
     response.status = status as u16;
-    let typed = response.headers.iter().any(|(name, _)| name == "content-type");
-    if !response.body.is_empty() && !typed && kind != BARE {
-        let content_type: &[u8] = match kind {
-            JSON => b"application/json",
-            _ => b"text/plain; charset=utf-8",
-        };
-        response.headers.push(("content-type".to_owned(), content_type.to_vec()));
+    match kind {
+        BARE => {}
+        JSON => response.set_type("application/json"),
+        _ => response.set_type("text/plain; charset=utf-8"),
     }
     Ok(YES)
 }

@@ -13,10 +13,7 @@ use super::{
     context::{Context, Fault, NO, YES},
     exchange::header_name,
 };
-use crate::{HttpResponse, Waiting};
-
-/// Maximum depth of requests within requests.
-const NESTED_MAX: usize = 20;
+use crate::Waiting;
 
 /// An address or a port of the connection, as the reply's data; `NO` for a UNIX socket.
 pub(super) fn request_end(context: &mut Context, which: i32) -> Result<i32, Fault> {
@@ -30,7 +27,8 @@ pub(super) fn request_end(context: &mut Context, which: i32) -> Result<i32, Faul
     Ok(context.answer(|out| out.extend_from_slice(text.as_bytes())))
 }
 
-/// The minor number of the request's version of HTTP/1, as the reply's number, and when it began, in milliseconds since 1970, as its flags.
+/// The minor number of the request's version of HTTP/1, as the reply's number, and when it began, in milliseconds
+/// since 1970, as its flags.
 pub(super) fn request_line(context: &mut Context) -> Result<i32, Fault> {
     let request = context.exchange.request()?;
     context.reply.number = f64::from(request.is_1_1);
@@ -75,17 +73,63 @@ pub(super) fn response_header_at(
     }
 }
 
-/// From here on the response cannot be another one: a failure breaks the connection off.
+/// From here on the response cannot be another one: a failure breaks the connection off. The reply's number is 1 if it
+/// has no body, whatever is written.
 pub(super) fn response_sent(context: &mut Context, status: i32) -> Result<i32, Fault> {
     let response = context.exchange.response()?;
     response.status = status as u16;
     response.is_sent = true;
+    let is_nested = context.exchange.outer_response()?.nested.is_current();
+    let is_head = !is_nested && context.exchange.request()?.method == "HEAD";
+    context.reply.number = f64::from(is_head || matches!(status, 204 | 304));
     Ok(YES)
+}
+
+/// What becomes of a flush; `lua/ngx/output.lua` has the same numbers.
+const FLUSHED: f64 = 0.0;
+const UNSENT: f64 = 1.0;
+const GONE: f64 = 2.0;
+const BUFFERED: f64 = 3.0;
+
+/// What there is of the response is to be sent while the handler waits. The reply's number is what becomes of that; if
+/// `waits` is not 0, the handler is about to wait for as long as something is unsent.
+pub(super) fn response_flush(context: &mut Context, waits: i32) -> Result<i32, Fault> {
+    let request = context.exchange.request()?;
+    let response = context.exchange.outer_response()?;
+    let progress = response.progress;
+    let has_length = || response.headers.iter().any(|(name, _)| name == "content-length");
+    context.reply.number = if progress.is_gone {
+        GONE
+    } else if !request.is_1_1 && !has_length() {
+        // The end of the connection would be the end of the body.
+        BUFFERED
+    } else if !request.may_stream {
+        FLUSHED
+    } else {
+        response.is_flushed = true;
+        let has_unsent = progress.has_unsent || !progress.has_begun || !response.body.is_empty();
+        let awaits_sent = waits != 0 && has_unsent;
+        // Another light thread may wait for the same.
+        response.awaits_sent |= awaits_sent;
+        if awaits_sent { UNSENT } else { FLUSHED }
+    };
+    Ok(YES)
+}
+
+/// Whether the client has gone, so that nothing can be sent any more.
+pub(super) fn response_gone(context: &mut Context) -> Result<i32, Fault> {
+    Ok(if context.exchange.outer_response()?.progress.is_gone { YES } else { NO })
 }
 
 /// The response is complete, whatever becomes of the handler.
 pub(super) fn response_complete(context: &mut Context) -> Result<i32, Fault> {
     context.exchange.response()?.is_complete = true;
+    Ok(YES)
+}
+
+/// The response is complete, and says itself that the handler has failed.
+pub(super) fn response_tells_failure(context: &mut Context) -> Result<i32, Fault> {
+    context.exchange.outer_response()?.tells_failure = true;
     Ok(YES)
 }
 
@@ -97,32 +141,39 @@ pub(super) fn response_drop(context: &mut Context) -> Result<i32, Fault> {
 
 /// How long the body is by now, as the reply's number.
 pub(super) fn response_len(context: &mut Context) -> Result<i32, Fault> {
-    context.reply.number = context.exchange.response()?.body.len() as f64;
+    let response = context.exchange.response()?;
+    context.reply.number = response.progress.taken_len as f64 + response.body.len() as f64;
     Ok(YES)
 }
 
-/// Drops what the body has.
+/// Drops what the body of a response within the response has.
 pub(super) fn response_forget(context: &mut Context) -> Result<i32, Fault> {
-    context.exchange.response()?.body.clear();
+    context.exchange.outer_response()?.nested.forget_body();
     Ok(YES)
 }
 
-/// Begins a response within the response.
+/// Begins a response within the response, which is written from here on; its place is the reply's number.
 pub(super) fn response_nest(context: &mut Context) -> Result<i32, Fault> {
-    let response = context.exchange.outer_response()?;
-    if response.nested.len() == NESTED_MAX {
-        return Err(Fault::Refused(format!(
-            "requests have called each other more than {NESTED_MAX} deep"
-        )));
-    }
-    response.nested.push(HttpResponse::default());
+    let nested = &mut context.exchange.outer_response()?.nested;
+    let Some(place) = nested.begin() else {
+        return Err(Fault::Refused("a request has too many requests within it".to_owned()));
+    };
+    nested.select(place);
+    context.reply.number = place as f64;
     Ok(YES)
 }
 
-/// Ends the innermost response, whose body is the reply's data.
-pub(super) fn response_unnest(context: &mut Context) -> Result<i32, Fault> {
-    let response = context.exchange.outer_response()?;
-    let nested = response.nested.pop().unwrap_or_default();
+/// From here on the response at that place is written; 0 is the one around all others.
+pub(super) fn response_select(context: &mut Context, place: i32) -> Result<i32, Fault> {
+    let place = usize::try_from(place).unwrap_or(0);
+    context.exchange.outer_response()?.nested.select(place);
+    Ok(YES)
+}
+
+/// Ends a response within the response; its body is the reply's data.
+pub(super) fn response_unnest(context: &mut Context, place: i32) -> Result<i32, Fault> {
+    let place = usize::try_from(place).unwrap_or(0);
+    let nested = context.exchange.outer_response()?.nested.end(place).unwrap_or_default();
     Ok(context.answer(|out| out.extend_from_slice(&nested.body)))
 }
 

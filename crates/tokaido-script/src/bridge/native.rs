@@ -168,6 +168,7 @@ fn of_exchanges() -> Vec<Function> {
         exchange::response_header(bytes, bytes, int);
         exchange::response_header_get(bytes);
         exchange::response_write(bytes);
+        exchange::response_write_line(bytes);
         exchange::response_clear();
         exchange::respond(int, int, bytes);
         handler::request_end(int);
@@ -176,12 +177,16 @@ fn of_exchanges() -> Vec<Function> {
         handler::response_header_remove(bytes);
         handler::response_header_at(bytes, int);
         handler::response_sent(int);
+        handler::response_flush(int);
+        handler::response_gone();
         handler::response_complete();
+        handler::response_tells_failure();
         handler::response_drop();
         handler::response_len();
         handler::response_forget();
         handler::response_nest();
-        handler::response_unnest();
+        handler::response_select(int);
+        handler::response_unnest(int);
         handler::clock();
         handler::may_wait();
         handler::wait(double);
@@ -191,8 +196,7 @@ fn of_exchanges() -> Vec<Function> {
         apache::apache_text(int, bytes);
         apache::apache_date(bytes);
         apache::apache_wildcard(bytes, bytes, int);
-        apache::apache_regex(bytes, bytes, int);
-        apache::apache_capture(int);
+        apache::apache_regex_compile(bytes, bytes);
         apache::apache_clock();
         apache::apache_started();
         apache::apache_body_max();

@@ -52,14 +52,14 @@ pub(crate) enum SearchError {
 }
 
 /// How many steps a search may take at each byte with an expression that can be compiled within so many bytes.
-pub(crate) fn steps_of(fits_in: impl Fn(usize) -> bool) -> usize {
+fn steps_of(fits_in: impl Fn(usize) -> bool) -> usize {
     let next = |bytes: &usize| Some(bytes * 4).filter(|&bytes| bytes < REGEX_BYTES_MAX);
     let bytes = iter::successors(Some(REGEX_BYTES_MIN), next).find(|&bytes| fits_in(bytes));
     bytes.unwrap_or(REGEX_BYTES_MAX) / STATE_BYTES
 }
 
 /// Refuses a text in which a search of so many steps at each byte could take too long.
-pub(crate) fn check_len(text: &[u8], steps: usize) -> Result<(), SearchError> {
+fn check_len(text: &[u8], steps: usize) -> Result<(), SearchError> {
     let len_max = STEPS_MAX / steps;
     if text.len() > len_max { Err(SearchError::TextTooLong { len_max }) } else { Ok(()) }
 }

@@ -10,6 +10,6 @@ mod tokyo_codec;
 pub(crate) use codec::{CodecError, codec};
 pub use distance::{characters, distance};
 pub use expression::compile;
-pub(crate) use expression::{Expression, Groups, Replacement, check_len, steps_of};
+pub(crate) use expression::{Expression, Groups, Replacement};
 pub(crate) use hash::{fnv, murmur};
 pub(crate) use tokyo_codec::tokyo_codec;

@@ -75,6 +75,15 @@ pub(crate) enum CompileError {
     TooMany,
 }
 
+/// What `$` stands for, unless it stands for the ends of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dollar {
+    /// The end of the text, or a line feed before it.
+    EndOrLineFeed,
+    /// The end of the text.
+    End,
+}
+
 /// How an expression is compiled, from the letters of its options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Options {
@@ -140,11 +149,18 @@ impl Drop for Compiled {
 
 impl Compiled {
     /// Compiles an expression. In a box, since Lua is told its address.
-    pub(crate) fn new(pattern: &[u8], flags: &[u8]) -> Result<Box<Self>, CompileError> {
+    pub(crate) fn new(
+        pattern: &[u8],
+        flags: &[u8],
+        dollar: Dollar,
+    ) -> Result<Box<Self>, CompileError> {
         if pattern.len() > PATTERN_LEN_MAX {
             return Err(CompileError::TooLong { len: pattern.len() });
         }
-        let options = Options::parse(flags)?;
+        let mut options = Options::parse(flags)?;
+        if dollar == Dollar::End {
+            options.bits |= pcre::PCRE2_DOLLAR_ENDONLY;
+        }
         let code = compile_code(pattern, options.bits)?;
         // SAFETY: the code is a valid one; what is made of it is freed with it, by `drop`.
         let mut compiled = unsafe {
@@ -280,8 +296,12 @@ pub(super) const STOPPED: i32 = -1000;
 mod tests {
     use super::*;
 
+    fn compiled(pattern: &[u8], flags: &[u8]) -> Result<Box<Compiled>, CompileError> {
+        Compiled::new(pattern, flags, Dollar::EndOrLineFeed)
+    }
+
     fn found(pattern: &str, flags: &str, subject: &str) -> Option<(usize, usize)> {
-        let compiled = Compiled::new(pattern.as_bytes(), flags.as_bytes()).unwrap();
+        let compiled = compiled(pattern.as_bytes(), flags.as_bytes()).unwrap();
         // SAFETY: the expression and the text are there, and the offsets have been written.
         unsafe {
             let regex = compiled.address().cast();
@@ -302,7 +322,7 @@ mod tests {
     #[test]
     fn what_is_no_expression_says_so() {
         let why = |pattern: &[u8], flags: &[u8]| {
-            Compiled::new(pattern, flags).err().map(|error| error.to_string()).unwrap()
+            compiled(pattern, flags).err().map(|error| error.to_string()).unwrap()
         };
         assert_eq!(why(b"a", b"jz"), "unknown flag \"z\" (flags \"jz\")");
         let message = why(b"(abc", b"");
@@ -312,12 +332,12 @@ mod tests {
         assert!(why(&vec![b'a'; PATTERN_LEN_MAX + 1], b"").contains("65537"));
         assert!(why(b"(*UTF)\\C", b"").contains("no machine code"));
         assert!(why(b"(*NO_JIT)a", b"").contains("leave out (*NO_JIT)"));
-        assert!(Compiled::new(b"(*NO_JIT)a", b"d").is_ok());
+        assert!(compiled(b"(*NO_JIT)a", b"d").is_ok());
     }
 
     #[test]
     fn names_come_with_their_numbers() {
-        let compiled = Compiled::new(b"(?<b>.)(?<a>.)(.)", b"").unwrap();
+        let compiled = compiled(b"(?<b>.)(?<a>.)(.)", b"").unwrap();
         assert_eq!(compiled.names(), [(2, b"a".to_vec()), (1, b"b".to_vec())]);
         assert_eq!(compiled.groups, 3);
         assert!(compiled.size > 100);
@@ -326,7 +346,7 @@ mod tests {
     #[test]
     fn a_match_lies_in_the_text_and_behind_the_start() {
         let run = |pattern: &[u8], subject: &[u8], start| {
-            let compiled = Compiled::new(pattern, b"").unwrap();
+            let compiled = compiled(pattern, b"").unwrap();
             // SAFETY: the expression and the text are there.
             unsafe {
                 tokaido_regex_run(compiled.address().cast(), subject.as_ptr(), subject.len(), start)

@@ -5,7 +5,9 @@ use std::{ffi::c_void, ptr};
 
 use pcre2_sys as pcre;
 
-use super::regex::{BYTES_MAX, CompileError, Compiled, Runnable, STOPPED, tokaido_regex_run};
+use super::regex::{
+    BYTES_MAX, CompileError, Compiled, Dollar, Runnable, STOPPED, tokaido_regex_run,
+};
 
 /// Maximum size of the stack of a match whose recursion has outgrown the 32 KiB that each has at first,
 /// in bytes, unless a script asks for another one.
@@ -101,11 +103,12 @@ impl Regexes {
         &mut self,
         pattern: &[u8],
         flags: &[u8],
+        dollar: Dollar,
     ) -> Result<(usize, &Compiled), CompileError> {
         if self.bytes >= BYTES_MAX {
             return Err(CompileError::TooMany);
         }
-        let compiled = Compiled::new(pattern, flags)?;
+        let compiled = Compiled::new(pattern, flags, dollar)?;
         self.bytes += compiled.size;
         self.compiled.push(compiled);
         let number = self.compiled.len() - 1;
@@ -206,10 +209,12 @@ unsafe extern "C" fn stop_dfa(_block: *mut c_void, is_stopping: *mut c_void) -> 
 mod tests {
     use super::*;
 
+    const PLAIN: Dollar = Dollar::EndOrLineFeed;
+
     #[test]
     fn what_outgrows_its_stack_has_a_second_try() {
         let mut regexes = Regexes::default();
-        let (number, compiled) = regexes.compile(b"(?:a|b|(c))*$", b"").unwrap();
+        let (number, compiled) = regexes.compile(b"(?:a|b|(c))*$", b"", PLAIN).unwrap();
         let subject = b"ab".repeat(2_000);
         let regex = compiled.address().cast();
         // SAFETY: the expression and the text are there.
@@ -224,23 +229,23 @@ mod tests {
         let mut regexes = Regexes::default();
         for i in 0..=KEPT_COUNT_MAX {
             assert!(!regexes.free_if_many());
-            regexes.compile(i.to_string().as_bytes(), b"").unwrap();
+            regexes.compile(i.to_string().as_bytes(), b"", PLAIN).unwrap();
         }
         assert!(regexes.free_if_many());
         assert!(!regexes.free_if_many());
         assert_eq!(regexes.run_deep(0, b"0", 0), None);
         let large = b"(a|b)+(c|d)+".repeat(200);
-        let refused = (0..10_000).find_map(|_| regexes.compile(&large, b"").err());
+        let refused = (0..10_000).find_map(|_| regexes.compile(&large, b"", PLAIN).err());
         assert_eq!(refused, Some(CompileError::TooMany));
         assert!(regexes.bytes < 2 * BYTES_MAX);
         assert!(regexes.free_if_many());
-        assert!(regexes.compile(&large, b"").is_ok());
+        assert!(regexes.compile(&large, b"", PLAIN).is_ok());
     }
 
     #[test]
     fn a_dfa_finds_the_longest_and_can_be_stopped() {
         let mut regexes = Regexes::default();
-        let (number, _) = regexes.compile(b"a|ab|abc", b"d").unwrap();
+        let (number, _) = regexes.compile(b"a|ab|abc", b"d", PLAIN).unwrap();
         let subject = [vec![b'x'; 5_000], b"abc".to_vec()].concat();
         assert_eq!(regexes.run_dfa(number, &subject, 0, || false), Ok(1));
         assert_eq!(regexes.run_dfa(number, &subject, 0, || true), Ok(STOPPED));
@@ -252,18 +257,18 @@ mod tests {
     #[test]
     fn a_dfa_has_limits() {
         let mut regexes = Regexes::default();
-        let (number, _) = regexes.compile(b"(a(?1)?b)", b"d").unwrap();
+        let (number, _) = regexes.compile(b"(a(?1)?b)", b"d", PLAIN).unwrap();
         let deep = [b"a".repeat(8_000), b"b".repeat(8_000)].concat();
         let found = regexes.run_dfa(number, &deep, 0, || false);
         assert_eq!(found, Ok(pcre::PCRE2_ERROR_DEPTHLIMIT));
         assert_eq!(regexes.run_dfa(number, b"aaabbb", 0, || false), Ok(1));
         // Looks ahead over the rest of the text at each of its places.
-        let (number, _) = regexes.compile(b"^(?:(?!.*[xyz])a)*", b"d").unwrap();
+        let (number, _) = regexes.compile(b"^(?:(?!.*[xyz])a)*", b"d", PLAIN).unwrap();
         let long = b"a".repeat(1_000_000);
         thread_local!(static LOOKS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });
         let is_stopping = || LOOKS.replace(LOOKS.get() + 1) == 3_000_000;
         assert_eq!(regexes.run_dfa(number, &long, 0, is_stopping), Ok(STOPPED));
-        let (number, _) = regexes.compile(b".", b"dU").unwrap();
+        let (number, _) = regexes.compile(b".", b"dU", PLAIN).unwrap();
         assert_eq!(regexes.run_dfa(number, "日".as_bytes(), 0, || false), Ok(1));
     }
 }

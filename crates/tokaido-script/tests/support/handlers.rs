@@ -94,24 +94,44 @@ pub fn answer(text: &str) -> String {
     body(&mut runtime(&[("m", &format!("-- route: /\n{text}"))]), "m")
 }
 
-/// Calls a handler that may wait, and goes on with it until it is done; gives how often it has waited, too.
-pub fn call_waiting(
-    (runtime, store): &mut Served,
-    handler: &str,
-) -> (usize, Result<String, CallError>) {
-    let id = runtime.find(handler.as_bytes()).unwrap();
-    let request =
-        HttpRequest { method: "GET", path: "/", may_wait: true, ..HttpRequest::default() };
-    let mut response = HttpResponse::default();
-    let mut snapshot = store.snapshot().unwrap();
+/// A request to a handler that may wait.
+pub fn that_may_wait() -> HttpRequest<'static> {
+    HttpRequest { method: "GET", path: "/", may_wait: true, ..HttpRequest::default() }
+}
+
+/// Calls a handler that may wait.
+pub fn begin(served: &mut Served, handler: &str) -> Result<HttpResponse, CallError> {
+    let id = served.0.find(handler.as_bytes()).unwrap();
+    let (mut snapshot, mut response) = (served.1.snapshot().unwrap(), HttpResponse::default());
     let scope = Transaction::Read(&mut *snapshot).into();
-    let mut called = runtime.call_http(id, scope, &request, &mut response);
-    let mut waits = 0;
+    served.0.call_http(id, scope, &that_may_wait(), &mut response).map(|()| response)
+}
+
+/// Goes on with a handler that waits.
+pub fn go_on(
+    served: &mut Served,
+    handler: &str,
+    slot: u64,
+    response: &mut HttpResponse,
+) -> Result<(), CallError> {
+    let id = served.0.find(handler.as_bytes()).unwrap();
+    let mut snapshot = served.1.snapshot().unwrap();
+    let scope = Transaction::Read(&mut *snapshot).into();
+    served.0.resume_http(id, slot, scope, &that_may_wait(), response)
+}
+
+/// Calls a handler that may wait, and goes on with it until it is done; gives how often it has waited, too.
+pub fn call_waiting(served: &mut Served, handler: &str) -> (usize, Result<String, CallError>) {
+    let (mut waits, mut response) = match begin(served, handler) {
+        Ok(response) => (0, response),
+        Err(error) => return (0, Err(error)),
+    };
     while let Some(waiting) = response.waiting.take() {
         waits += 1;
         std::thread::sleep(waiting.time);
-        let scope = Transaction::Read(&mut *snapshot).into();
-        called = runtime.resume_http(id, waiting.slot, scope, &request, &mut response);
+        if let Err(error) = go_on(served, handler, waiting.slot, &mut response) {
+            return (waits, Err(error));
+        }
     }
-    (waits, called.map(|()| String::from_utf8(response.body).unwrap()))
+    (waits, Ok(String::from_utf8(response.body).unwrap()))
 }

@@ -331,7 +331,7 @@ mod tests {
             assert!(commands.apply(&format!("+{name}|aB")).is_ok());
             commands.allow(find_by_name(name).expect("a command"), Some(first_argument))
         };
-        for name in ["select", "procedure", "fcall", "fcall_ro"] {
+        for name in ["select", "swapdb", "procedure", "fcall", "fcall_ro"] {
             assert!(allows(name, b"aB"), "{name}");
             assert!(!allows(name, b"AB") && !allows(name, b"ab"), "{name}");
         }

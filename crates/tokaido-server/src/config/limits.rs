@@ -231,7 +231,7 @@ limits! {
         stalled_ms: u64 = 2_000, 1..=MS_MAX;
         /// Time in one procedure after which the process ends; at least ten times script_ms; 0: never
         stalled_exit_ms: u64 = 10_000, 0..=MS_MAX;
-        /// Maximum memory of one Lua VM
+        /// Maximum memory of one VM of Lua or Ruby
         script_memory_bytes: usize = 256 << 20, 4 << 20..=BYTES_MAX;
         /// Maximum number of steps of one pattern match that backtracks
         script_pattern_steps_max: u32 = 10_000_000, 1_000..=u32::MAX as u64;
@@ -265,6 +265,10 @@ limits! {
         worker_sockets_max: usize = 4096, 1..=COUNT_MAX;
         /// Maximum size of what has come on a handler's socket and was not received yet
         socket_bytes_max: usize = 64 << 20, 64 << 10..=BYTES_MAX;
+        /// Maximum size of what has come on all such sockets of a worker and was not received yet
+        worker_socket_bytes_max: usize = 256 << 20, 64 << 10..=BYTES_MAX;
+        /// Maximum number of names that are looked up for the handlers of a worker at a time
+        worker_lookups_max: usize = 256, 1..=COUNT_MAX;
     }
     "Writing" {
         /// Maximum number of jobs waiting for the writer

@@ -42,6 +42,10 @@ impl Reply {
     pub(super) fn broken_off(self) -> Self {
         Self { end: End::BrokenOff, ..self }
     }
+
+    pub(super) fn into_data(self) -> Bytes {
+        self.data
+    }
 }
 
 impl<T: Into<Bytes>> From<T> for Reply {

@@ -16,10 +16,11 @@ use hyper::{
 };
 
 use super::{
-    body::{Reply, Unanswered},
+    body::Unanswered,
     dispatch,
     exchange::{Exchange, Paths},
     socket::Socket,
+    streamed::{Outgoing, Taking},
 };
 use crate::{
     admission::say_last,
@@ -70,22 +71,25 @@ pub(crate) async fn serve(
         tracing::debug!(peer = %connection.peer, %error, "a connection broke");
         connection.linger().await;
     }
+    // It counts as a connection for as long as a handler goes on behind its answer.
+    exchange.until_no_handler().await;
 }
 
 async fn respond_to(
     worker: &Rc<Worker>,
-    connection: &Connection,
-    exchange: &Exchange,
+    connection: &Rc<Connection>,
+    exchange: &Rc<Exchange>,
     request: Request<Incoming>,
-) -> Result<Response<Reply>, Unanswered> {
+) -> Result<Response<Outgoing>, Unanswered> {
     exchange.begin();
+    connection.enter(Phase::Working);
+    exchange.until_no_handler().await;
     connection.enter(Phase::Request);
     let mut response = dispatch::answer(worker, connection, exchange, request).await;
     connection.enter(Phase::Idle);
     exchange.end();
     if let Some(unanswered) = response.extensions_mut().remove::<Unanswered>() {
-        // The answers to earlier requests have their turn.
-        tokio::task::yield_now().await;
+        // hyper has sent the answers to earlier requests before it read this one.
         return Err(unanswered);
     }
     if response.status().is_client_error() || response.status().is_server_error() {
@@ -95,7 +99,11 @@ async fn respond_to(
         let close = header::HeaderValue::from_static("close");
         response.headers_mut().insert(header::CONNECTION, close);
     }
-    Ok(response)
+    Ok(match Taking::of(exchange, connection) {
+        None => response.map(Outgoing::Reply),
+        // The reply is empty: what there is of a body comes by the stream.
+        Some(taking) => response.map(|_| Outgoing::Streamed(taking)),
+    })
 }
 
 /// An idle connection that is ready for its next request; one of [`READY_MAX`].
@@ -127,7 +135,7 @@ async fn serve_until_rest<S>(
     service: S,
 ) -> hyper::Result<Option<Socket>>
 where
-    S: HttpService<Incoming, ResBody = Reply, Error = Unanswered>,
+    S: HttpService<Incoming, ResBody = Outgoing, Error = Unanswered>,
 {
     // With half_close, hyper answers what it has read when the input ends, be it that the client
     // has closed its side or that this server stops. (Its pipeline_flush is not used: it would hold

@@ -34,7 +34,7 @@ use crate::{
 pub(super) async fn answer(
     worker: &Rc<Worker>,
     connection: &Connection,
-    exchange: &Exchange,
+    exchange: &Rc<Exchange>,
     request: Request<Incoming>,
 ) -> Response<Reply> {
     let (parts, incoming) = request.into_parts();
@@ -52,7 +52,7 @@ pub(super) async fn answer(
         endpoint.admit(&principal, &parts.method)?;
         let (cursors, tyrant) = (exchange.cursors(), exchange.tyrant());
         let caller = Caller { worker, connection, principal, cursors, tyrant };
-        endpoint.answer(&caller, &parts, body).await
+        endpoint.answer(&caller, exchange, &parts, body).await
     };
     result.await.unwrap_or_else(HttpError::into_response)
 }
@@ -308,6 +308,7 @@ impl Endpoint<'_> {
     async fn answer(
         self,
         caller: &Caller<'_>,
+        exchange: &Rc<Exchange>,
         parts: &Parts,
         body: Bytes,
     ) -> Result<Response<Reply>, HttpError> {
@@ -316,7 +317,7 @@ impl Endpoint<'_> {
             Self::Rpc { procedure } => Ok(kyoto::call(caller, procedure, parts, &body).await),
             Self::KyotoRecord => kyoto::record(caller, parts, body).await,
             Self::Tyrant => tyrant::answer(caller, parts, body).await,
-            Self::Route => route::answer(caller, parts, body).await,
+            Self::Route => route::answer(caller, exchange, parts, body).await,
             Self::Record { database, key } => {
                 records::answer(worker, parts, database, key, body).await
             }

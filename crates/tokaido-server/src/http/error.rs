@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use hyper::{
     Response, StatusCode,
+    body::Bytes,
     header::{self, HeaderName, HeaderValue},
 };
 use serde_json::json;
@@ -117,6 +118,11 @@ impl HttpError {
 
     pub(super) fn message(&self) -> &str {
         &self.message
+    }
+
+    /// What the handler had written before it failed.
+    pub(super) fn into_sent(self) -> Bytes {
+        self.sent.map(|sent| sent.into_body().into_data()).unwrap_or_default()
     }
 
     pub(super) fn into_response(self) -> Response<Reply> {

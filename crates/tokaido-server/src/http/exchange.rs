@@ -1,10 +1,14 @@
 //! What the socket of an HTTP connection and the requests on it tell each other.
 
-use std::cell::{Cell, RefCell};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+};
 
 use tokaido_wire::http::{FramingError, HeadLimits};
+use tokio::sync::Notify;
 
-use super::tyrant::Memory;
+use super::{streamed::Streamed, tyrant::Memory};
 use crate::{Limits, access::Principal, kyoto::Cursors};
 
 /// One HTTP connection, between what reads its bytes and what answers its requests.
@@ -18,9 +22,24 @@ pub(super) struct Exchange {
     between_requests: Cell<bool>,
     /// Part of an answer is still unsent.
     unsent: Cell<bool>,
+    /// The answer that leaves while its handler goes on.
+    streamed: RefCell<Option<Rc<Streamed>>>,
+    /// A handler goes on whose client has its answer, or the beginning of it.
+    has_handler: Cell<bool>,
+    handler_ended: Notify,
     paths: Paths,
     cursors: RefCell<Cursors>,
     tyrant: Memory,
+}
+
+/// A handler that goes on behind its answer.
+pub(super) struct HandlerGuard(Rc<Exchange>);
+
+impl Drop for HandlerGuard {
+    fn drop(&mut self) {
+        self.0.has_handler.set(false);
+        self.0.handler_ended.notify_one();
+    }
 }
 
 /// What paths stand for on a connection.
@@ -49,6 +68,9 @@ impl Exchange {
             open: Cell::new(0),
             between_requests: Cell::new(true),
             unsent: Cell::new(false),
+            streamed: RefCell::default(),
+            has_handler: Cell::new(false),
+            handler_ended: Notify::new(),
             paths,
             cursors: RefCell::default(),
             tyrant: Memory::default(),
@@ -117,6 +139,49 @@ impl Exchange {
     /// Sets whether part of an answer is still unsent.
     pub(super) fn has_unsent(&self, unsent: bool) {
         self.unsent.set(unsent);
+        if !unsent && let Some(streamed) = &*self.streamed.borrow() {
+            streamed.written();
+        }
+    }
+
+    /// So many bytes of an answer were written.
+    pub(super) fn wrote(&self, len: usize) {
+        if let Some(streamed) = &*self.streamed.borrow() {
+            streamed.wrote(len);
+        }
+    }
+
+    /// An answer begins that leaves while its handler goes on. It is not complete before `end_stream`.
+    pub(super) fn begin_stream(&self, streamed: &Rc<Streamed>) {
+        self.begin();
+        *self.streamed.borrow_mut() = Some(Rc::clone(streamed));
+    }
+
+    /// It was taken to its end, or no more of it can be sent.
+    pub(super) fn end_stream(&self) {
+        *self.streamed.borrow_mut() = None;
+        self.end();
+    }
+
+    pub(super) fn streamed(&self) -> Option<Rc<Streamed>> {
+        self.streamed.borrow().clone()
+    }
+
+    pub(super) fn is_streaming(&self) -> bool {
+        self.streamed.borrow().is_some()
+    }
+
+    /// A handler goes on behind its answer, until what this gives is dropped.
+    pub(super) fn begin_handler(self: &Rc<Self>) -> HandlerGuard {
+        self.has_handler.set(true);
+        HandlerGuard(Rc::clone(self))
+    }
+
+    /// Waits until no handler of an earlier request goes on: a connection has one at a time, as many as it may ask for.
+    pub(super) async fn until_no_handler(&self) {
+        while self.has_handler.get() {
+            self.handler_ended.notified().await;
+        }
     }
 
     /// Whether all requests that have come are answered, and the answers sent.

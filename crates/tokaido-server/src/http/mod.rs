@@ -19,6 +19,8 @@ mod router;
 mod site;
 mod socket;
 mod status;
+mod streamed;
+mod suspended;
 mod tyrant;
 mod wait;
 

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, net::SocketAddr, rc::Rc, sync::Arc, time::SystemTime};
 
 use hyper::{
-    Response, StatusCode, Version,
+    Method, Response, StatusCode, Version,
     body::Bytes,
     header::{self, HeaderName, HeaderValue},
     http::{request::Parts, uri::PathAndQuery},
@@ -13,8 +13,10 @@ use tokaido_script::{CallError, HttpRequest, HttpResponse, ProcedureId, Sockets,
 use super::{
     body::{Reply, Unanswered},
     error::{HttpError, allowed},
+    exchange::Exchange,
     kyoto::Caller,
     router::Found,
+    suspended::Suspended,
     wait::Wait,
 };
 use crate::{
@@ -36,7 +38,7 @@ type Parameters<'p> = Vec<(&'p str, Cow<'p, str>)>;
 
 /// Where a request comes from, and when it came.
 #[derive(Clone, Copy)]
-struct Arrival {
+pub(super) struct Arrival {
     client: Option<SocketAddr>,
     server: Option<SocketAddr>,
     began_ms: f64,
@@ -88,6 +90,7 @@ pub(super) fn methods(program: &Program, parts: &Parts) -> Option<String> {
 /// Calls the procedure where its mode and its past say, and answers with what it gives.
 pub(super) async fn answer(
     caller: &Caller<'_>,
+    exchange: &Rc<Exchange>,
     parts: &Parts,
     body: Bytes,
 ) -> Result<Response<Reply>, HttpError> {
@@ -100,7 +103,29 @@ pub(super) async fn answer(
     let shared = &worker.service.shared;
     let result = if place == Place::Worker {
         let asked = Asked { shared, principal: &principal, parts, body: &body, arrival };
-        on_worker(worker, &program, (id, &parameters), asked).await
+        match on_worker(worker, &program, (id, &parameters), asked) {
+            Ok((given, sockets)) if given.waiting.is_some() => {
+                let owned =
+                    |(name, value): &(&str, Cow<'_, str>)| ((*name).to_owned(), value.to_string());
+                let suspended = Suspended {
+                    worker: worker.clone(),
+                    wait: Wait::new(worker, program.generation(), id),
+                    program: program.clone(),
+                    id,
+                    parameters: parameters.iter().map(owned).collect(),
+                    principal,
+                    parts: parts.clone(),
+                    body,
+                    arrival,
+                    sockets,
+                };
+                suspended.answer(given, exchange).await
+            }
+            Ok((given, _)) => {
+                to_response(given).map_err(|message| failed_response(worker, &program, id, message))
+            }
+            Err(error) => Err(error),
+        }
     } else {
         let (shared, parts) = (Arc::clone(shared), parts.clone());
         let find_and_call = move |procedures: &mut Procedures<'_>, transaction: Transaction<'_>| {
@@ -122,34 +147,32 @@ pub(super) async fn answer(
 
 /// What a request has, for as long as it takes to answer it.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
-    shared: &'a Shared,
-    principal: &'a Principal,
-    parts: &'a Parts,
-    body: &'a [u8],
-    arrival: Arrival,
+pub(super) struct Asked<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) principal: &'a Principal,
+    pub(super) parts: &'a Parts,
+    pub(super) body: &'a [u8],
+    pub(super) arrival: Arrival,
 }
 
 /// A handler that is called, or goes on.
-enum Step {
+pub(super) enum Step {
     Begin,
     Resume { slot: u64, so_far: HttpResponse },
 }
 
-/// Calls the procedure on the worker, and goes on with it for as often as it waits.
-async fn on_worker(
+/// Calls the procedure on the worker, until it is done or waits.
+fn on_worker(
     worker: &Rc<Worker>,
     program: &Program,
-    (id, parameters): (ProcedureId, &Parameters<'_>),
+    found: (ProcedureId, &Parameters<'_>),
     asked: Asked<'_>,
-) -> Result<Response<Reply>, HttpError> {
-    let placement = Placement::http(worker);
+) -> Result<(HttpResponse, RequestSockets), HttpError> {
     let mut sockets = RequestSockets::new(&worker.sockets);
-    let given = placement.here(|context| {
+    let given = Placement::http(worker).here(|context| {
         // Nothing has come between: the worker still has the program that the id is of.
         let transaction = Transaction::Read(&mut *context.snapshot);
         let procedures = &mut context.program.procedures();
-        let found = (id, parameters);
         let (given, messages) =
             asked.run(procedures, found, transaction, Step::Begin, Some(&mut sockets))?;
         asked.shared.channels.publish_all(&messages);
@@ -159,40 +182,21 @@ async fn on_worker(
         Ok::<_, HttpError>(given)
     });
     timers::start(worker, program.generation(), asked.principal);
-    let mut given = given??;
-    let mut wait = given.waiting.map(|_| Wait::new(worker, program.generation(), id));
-    while let (Some(waiting), Some(wait)) = (given.waiting.take(), &mut wait) {
-        if let Err(error) = wait.until(waiting, &mut sockets).await {
-            if !given.is_complete {
-                return Err(error);
-            }
-            let path = asked.parts.uri.path();
-            tracing::error!(
-                path,
-                "a handler was not done in time after the end of its answer; see limits.http_wait_ms"
-            );
-            break;
-        }
-        let resumed = placement.here(|context| {
-            let transaction = Transaction::Read(&mut *context.snapshot);
-            let procedures = &mut context.program.waiting_procedures(program.generation());
-            let step = Step::Resume { slot: waiting.slot, so_far: given };
-            let (found, sockets) = ((id, parameters), Some(&mut sockets));
-            let (given, messages) = asked.run(procedures, found, transaction, step, sockets)?;
-            asked.shared.channels.publish_all(&messages);
-            Ok::<_, HttpError>(given)
-        });
-        timers::start(worker, program.generation(), asked.principal);
-        given = resumed??;
-        wait.is_over();
-    }
-    to_response(given).map_err(|message| {
-        let failed = |context: &mut ReadContext| {
-            let procedures = context.program.waiting_procedures(program.generation());
-            procedures.failed(id, CallError::Value { message })
-        };
-        placement.here(failed).map_or_else(HttpError::from, HttpError::from)
-    })
+    Ok((given??, sockets))
+}
+
+/// What a response that none can be is answered by.
+pub(super) fn failed_response(
+    worker: &Worker,
+    program: &Program,
+    id: ProcedureId,
+    message: String,
+) -> HttpError {
+    let failed = |context: &mut ReadContext| {
+        let procedures = context.program.waiting_procedures(program.generation());
+        procedures.failed(id, CallError::Value { message })
+    };
+    Placement::http(worker).here(failed).map_or_else(HttpError::from, HttpError::from)
 }
 
 /// Calls the procedure, and makes a response of what it gives: within the transaction, so that a write
@@ -212,7 +216,7 @@ fn call(
 
 impl Asked<'_> {
     /// Runs the handler until it is done, or waits, which one that may have sockets may do.
-    fn run(
+    pub(super) fn run(
         &self,
         procedures: &mut Procedures<'_>,
         (id, parameters): (ProcedureId, &Parameters<'_>),
@@ -242,6 +246,7 @@ impl Asked<'_> {
             server: arrival.server,
             began_ms: arrival.began_ms,
             may_wait,
+            may_stream: may_wait && parts.method != Method::HEAD,
             target: parts.uri.path_and_query().map_or("/", PathAndQuery::as_str),
         };
         let scope = commands.in_transaction(transaction);
@@ -257,7 +262,9 @@ impl Asked<'_> {
             Err((_, Some(complete))) if complete.is_complete && may_wait => *complete,
             Err((failure, unfinished)) => {
                 let error = HttpError::from(failure);
+                let is_whole = unfinished.as_ref().is_some_and(|given| given.tells_failure);
                 return Err(match unfinished.map(|given| to_response(*given)) {
+                    Some(Ok(response)) if is_whole => error.after(response),
                     Some(Ok(response)) => error.after(response.map(Reply::broken_off)),
                     _ => error,
                 });
@@ -269,7 +276,7 @@ impl Asked<'_> {
 
 /// What the procedure gave, as hyper sends it; or why that cannot be sent. Lengths and framing are
 /// hyper's.
-fn to_response(given: HttpResponse) -> Result<Response<Reply>, String> {
+pub(super) fn to_response(given: HttpResponse) -> Result<Response<Reply>, String> {
     if given.is_dropped {
         let mut response = Response::new(Reply::default());
         response.extensions_mut().insert(Unanswered);

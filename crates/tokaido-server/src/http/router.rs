@@ -47,6 +47,9 @@ pub(crate) enum RouteError {
 #[derive(Debug, Default)]
 pub(crate) struct Router {
     root: Node,
+    /// What the paths of routes lead to that are literal throughout and need no decoding: in the tree they would be
+    /// found first, too.
+    whole: BTreeMap<Box<str>, Vec<Endpoint>>,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +62,7 @@ struct Node {
     rest: Vec<Endpoint>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Endpoint {
     method: String,
     procedure: ProcedureId,
@@ -100,7 +103,11 @@ impl Router {
         if let Some(first) = endpoints.iter().find(|e| e.method == route.method) {
             return Err(RouteError::Taken(first.procedure));
         }
-        endpoints.push(Endpoint { method: route.method.clone(), procedure, names });
+        let endpoint = Endpoint { method: route.method.clone(), procedure, names };
+        if endpoint.names.is_empty() && !path.contains('%') {
+            self.whole.entry(path.into()).or_default().push(endpoint.clone());
+        }
+        endpoints.push(endpoint);
         Ok(())
     }
 
@@ -108,10 +115,17 @@ impl Router {
     /// would, unless it has a route of its own.
     pub(crate) fn find<'r, 'p>(&'r self, method: &str, path: &'p str) -> Found<'r, 'p> {
         let Some(path) = path.strip_prefix('/') else { return Found::Nothing };
+        let mut search = Search { method, matched: Vec::new(), others: Vec::new() };
+        if let Some(endpoints) = self.whole.get(path)
+            && let Some(endpoint) = choose(endpoints, &mut search)
+        {
+            return Found::Procedure(endpoint.procedure, Vec::new());
+        }
         if memchr::memchr_iter(b'/', path.as_bytes()).count() >= SEGMENTS_MAX {
             return Found::Nothing;
         }
-        let mut search = Search { method, matched: Vec::new(), others: Vec::new() };
+        // The tree finds them again.
+        search.others.clear();
         let found = self.root.find(Some(path), &mut search);
         match found {
             Some(endpoint) => {

@@ -16,6 +16,21 @@ use crate::config::{Address, Config};
 /// A name that stands for any.
 const ANY: &str = "*";
 
+/// The bytes that the name of a host may have.
+const OF_NAME: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0);
+    while byte < table.len() {
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let (others, mut place) = (b"-._~%!$&'()*+,;=", 0);
+    while place < others.len() {
+        table[others[place] as usize] = true;
+        place += 1;
+    }
+    table
+};
+
 /// The names under which the server answers. Addresses always count: what makes a browser take
 /// a page of others for one of this server is a name that those others give to its address.
 pub(crate) struct Hosts {
@@ -60,10 +75,12 @@ impl<'t> Authority<'t> {
                 address.parse::<Ipv6Addr>().ok()?;
                 (&text[..address.len() + 2], rest)
             }
-            None => text.split_at(text.find(':').unwrap_or(text.len())),
+            None => {
+                let colon = text.bytes().position(|byte| byte == b':');
+                text.split_at(colon.unwrap_or(text.len()))
+            }
         };
-        let is_of_name =
-            |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(&byte);
+        let is_of_name = |byte: u8| OF_NAME[usize::from(byte)];
         let is_host = host.starts_with('[') || (!host.is_empty() && host.bytes().all(is_of_name));
         let port = match rest.strip_prefix(':') {
             None if rest.is_empty() => None,

@@ -111,7 +111,13 @@ impl Socket {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => {
                     if self.connection.phase() == Phase::Reply {
-                        self.connection.enter(Phase::Idle);
+                        self.connection.enter(match self.exchange.is_streaming() {
+                            true => Phase::Working,
+                            false => Phase::Idle,
+                        });
+                    }
+                    if let Ok(len) = result {
+                        self.exchange.wrote(len);
                     }
                     return Poll::Ready(result);
                 }

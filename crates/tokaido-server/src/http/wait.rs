@@ -1,57 +1,99 @@
 //! A handler that waits, and holds nothing meanwhile but what its virtual machine has of it.
 
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
 use hyper::StatusCode;
 use tokaido_script::{ProcedureId, Waiting};
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
 
-use super::error::HttpError;
-use crate::{sockets::RequestSockets, worker::Worker};
+use super::{error::HttpError, streamed::Streamed};
+use crate::{sockets::RequestSockets, timers::until_replaced, worker::Worker};
 
 /// A handler of a worker that waits. When it is dropped before the handler has gone on, that is given up.
-pub(super) struct Wait<'w> {
-    worker: &'w Worker,
+pub(super) struct Wait {
+    worker: Rc<Worker>,
     /// The program whose handler it is.
     generation: u64,
     handler: ProcedureId,
     began: Instant,
+    limit: Duration,
+    programs: watch::Receiver<u64>,
+    /// When it has to be done, since another program has taken the place of its own.
+    last: Option<Instant>,
     /// That of the handler while it waits.
     slot: Option<u64>,
 }
 
-impl<'w> Wait<'w> {
+impl Wait {
     /// The worker has been told that one more handler waits.
-    pub(super) fn new(worker: &'w Worker, generation: u64, handler: ProcedureId) -> Self {
-        Self { worker, generation, handler, began: Instant::now(), slot: None }
+    pub(super) fn new(worker: &Rc<Worker>, generation: u64, handler: ProcedureId) -> Self {
+        let (worker, programs) = (Rc::clone(worker), worker.service.shared.program.watch());
+        let limit = Duration::from_millis(worker.service.config.limits.http_wait_ms);
+        let (began, last, slot) = (Instant::now(), None, None);
+        Self { worker, generation, handler, began, limit, programs, last, slot }
     }
 
-    /// Waits for its time, or until it may go on with a socket or somebody else says so.
+    /// Waits for its time, or until it may go on with a socket or somebody else says so; if `awaits_sent`, also until
+    /// all of its answer has left.
     ///
     /// # Errors
-    /// If the handler has taken too long.
+    /// If the handler has taken too long. For one that sends its answer meanwhile the time begins anew whenever its
+    /// client takes something, until another program takes the place of its own.
     pub(super) async fn until(
         &mut self,
         waiting: Waiting,
+        awaits_sent: bool,
         sockets: &mut RequestSockets,
+        streamed: Option<&Streamed>,
     ) -> Result<(), HttpError> {
         self.slot = Some(waiting.slot);
         let woken = self.worker.sockets.begin_wait(waiting.slot);
-        let limit_ms = self.worker.service.config.limits.http_wait_ms;
-        let end = self.began + Duration::from_millis(limit_ms);
-        let wake = Instant::now().checked_add(waiting.time).map_or(end, |wake| wake.min(end));
-        tokio::select! {
-            () = sockets.ready() => {}
-            () = woken.notified() => {}
-            () = sleep_until(wake) => {}
+        let wake = Instant::now().checked_add(waiting.time);
+        let sent = async {
+            match streamed {
+                _ if !awaits_sent => std::future::pending().await,
+                Some(streamed) => streamed.sent().await,
+                // The answer has left as a whole.
+                None => {}
+            }
+        };
+        tokio::pin!(sent);
+        loop {
+            let end = self.end(streamed);
+            let is_replaceable = streamed.is_some() && self.last.is_none();
+            tokio::select! {
+                () = sockets.ready() => break,
+                () = woken.notified() => break,
+                () = &mut sent => break,
+                () = sleep_until(wake.map_or(end, |wake| wake.min(end))) => {
+                    let now = Instant::now();
+                    if wake.is_some_and(|wake| wake <= now) || self.end(streamed) <= now {
+                        break;
+                    }
+                }
+                () = until_replaced(&self.worker, &mut self.programs, self.generation), if is_replaceable => {
+                    self.last = Some(Instant::now() + self.limit);
+                }
+            }
         }
         self.worker.sockets.end_wait(waiting.slot);
-        if Instant::now() >= end {
-            let message =
-                format!("the handler was not done after {limit_ms} ms, limits.http_wait_ms");
+        if self.end(streamed) <= Instant::now() {
+            let message = format!(
+                "the handler was not done after {} ms, limits.http_wait_ms",
+                self.limit.as_millis()
+            );
             return Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message));
         }
         Ok(())
+    }
+
+    /// When it has to be done.
+    fn end(&self, streamed: Option<&Streamed>) -> Instant {
+        let began = streamed.map_or(self.began, |streamed| streamed.left_at().max(self.began));
+        self.last.unwrap_or(began + self.limit)
     }
 
     /// The handler has gone on.
@@ -60,7 +102,7 @@ impl<'w> Wait<'w> {
     }
 }
 
-impl Drop for Wait<'_> {
+impl Drop for Wait {
     fn drop(&mut self) {
         let mut reading = self.worker.reading.borrow_mut();
         if let Some(slot) = self.slot {

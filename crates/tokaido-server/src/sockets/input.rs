@@ -1,5 +1,7 @@
 //! What has come on a connection, and was not received yet.
 
+use std::{cell::Cell, rc::Rc};
+
 use tokaido_script::{Receive, Received};
 
 use super::until::{self, Found};
@@ -8,9 +10,11 @@ use super::until::{self, Found};
 const KEPT_MAX: usize = 64 << 10;
 
 /// Bytes in the order in which they came.
-#[derive(Default)]
 pub(super) struct Input {
     bytes: Vec<u8>,
+    /// How much of it is counted in the sum of all sockets.
+    counted: usize,
+    sum: Rc<Cell<usize>>,
     /// How many of them were received.
     taken: usize,
     /// In which of the others, counted from the first, what is looked for does not begin.
@@ -18,12 +22,23 @@ pub(super) struct Input {
 }
 
 impl Input {
+    /// Empty; what comes is counted in that sum, for as long as it takes memory.
+    pub(super) fn new(sum: &Rc<Cell<usize>>) -> Self {
+        Self { bytes: Vec::new(), counted: 0, sum: Rc::clone(sum), taken: 0, searched: 0 }
+    }
+
+    fn count(&mut self) {
+        self.sum.update(|sum| sum + self.bytes.len() - self.counted);
+        self.counted = self.bytes.len();
+    }
+
     pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.taken
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+        self.count();
     }
 
     /// Whether it is there as a whole, which is then appended to `out`. What is asked for stays the same until it is there or
@@ -94,6 +109,13 @@ impl Input {
             self.bytes.drain(..self.taken);
             self.taken = 0;
         }
+        self.count();
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        self.sum.update(|sum| sum - self.counted);
     }
 }
 
@@ -108,7 +130,7 @@ mod tests {
     }
 
     fn input(text: &str) -> Input {
-        let mut input = Input::default();
+        let mut input = Input::new(&Rc::default());
         input.append(text.as_bytes());
         input
     }
@@ -129,6 +151,21 @@ mod tests {
     }
 
     #[test]
+    fn the_sum_has_what_takes_memory() {
+        let sum = Rc::default();
+        let (mut one, mut other) = (Input::new(&sum), Input::new(&sum));
+        one.append(&[b'x'; KEPT_MAX * 2]);
+        other.append(b"ab");
+        assert_eq!(sum.get(), KEPT_MAX * 2 + 2);
+        take(&mut one, Receive::Size(KEPT_MAX));
+        assert_eq!(sum.get(), KEPT_MAX + 2);
+        take(&mut other, Receive::Size(2));
+        assert_eq!(sum.get(), KEPT_MAX);
+        drop(one);
+        assert_eq!(sum.get(), 0);
+    }
+
+    #[test]
     fn what_is_not_whole_stays_or_is_given_up() {
         let mut input = input("abc-");
         assert_eq!(take(&mut input, Receive::Size(5)), None);
@@ -146,7 +183,7 @@ mod tests {
 
     #[test]
     fn what_comes_byte_by_byte_is_found() {
-        let mut input = Input::default();
+        let mut input = Input::new(&Rc::default());
         let until = Receive::Until { text: b"aabaaab", size: 0, inclusive: true };
         let text = "aab-aabaabb-aabaaab";
         for byte in text.bytes().take(text.len() - 1) {

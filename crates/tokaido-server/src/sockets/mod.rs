@@ -4,6 +4,7 @@
 mod allow;
 mod datagrams;
 mod input;
+mod names;
 mod pools;
 mod request;
 mod stream;

@@ -87,10 +87,16 @@ impl Socket {
     }
 
     /// Reads once; whether there was anything, be it the end.
-    fn read(&mut self, bytes_max: usize) -> Result<bool, String> {
+    fn read(&mut self, worker: &WorkerSockets) -> Result<bool, String> {
         let connection = Rc::clone(self.connection()?);
+        let (bytes_max, held_max) = (worker.bytes_max, worker.bytes_held_max);
         if self.input.len() >= bytes_max {
             return Err(format!("more than {bytes_max} bytes, limits.socket_bytes_max"));
+        }
+        if worker.bytes_held.get() >= held_max {
+            return Err(format!(
+                "more than {held_max} bytes for all handlers of a worker, limits.worker_socket_bytes_max"
+            ));
         }
         let mut buffer = [0; READ_LEN];
         match connection.try_read(&mut buffer) {
@@ -127,7 +133,7 @@ impl Socket {
     fn receive(
         &mut self,
         what: Receive<'_>,
-        bytes_max: usize,
+        worker: &WorkerSockets,
         out: &mut Vec<u8>,
     ) -> Poll<Result<Received, String>> {
         self.wants.to_read = false;
@@ -140,7 +146,7 @@ impl Socket {
             }
             let why = match self.has_ended {
                 true => "closed".to_owned(),
-                false => match self.read(bytes_max) {
+                false => match self.read(worker) {
                     Ok(true) => continue,
                     Ok(false) => {
                         self.wants.to_read = true;
@@ -193,12 +199,13 @@ impl RequestSockets {
         {
             return Ok((State::Open(connection), reused));
         }
-        let (host, permit) = (host.to_owned(), self.worker.permit()?);
+        let (names, host, permit) =
+            (self.worker.names.clone(), host.to_owned(), self.worker.permit()?);
         let connecting: Connecting = match port {
             Some(port) if target.is_of_datagrams => {
-                Box::pin(Connection::of_datagrams(host, port, permit))
+                Box::pin(Connection::of_datagrams(names, host, port, permit))
             }
-            Some(port) => Box::pin(Connection::to_host(host, port, permit)),
+            Some(port) => Box::pin(Connection::to_host(names, host, port, permit)),
             None => Box::pin(Connection::to_path(host, permit)),
         };
         Ok((State::Connecting(connecting), 0))
@@ -214,7 +221,7 @@ impl Sockets for RequestSockets {
         }
         let (state, reused) = self.begin(target)?;
         let (pool, pool_size) = (target.pool.into(), target.pool_size);
-        let (input, wants) = (Input::default(), Wants::default());
+        let (input, wants) = (Input::new(&self.worker.bytes_held), Wants::default());
         let socket = Socket { state, pool, pool_size, reused, input, has_ended: false, wants };
         if free == self.sockets.len() {
             self.sockets.push(None);
@@ -259,9 +266,9 @@ impl Sockets for RequestSockets {
         what: Receive<'_>,
         out: &mut Vec<u8>,
     ) -> Poll<Result<Received, String>> {
-        let bytes_max = self.worker.bytes_max;
+        let worker = Rc::clone(&self.worker);
         match self.socket(socket) {
-            Ok(socket) => socket.receive(what, bytes_max, out),
+            Ok(socket) => socket.receive(what, &worker, out),
             Err(why) => Poll::Ready(Err(why)),
         }
     }

@@ -10,9 +10,9 @@ use std::{
 
 use socket2::SockRef;
 use tokaido_script::SocketOption;
-use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::net::{TcpStream, UnixStream};
 
-use super::datagrams::Datagrams;
+use super::{datagrams::Datagrams, names::Names};
 
 enum Stream {
     Tcp(TcpStream),
@@ -54,25 +54,31 @@ impl Connection {
     }
 
     /// Connects to the first address of that name that takes it.
-    pub(super) async fn to_host(host: String, port: u16, permit: Permit) -> Result<Self, String> {
+    pub(super) async fn to_host(
+        names: Names,
+        host: String,
+        port: u16,
+        permit: Permit,
+    ) -> Result<Self, String> {
         let connect = async |address| {
             let stream = TcpStream::connect(address).await?;
             // Handlers send whole messages.
             stream.set_nodelay(true)?;
             Ok(Stream::Tcp(stream))
         };
-        let stream = to_first(&host, port, connect).await?;
+        let stream = to_first(&names, &host, port, connect).await?;
         Ok(Self { stream, permit: Cell::new(Some(permit)) })
     }
 
     /// A socket that sends datagrams to the first address of that name, and takes them from there alone.
     pub(super) async fn of_datagrams(
+        names: Names,
         host: String,
         port: u16,
         permit: Permit,
     ) -> Result<Self, String> {
         let connect = async |address| Ok(Stream::Udp(Datagrams::to(address).await?));
-        let stream = to_first(&host, port, connect).await?;
+        let stream = to_first(&names, &host, port, connect).await?;
         Ok(Self { stream, permit: Cell::new(Some(permit)) })
     }
 
@@ -153,13 +159,13 @@ impl Connection {
 
 /// Connects to one address of a name after another, until one takes it.
 async fn to_first(
+    names: &Names,
     host: &str,
     port: u16,
     connect: impl AsyncFn(SocketAddr) -> io::Result<Stream>,
 ) -> Result<Stream, String> {
-    let unresolved = |error| format!("{host} could not be resolved ({})", message_of(&error));
-    let mut why = format!("{host} could not be resolved (Host not found)");
-    for address in lookup_host((host, port)).await.map_err(unresolved)? {
+    let mut why = String::new();
+    for address in names.look_up(host, port).await? {
         match connect(address).await {
             Ok(stream) => return Ok(stream),
             Err(error) => why = message_of(&error),

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use super::{
     AllowedPeer,
+    names::Names,
     pools::{self, Pools},
     stream::Permit,
 };
@@ -22,6 +23,10 @@ pub(crate) struct WorkerSockets {
     open: Rc<Cell<usize>>,
     pub(super) of_request_max: usize,
     pub(super) bytes_max: usize,
+    /// How much has come on all sockets and was not received yet, and how much that may be.
+    pub(super) bytes_held: Rc<Cell<usize>>,
+    pub(super) bytes_held_max: usize,
+    pub(super) names: Names,
     pub(super) pools: Rc<RefCell<Pools>>,
     /// The handlers that wait, by the numbers of theirs.
     waiting: RefCell<HashMap<u64, Rc<Notify>>>,
@@ -35,6 +40,9 @@ impl WorkerSockets {
             open: Rc::default(),
             of_request_max: limits.handler_sockets_max,
             bytes_max: limits.socket_bytes_max,
+            bytes_held: Rc::default(),
+            bytes_held_max: limits.worker_socket_bytes_max,
+            names: Names::new(limits.worker_lookups_max),
             pools: Rc::default(),
             waiting: RefCell::default(),
         }

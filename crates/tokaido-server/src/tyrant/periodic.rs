@@ -3,6 +3,7 @@
 use std::{rc::Rc, str::FromStr, sync::Arc, time::Duration};
 
 use tokaido_script::Transaction;
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::{refusal::Refusal, scripts::Script};
 use crate::{
@@ -56,11 +57,18 @@ impl FromStr for Periodic {
 
 impl Periodic {
     /// Calls the function after each period, with an empty key and an empty value. What it gives is for nobody, and what
-    /// goes wrong is in the log: once, for as long as it is the same.
+    /// goes wrong is in the log: once, for as long as it is the same. That there is no such function is there before its time,
+    /// as soon as a program is without it.
     pub(crate) async fn run(self, worker: Rc<Worker>) {
-        let (mut last, last_fault) = (None, LastFault::default());
+        let (mut last, last_fault) = (self.why_missing(&worker), LastFault::default());
+        let mut programs = worker.service.shared.program.watch();
         loop {
-            tokio::time::sleep(self.period).await;
+            let end = Instant::now() + self.period;
+            while let Ok(Ok(())) = timeout_at(end, programs.changed()).await {
+                last = self.why_missing(&worker);
+            }
+            // The server may be gone, and the time not over.
+            sleep_until(end).await;
             let failed = self.call(&worker, last_fault.clone()).await.err();
             // A fault of the function has its line already.
             let is_logged = last_fault.end_call();
@@ -70,6 +78,15 @@ impl Periodic {
             }
             last = reason;
         }
+    }
+
+    /// Tells of it in the log if there is no such function, and gives the reason.
+    fn why_missing(&self, worker: &Worker) -> Option<String> {
+        let script = Script::new(Users::server(), self.name.as_bytes(), b"", b"");
+        let missing = script.find(&worker.service.shared, &worker.program()).err()?;
+        let reason = missing.reason;
+        tracing::warn!(name = self.name, reason, "a periodic function is not there");
+        Some(reason)
     }
 
     async fn call(&self, worker: &Worker, last_fault: LastFault) -> Result<(), Refusal> {

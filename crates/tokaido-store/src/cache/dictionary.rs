@@ -130,6 +130,9 @@ impl Cache {
     ) -> Result<(f64, bool), DictionaryError> {
         let added = self.at(key, |shard, key, now| {
             let found = shard.find(key, now);
+            if let Some(sum) = found.and_then(|found| shard.add_in_place(found, by)) {
+                return Ok((sum, false));
+            }
             let (old, expires_at_ms, flags) = match found {
                 Some(found) => {
                     let record = shard.view(found).record();
@@ -263,13 +266,28 @@ fn list_of<'v>(record: &Record<'v>) -> Result<&'v [u8], DictionaryError> {
 #[must_use]
 pub fn parse_number(text: &[u8]) -> Option<f64> {
     let text = text.trim_ascii_end();
-    /// With so many digits a double holds every integer exactly.
-    const EXACT_LEN: usize = 15;
-    if text.len() <= EXACT_LEN && !text.is_empty() && text.iter().all(u8::is_ascii_digit) {
-        let number = text.iter().fold(0u64, |number, byte| number * 10 + u64::from(byte - b'0'));
-        return Some(number as f64);
+    match parse_digits(text) {
+        Some(number) => Some(number as f64),
+        None => std::str::from_utf8(text).ok()?.parse().ok(),
     }
-    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Reads an integer of digits alone, as many as a double holds exactly.
+#[inline]
+pub(super) fn parse_digits(text: &[u8]) -> Option<u64> {
+    const EXACT_LEN: usize = 15;
+    if text.is_empty() || text.len() > EXACT_LEN {
+        return None;
+    }
+    let mut number = 0;
+    for byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    Some(number)
 }
 
 /// The text of a number: the shortest decimal that reads back the same.
@@ -356,6 +374,52 @@ mod tests {
         cache.set(b"n", NewRecord::of(b"8")).unwrap();
         let error = cache.add_to_number(b"n", 1.0, None).unwrap_err();
         assert!(matches!(error, DictionaryError::NotANumber));
+    }
+
+    #[test]
+    fn an_integer_that_counts_up_is_written_as_any_other_number_is() {
+        let cache = cache();
+        for (old, by) in [
+            (0, 1),
+            (1, 8),
+            (8, 1),
+            (9, 1),
+            (99, 1),
+            (198, 2),
+            (1_999, 1),
+            (1_000_000, 999_999),
+            (123_456_789, 987_654),
+            (999_999_999_999_999_u64, 1),
+            (5, 0),
+        ] {
+            let record = NewRecord { flags: 7, marks: Marks::NUMBER, ..NewRecord::of(b"") };
+            let text = old.to_string();
+            let record = NewRecord { value: text.as_bytes(), ..record };
+            cache.set(b"n", record).unwrap();
+            let before = cache.metadata(b"n").unwrap().unwrap();
+            let sum = old + by;
+            assert_eq!(cache.add_to_number(b"n", by as f64, None).unwrap(), (sum as f64, false));
+            let found = Some((sum.to_string().into_bytes(), Marks::NUMBER));
+            assert_eq!(value(&cache, b"n"), found, "{old} + {by}");
+            let after = cache.metadata(b"n").unwrap().unwrap();
+            assert_eq!((after.flags, after.expires_at_ms), (7, None));
+            assert!(after.version > before.version);
+        }
+        // Digits that none of us would write are written anew.
+        for (text, expected) in [("007", "8"), ("-5", "-4"), ("9 ", "10"), ("1.5", "2.5")] {
+            let record = NewRecord { marks: Marks::NUMBER, ..NewRecord::of(text.as_bytes()) };
+            cache.set(b"n", record).unwrap();
+            cache.add_to_number(b"n", 1.0, None).unwrap();
+            assert_eq!(value(&cache, b"n").unwrap().0, expected.as_bytes());
+        }
+        for (by, expected) in [(-1.0, "4"), (0.5, "4.5"), (1e15, "1000000000000004.5")] {
+            if by < 0.0 {
+                let record = NewRecord { marks: Marks::NUMBER, ..NewRecord::of(b"5") };
+                cache.set(b"n", record).unwrap();
+            }
+            cache.add_to_number(b"n", by, None).unwrap();
+            assert_eq!(value(&cache, b"n").unwrap().0, expected.as_bytes());
+        }
     }
 
     #[test]

@@ -136,6 +136,25 @@ pub(super) fn write(bytes: &mut [u8], key: &[u8], new: &NewRecord<'_>, version: 
     rest[..new.value.len()].copy_from_slice(new.value);
 }
 
+/// Adds to the digits of a value, which are enough for the sum.
+#[inline]
+pub(super) fn add(bytes: &mut [u8], added: u64, version: u64, visits: u8) {
+    put_word(bytes, 0, version | u64::from(visits) << VISITS_SHIFT);
+    set_marks(bytes, Marks::NUMBER);
+    let view = View::new(bytes);
+    let start = HEADER_LEN + view.key_len();
+    let end = start + view.value_len();
+    let mut left = added;
+    for digit in bytes[start..end].iter_mut().rev() {
+        if left == 0 {
+            break;
+        }
+        left += u64::from(*digit - b'0');
+        *digit = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+}
+
 fn marks_bits(marks: Marks) -> u64 {
     u64::from(marks.bits()) << MARKS_SHIFT
 }

@@ -2,9 +2,10 @@
 
 use foldhash::quality::RandomState;
 
-use crate::{Amendment, Clock, NewRecord};
+use crate::{Amendment, Clock, Marks, NewRecord, Record};
 
 use super::{
+    dictionary,
     ghost::Ghost,
     index::Index,
     options::Layout,
@@ -176,6 +177,28 @@ impl Shard {
         let (segments, hasher) = (&self.segments, &self.hasher);
         self.index.insert(key.hash, location, |at| hash_of(hasher, segments.view(at).key()));
         version
+    }
+
+    /// Adds to a number where it stands, and gives the sum, if both are integers without a sign and the digits of the
+    /// sum are as many: only those that change are written.
+    #[inline]
+    pub(super) fn add_in_place(&mut self, location: Location, by: f64) -> Option<f64> {
+        let view = self.view(location);
+        let Record { value, marks, .. } = view.record();
+        let (visits, added) = (view.visits(), u64::from(by as u32));
+        if marks.form() != Marks::NUMBER || added as f64 != by {
+            return None;
+        }
+        let is_padded = value.first() == Some(&b'0') && value.len() > 1;
+        let sum = dictionary::parse_digits(value).filter(|_| !is_padded)? + added;
+        if sum >= 10u64.pow(value.len() as u32) {
+            return None;
+        }
+        let version = self.next_version();
+        self.counters.sets += 1;
+        let visits = (visits + 1).min(record::VISITS_MAX);
+        record::add(self.segments.at_mut(location), added, version, visits);
+        Some(sum as f64)
     }
 
     fn queue_for(&mut self, hash: u64) -> Queue {

@@ -5,6 +5,32 @@ use super::error::FramingError;
 /// Maximum number of bytes of a target, which is what the parser takes.
 pub(super) const TARGET_LEN_MAX: usize = (1 << 16) - 2;
 
+/// The bytes that a target may have.
+const OF_TARGET: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0);
+    while byte < table.len() {
+        let is_mark = matches!(byte as u8, b'#' | b'<' | b'>' | b'`' | 0x7f);
+        table[byte] = byte as u8 > b' ' && !is_mark;
+        byte += 1;
+    }
+    table
+};
+
+/// The bytes that a token may have, as the name of a header is one.
+const OF_TOKEN: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0);
+    while byte < table.len() {
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let (others, mut place) = (b"!#$%&'*+-.^_`|~", 0);
+    while place < others.len() {
+        table[others[place] as usize] = true;
+        place += 1;
+    }
+    table
+};
+
 /// What the lines of one head have said so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
@@ -155,11 +181,11 @@ fn is_target(method: &[u8], target: &[u8]) -> bool {
         || (target == b"*" && method == b"OPTIONS")
         || is_url(b"http://")
         || is_url(b"https://");
+    if !is_form || !target.iter().all(|&byte| OF_TARGET[usize::from(byte)]) {
+        return false;
+    }
     let query = memchr::memchr(b'?', target).map_or(&b""[..], |mark| &target[mark..]);
-    is_form
-        && std::str::from_utf8(target).is_ok()
-        && target.iter().all(|byte| *byte > b' ' && !b"#<>`\x7f".contains(byte))
-        && !query.contains(&b'"')
+    (target.is_ascii() || std::str::from_utf8(target).is_ok()) && !query.contains(&b'"')
 }
 
 /// Without the spaces and tabs around it, and these alone: a carriage return is none of them.
@@ -177,9 +203,7 @@ fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn is_token(text: &[u8]) -> bool {
-    let is_of_token =
-        |&byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.iter().all(is_of_token)
+    !text.is_empty() && text.iter().all(|&byte| OF_TOKEN[usize::from(byte)])
 }
 
 /// Text of any encoding. A NUL, or a carriage return alone, is none.

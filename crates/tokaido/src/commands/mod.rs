@@ -1,6 +1,7 @@
 //! One file per subcommand: its flags, its help, and what it does.
 
 pub(crate) mod backup;
+pub(crate) mod bench;
 pub(crate) mod call;
 pub(crate) mod cdb;
 pub(crate) mod check;

@@ -1,22 +1,23 @@
 //! `tokaido run`: a Lua script on a store in this process.
 
 use std::{
-    io::{self, Read, Write},
-    path::{Path, PathBuf},
+    io::{self, Write},
+    path::PathBuf,
     process::ExitCode,
     sync::Arc,
 };
 
-use tokaido_script::{CallError, Dialect, Limits, Source, Value};
+use tokaido_script::{CallError, Limits, Value};
 use tokaido_server::Bytes;
 use tokaido_store::Store;
 
 use crate::{
     duration::Duration,
-    endpoint::{Missing, open_store},
     error::{Error, lua_error},
     interrupt::{self, Running},
-    procedures, value,
+    procedures,
+    script::{Script, ScriptStore},
+    value,
 };
 
 /// Run a Lua script on a store, without a server
@@ -69,22 +70,10 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
-    let script = Script::of(args)?;
-    // Held to the end: dropping it removes the directory.
-    let temporary;
-    let directory = match &args.dir {
-        Some(directory) => directory,
-        None => {
-            let made = tempfile::tempdir();
-            temporary = made.map_err(|source| Error::Io {
-                what: "cannot make a temporary directory",
-                source,
-            })?;
-            temporary.path()
-        }
-    };
-    let store = open_store(directory, Missing::Create)?;
-    let results = match script.run_on(&store, args)? {
+    let (code, file) = (args.code.as_deref(), args.file.as_deref());
+    let script = Script::of(code, file, args.dialect.as_deref(), &args.args)?;
+    let opened = ScriptStore::open(args.dir.as_deref())?;
+    let results = match run_on(&script, &opened.store, args)? {
         Err(CallError::Exited { status }) => return Ok(status.into()),
         ran => ran.map_err(|error| lua_error(&error))?,
     };
@@ -98,68 +87,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is to be run.
-struct Script {
-    dialect: &'static Dialect,
-    name: String,
-    text: Vec<u8>,
-    arguments: Vec<Value>,
-}
-
-impl Script {
-    fn of(args: &RunArgs) -> Result<Self, Error> {
-        let (text, name, first) = match (&args.code, &args.file) {
-            // What stands in the place of a file is the first argument then.
-            (Some(code), first) => (code.clone().into_bytes(), "(-e)".to_owned(), first.as_ref()),
-            (None, Some(file)) => {
-                let (text, name) = read(Path::new(file))?;
-                (text, name, None)
-            }
-            (None, None) => unreachable!("one of them is required"),
-        };
-        let source = Source {
-            module: name.clone(),
-            path: PathBuf::new(),
-            text: text.as_slice().into(),
-            dialect: args.dialect.clone(),
-            settings: Vec::new(),
-        };
-        let dialect = Dialect::find(source.dialect_name());
-        let dialect = dialect.map_err(|error| Error::Usage(error.to_string()))?;
-        if dialect.name == Dialect::MOD_LUA.name {
-            let message = "handlers of mod_lua answer requests; serve them with `tokaido serve --mod-lua FILE`";
-            return Err(Error::Usage(message.to_owned()));
-        }
-        let arguments = first.into_iter().chain(&args.args);
-        let arguments = arguments.map(|text| Value::String(text.clone().into_bytes())).collect();
-        Ok(Self { dialect, name, text, arguments })
-    }
-
-    fn run_on(
-        &self,
-        store: &Arc<dyn Store>,
-        args: &RunArgs,
-    ) -> Result<Result<Vec<Value>, CallError>, Error> {
-        let limits = Limits {
-            script_time: args.time_limit.map(Duration::time),
-            script_memory_bytes: args.memory_limit.map(|bytes| bytes.0),
-            ..Limits::default()
-        };
-        let directory = args.procedures.as_deref();
-        let (mut vm, _failed) = procedures::start_vm_of(self.dialect, store, directory, limits)?;
-        interrupt::catch(vm.interrupt())?;
-        let mut writer = store.writer()?;
-        let _running = Running::begin();
-        Ok(vm.run_script(&self.name, &self.text, &self.arguments, Some(&mut *writer)))
-    }
-}
-
-fn read(file: &Path) -> Result<(Vec<u8>, String), Error> {
-    let mut text = Vec::new();
-    if file == Path::new("-") {
-        io::stdin().read_to_end(&mut text).map_err(Error::file(file))?;
-        return Ok((text, "stdin".to_owned()));
-    }
-    text = std::fs::read(file).map_err(Error::file(file))?;
-    Ok((text, file.display().to_string()))
+fn run_on(
+    script: &Script,
+    store: &Arc<dyn Store>,
+    args: &RunArgs,
+) -> Result<Result<Vec<Value>, CallError>, Error> {
+    let limits = Limits {
+        script_time: args.time_limit.map(Duration::time),
+        script_memory_bytes: args.memory_limit.map(|bytes| bytes.0),
+        ..Limits::default()
+    };
+    let directory = args.procedures.as_deref();
+    let (mut vm, _failed) = procedures::start_vm_of(script.dialect, store, directory, limits)?;
+    interrupt::catch([vm.interrupt()])?;
+    let mut writer = store.writer()?;
+    let _running = Running::begin();
+    Ok(vm.run_script(&script.name, &script.text, &script.arguments, Some(&mut *writer)))
 }

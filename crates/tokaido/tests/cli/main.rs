@@ -1,6 +1,7 @@
 //! Black-box tests of the built binary: what a user types, sees, and finds on disk afterwards.
 
 mod bad_input;
+mod bench;
 mod call;
 mod cdb;
 mod demo;

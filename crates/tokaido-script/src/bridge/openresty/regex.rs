@@ -1,7 +1,7 @@
 //! Regular expressions: compiling them, and the matches that are not `tokaido_regex_run` alone.
 
 use super::super::context::{Context, Fault, NO, YES};
-use crate::watchdog;
+use crate::{openresty::regex::Dollar, watchdog};
 
 /// Compiles an expression. Reply: its number; the addresses of what is run (the integer) and of the offsets
 /// (the key); how many groups (the flags) and bytes (the expiry) it has; and as data the names of groups,
@@ -11,7 +11,17 @@ pub(crate) fn regex_compile(
     pattern: &[u8],
     flags: &[u8],
 ) -> Result<i32, Fault> {
-    let (number, compiled) = match context.regexes.compile(pattern, flags) {
+    compile_regex(context, pattern, flags, Dollar::EndOrLineFeed)
+}
+
+/// The same, with a meaning for `$`.
+pub(crate) fn compile_regex(
+    context: &mut Context,
+    pattern: &[u8],
+    flags: &[u8],
+    dollar: Dollar,
+) -> Result<i32, Fault> {
+    let (number, compiled) = match context.regexes.compile(pattern, flags, dollar) {
         Ok(compiled) => compiled,
         Err(error) => {
             context.answer(|out| out.extend_from_slice(error.to_string().as_bytes()));

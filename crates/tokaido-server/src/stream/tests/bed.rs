@@ -146,8 +146,7 @@ pub(super) fn serve_all(
         loop {
             let (stream, peer) = listener.accept().await.expect("a connection");
             let socket = Socket::Tcp(stream.into_std().expect("a socket"));
-            let opened = connections.open(socket, SocketAddress::Tcp(peer));
-            let (guard, input) = opened.expect("a socket");
+            let (guard, input) = connections.open(socket, SocketAddress::Tcp(peer), None);
             let (worker, backstage, mailboxes) =
                 (worker.clone(), backstage.clone(), mailboxes.clone());
             tokio::task::spawn_local(async move {

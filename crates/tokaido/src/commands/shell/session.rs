@@ -97,7 +97,7 @@ pub(crate) fn shell(args: &ShellArgs) -> Result<ExitCode, Error> {
     };
     let commands = backend.commands()?;
     let names = commands.iter().cloned().chain(backend.procedures()?).collect();
-    interrupt::catch(backend.interrupt())?;
+    interrupt::catch([backend.interrupt()])?;
     let is_raw = !io::stdout().is_terminal();
     let mut session = Session { backend, commands, names, is_raw, pending: String::new() };
     if io::stdin().is_terminal() { converse(&mut session) } else { run_script(&mut session) }

@@ -1,0 +1,18 @@
+//! The time of a function of Lua, by a method that does not mislead.
+//!
+//! [`Subject`] is the seam: whoever has a virtual machine lends it, so this crate needs none. [`measure`] warms up,
+//! finds out how many calls a sample takes, and takes samples with the JIT on and off in turn. [`Traces`] is what the
+//! compiler did meanwhile, and [`Report`] says it all to a person or to a program.
+
+mod method;
+mod report;
+mod sample;
+mod subject;
+mod traces;
+mod warning;
+
+pub use method::{Measurement, Naive, Plan, Side, WarmUp, measure};
+pub use report::Report;
+pub use subject::{Sample, Subject, TraceEvent, TraceOutcome};
+pub use traces::{Problem, Traces};
+pub use warning::Warning;

@@ -1,0 +1,135 @@
+//! One connection: requests that wait for their answers, and the bytes in both directions.
+
+use std::{
+    collections::VecDeque,
+    io::{self, Read, Write},
+};
+
+use super::{
+    operation::{Answer, Kind},
+    protocol::{Codec, ProtocolError, Sent},
+    run::LoadError,
+    socket::{Address, Socket},
+};
+
+/// A request whose answer has yet to come. Times are in ns since the worker began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InFlight {
+    pub(super) due: u64,
+    pub(super) sent_at: u64,
+    pub(super) sent: Sent,
+}
+
+pub(super) struct Connection {
+    pub(super) socket: Socket,
+    out: Vec<u8>,
+    written: usize,
+    input: Vec<u8>,
+    pub(super) in_flight: VecDeque<InFlight>,
+    /// Whether it is in the list of those with room.
+    pub(super) is_listed: bool,
+}
+
+impl Connection {
+    /// Connects, and waits for the replies to what a connection begins with.
+    pub(super) fn open(address: &Address, codec: &dyn Codec) -> Result<Self, LoadError> {
+        let failed = |source| LoadError::Connect { address: address.to_string(), source };
+        let mut socket = Socket::connect(address).map_err(failed)?;
+        for greeting in codec.greetings() {
+            socket.write_all(&greeting).map_err(failed)?;
+            greet(&mut socket, codec, address)?;
+        }
+        socket.set_ready().map_err(failed)?;
+        let (out, input) = (Vec::new(), Vec::new());
+        Ok(Self { socket, out, written: 0, input, in_flight: VecDeque::new(), is_listed: false })
+    }
+
+    /// Where requests are appended.
+    pub(super) fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
+    /// Writes as much as the socket takes; gives the number of bytes.
+    pub(super) fn write(&mut self) -> io::Result<u64> {
+        let before = self.written;
+        while self.written < self.out.len() {
+            match self.socket.write(&self.out[self.written..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(len) => self.written += len,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok((self.written - before) as u64);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let len = self.written - before;
+        self.out.clear();
+        self.written = 0;
+        Ok(len as u64)
+    }
+
+    /// Reads once what there is, by way of `buffer`; gives its length. Less than the buffer is long means that there is
+    /// nothing more for now.
+    pub(super) fn read(
+        &mut self,
+        buffer: &mut [u8],
+        address: &Address,
+    ) -> Result<usize, LoadError> {
+        loop {
+            match self.socket.read(buffer) {
+                Ok(0) => return Err(LoadError::Closed { address: address.to_string() }),
+                Ok(len) => {
+                    self.input.extend_from_slice(&buffer[..len]);
+                    return Ok(len);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(LoadError::Broken { address: address.to_string(), source });
+                }
+            }
+        }
+    }
+
+    /// Takes the answers that are there as a whole, in the order of their requests.
+    pub(super) fn answers(
+        &mut self,
+        codec: &dyn Codec,
+        mut take: impl FnMut(InFlight, Answer),
+    ) -> Result<(), ProtocolError> {
+        let mut begin = 0;
+        while let Some(&request) = self.in_flight.front() {
+            let Some((len, answer)) = codec.decode(&self.input[begin..], request.sent)? else {
+                break;
+            };
+            begin += len;
+            self.in_flight.pop_front();
+            take(request, answer);
+        }
+        self.input.drain(..begin);
+        Ok(())
+    }
+}
+
+/// Waits for the reply to a greeting.
+fn greet(socket: &mut Socket, codec: &dyn Codec, address: &Address) -> Result<(), LoadError> {
+    let sent = Sent { kind: Kind::Set, len: 0 };
+    let (mut input, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let read = socket.read(&mut buffer);
+        let len =
+            read.map_err(|source| LoadError::Connect { address: address.to_string(), source })?;
+        if len == 0 {
+            return Err(LoadError::Closed { address: address.to_string() });
+        }
+        input.extend_from_slice(&buffer[..len]);
+        match codec.decode(&input, sent)? {
+            None => {}
+            Some((_, Answer::Refused(message))) => {
+                return Err(LoadError::Greeting { address: address.to_string(), message });
+            }
+            Some(_) => return Ok(()),
+        }
+    }
+}

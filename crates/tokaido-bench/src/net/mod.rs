@@ -1,0 +1,38 @@
+//! A load generator: any number of connections to a server, in a closed loop or at a rate.
+//!
+//! [`Load`] says what is sent, [`run`] sends it, and [`Outcome`] is what came of it: how long requests took, where the
+//! time went ([`Usage`]), and whether server or generator was the limit ([`Verdict`]). `protocol/` has the client's
+//! halves of the protocols, none of which does input or output.
+//!
+//! In a *closed* loop a connection sends its next requests when the last ones are answered. A server that stalls is
+//! then asked nothing meanwhile, so the stall shows in as many requests as there are connections, and in no percentile.
+//! At a *rate* requests have a time at which they are due, and what they wait for counts, wherever they wait.
+
+mod ceiling;
+mod connection;
+mod histogram;
+mod keys;
+mod operation;
+mod process;
+pub mod protocol;
+mod random;
+mod report;
+mod requests;
+mod run;
+mod socket;
+mod timer;
+mod values;
+mod verdict;
+mod worker;
+
+pub use ceiling::{Ceiling, measure as measure_ceiling};
+pub use histogram::{Latency, Tally};
+pub use keys::{KEYS_MAX, Keys, KeysError};
+pub use operation::{Kind, Mix, MixError};
+pub use process::{Usage, of_port, of_unix_socket};
+pub use protocol::{Protocol, UnknownProtocol};
+pub use report::{CSV_HEAD, Report, interval_csv, interval_json};
+pub use run::{Interval, Load, LoadError, Outcome, Pace, run};
+pub use socket::{Address, AddressError};
+pub use values::{Values, ValuesError};
+pub use verdict::Verdict;

@@ -1,0 +1,151 @@
+//! Random numbers that can be drawn again from the same seed, and the Zipf distribution.
+
+/// A generator of random numbers: splitmix64.
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+/// Scatters a number over 64 bits; no two have the same result.
+pub(super) fn scatter(number: u64) -> u64 {
+    let mut bits = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        let drawn = scatter(self.0);
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        drawn
+    }
+
+    /// At least 0 and below `end`, which is above 0.
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+    }
+
+    /// At least 0 and below 1.
+    fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Numbers from 1 to n, of which k comes up in proportion to 1 / k^exponent. Drawn by rejection-inversion (Hörmann and
+/// Derflinger, 1996), which needs no table.
+#[derive(Clone, Debug)]
+pub(super) struct Zipf {
+    count: f64,
+    exponent: f64,
+    area_begin: f64,
+    area_end: f64,
+    shift: f64,
+}
+
+impl Zipf {
+    /// Over `count` numbers, at least one; the exponent is above 0.
+    pub(super) fn new(count: u64, exponent: f64) -> Self {
+        let mut zipf =
+            Self { count: count as f64, exponent, area_begin: 0.0, area_end: 0.0, shift: 0.0 };
+        zipf.area_begin = zipf.area(1.5) - 1.0;
+        zipf.area_end = zipf.area(zipf.count + 0.5);
+        zipf.shift = 2.0 - zipf.area_inverse(zipf.area(2.5) - zipf.height(2.0));
+        zipf
+    }
+
+    pub(super) fn draw(&self, random: &mut Random) -> u64 {
+        loop {
+            let area = self.area_end + random.fraction() * (self.area_begin - self.area_end);
+            let x = self.area_inverse(area);
+            let k = x.round().clamp(1.0, self.count);
+            if k - x <= self.shift || area >= self.area(k + 0.5) - self.height(k) {
+                return k as u64;
+            }
+        }
+    }
+
+    /// 1 / x^exponent.
+    fn height(&self, x: f64) -> f64 {
+        (-self.exponent * x.ln()).exp()
+    }
+
+    /// The area below `height`, up to x.
+    fn area(&self, x: f64) -> f64 {
+        let log = x.ln();
+        let power = (1.0 - self.exponent) * log;
+        // (e^p - 1) / p, whose limit at 0 is 1.
+        let factor = if power.abs() > 1e-8 { power.exp_m1() / power } else { 1.0 + power / 2.0 };
+        factor * log
+    }
+
+    fn area_inverse(&self, area: f64) -> f64 {
+        let power = (area * (1.0 - self.exponent)).max(-1.0);
+        let factor = if power.abs() > 1e-8 { power.ln_1p() / power } else { 1.0 - power / 2.0 };
+        (factor * area).exp()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRAWS: usize = 200_000;
+
+    #[test]
+    fn numbers_below_an_end_are_drawn_alike() {
+        let mut random = Random::new(7);
+        let mut counts = [0_usize; 10];
+        for _ in 0..DRAWS {
+            counts[random.below(10) as usize] += 1;
+        }
+        let expected = DRAWS / 10;
+        assert!(counts.iter().all(|count| count.abs_diff(expected) < expected / 20), "{counts:?}");
+        assert_eq!(random.below(1), 0);
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_numbers_again() {
+        let draw = |seed| {
+            std::array::from_fn::<u64, 4, _>({
+                let mut random = Random::new(seed);
+                move |_| random.next()
+            })
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+    }
+
+    /// How often each number comes up is what the formula says, for exponents on both sides of 1 and at it.
+    #[test]
+    fn zipf_numbers_come_up_by_the_formula() {
+        for exponent in [0.5, 0.99, 1.0, 1.5] {
+            let (count, mut random) = (100_u64, Random::new(3));
+            let zipf = Zipf::new(count, exponent);
+            let mut counts = vec![0_usize; count as usize + 1];
+            for _ in 0..DRAWS {
+                counts[zipf.draw(&mut random) as usize] += 1;
+            }
+            let weight = |k: u64| (k as f64).powf(-exponent);
+            let total: f64 = (1..=count).map(weight).sum();
+            for k in [1, 2, 3, 10, 50] {
+                let expected = DRAWS as f64 * weight(k) / total;
+                // Five standard deviations.
+                let tolerance = 5.0 * expected.sqrt();
+                let found = counts[k as usize] as f64;
+                assert!(
+                    (found - expected).abs() < tolerance,
+                    "{k}^-{exponent}: {found}, not {expected}"
+                );
+            }
+            assert_eq!(counts[0], 0);
+        }
+    }
+
+    #[test]
+    fn zipf_of_one_number_is_that_number() {
+        assert_eq!(Zipf::new(1, 0.99).draw(&mut Random::new(1)), 1);
+    }
+}

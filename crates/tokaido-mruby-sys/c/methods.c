@@ -1,0 +1,178 @@
+/* The classes and methods that are written in C: each hands its arguments to Rust, and gives what that answers. What
+ * else the classes have is Ruby, in tokaido-ruby's `ruby/`. */
+#include "tokaido.h"
+#include <mruby/array.h>
+#include <mruby/class.h>
+#include <mruby/data.h>
+#include <mruby/error.h>
+#include <mruby/hash.h>
+#include <mruby/proc.h>
+#include <mruby/string.h>
+#include <mruby/variable.h>
+#include "database.h"
+
+/* Maximum number of arguments of an operation. */
+#define ARGUMENTS_MAX 9
+
+/* crates/tokaido-ruby/src/operation.rs has the same. */
+enum operation {
+  GET, HAS, RECORD, PUT, PUT_WITH, SWAP, DELETE, INCREMENT, INCREMENT_FLOAT, APPEND, GET_ALL, EXPIRE, STATISTICS, CLEAR, PAGE,
+  OPEN, DROP, NOW, WRITABLE, WRITES, LOG, SOURCE, ADD,
+  REQUEST_FIELD, REQUEST_PAIRS, HEADER_SET, HEADER_GET, WRITE, RESPOND,
+  JSON_PARSE,
+  /* These take what was gathered. */
+  GET_MANY, COMMAND, JSON_GENERATE, RESPOND_JSON,
+};
+
+static const struct mrb_data_type database_type = { "Tokaido::Database", NULL };
+
+mrb_value
+tokaido_database(mrb_state *mrb, int64_t number)
+{
+  tokaido_vm *vm = (tokaido_vm*)mrb->ud;
+  /* One more, since an object that nobody has made holds 0. */
+  return mrb_obj_value(mrb_data_object_alloc(mrb, vm->database_class, (void*)(intptr_t)(number + 2), &database_type));
+}
+
+/* The number of a database; less than -1 if that is none. */
+static int64_t
+number_of(mrb_value self)
+{
+  if (!mrb_data_p(self) || DATA_TYPE(self) != &database_type) return -2;
+  return (int64_t)(intptr_t)DATA_PTR(self) - 2;
+}
+
+static mrb_value
+ask(mrb_state *mrb, mrb_value self, int operation, const tokaido_item *items, mrb_int count)
+{
+  tokaido_vm *vm = (tokaido_vm*)mrb->ud;
+  const tokaido_item *answer = NULL;
+  if (vm->calls->native(vm->context, operation, number_of(self), items, (size_t)count, &answer) != 0) {
+    mrb_exc_raise(mrb, mrb_exc_new(mrb, vm->error_class, answer->bytes, (mrb_int)answer->len));
+  }
+  return tokaido_build(mrb, &answer);
+}
+
+static mrb_value
+native(mrb_state *mrb, mrb_value self, int operation, mrb_int least, mrb_int most)
+{
+  const mrb_value *arguments;
+  mrb_int count;
+  tokaido_item items[ARGUMENTS_MAX];
+  mrb_get_args(mrb, "*", &arguments, &count);
+  if (count < least || count > most) mrb_argnum_error(mrb, count, (int)least, (int)most);
+  for (mrb_int i = 0; i < count; i++) {
+    if (!tokaido_item_of(mrb, arguments[i], &items[i])) {
+      mrb_raisef(mrb, E_TYPE_ERROR, "a string, symbol or number is expected, this is %T", arguments[i]);
+    }
+  }
+  return ask(mrb, self, operation, items, count);
+}
+
+/* An operation on one value of whatever form. */
+static mrb_value
+native_of_value(mrb_state *mrb, mrb_value self, int operation)
+{
+  tokaido_vm *vm = (tokaido_vm*)mrb->ud;
+  mrb_value value;
+  mrb_get_args(mrb, "o", &value);
+  vm->calls->gather_begin(vm->context);
+  tokaido_walk(mrb, value, 0);
+  return ask(mrb, self, operation, NULL, 0);
+}
+
+#define METHOD(name, operation, least, most) \
+  static mrb_value name(mrb_state *mrb, mrb_value self) { return native(mrb, self, operation, least, most); }
+#define METHOD_OF_VALUE(name, operation) \
+  static mrb_value name(mrb_state *mrb, mrb_value self) { return native_of_value(mrb, self, operation); }
+
+METHOD(db_get, GET, 1, 1)
+METHOD(db_has, HAS, 1, 1)
+METHOD(db_record, RECORD, 1, 1)
+METHOD(db_put, PUT, 2, 2)
+METHOD(db_put_with, PUT_WITH, 6, 6)
+METHOD(db_swap, SWAP, 3, 3)
+METHOD(db_delete, DELETE, 1, 1)
+METHOD(db_increment, INCREMENT, 1, 2)
+METHOD(db_increment_float, INCREMENT_FLOAT, 2, 2)
+METHOD(db_append, APPEND, 2, 2)
+METHOD(db_expire, EXPIRE, 2, 2)
+METHOD(db_statistics, STATISTICS, 0, 0)
+METHOD(db_clear, CLEAR, 0, 0)
+METHOD(db_page, PAGE, 8, 8)
+METHOD_OF_VALUE(db_get_many, GET_MANY)
+METHOD(db_get_all, GET_ALL, 1, 1)
+
+METHOD(core_open, OPEN, 1, 1)
+METHOD(core_drop, DROP, 1, 1)
+METHOD(core_now, NOW, 0, 0)
+METHOD(core_writable, WRITABLE, 0, 0)
+METHOD(core_writes, WRITES, 0, 0)
+METHOD(core_log, LOG, 2, 2)
+METHOD(core_source, SOURCE, 1, 1)
+METHOD(core_add, ADD, 6, 6)
+METHOD(core_request_field, REQUEST_FIELD, 1, 1)
+METHOD(core_request_pairs, REQUEST_PAIRS, 1, 1)
+METHOD(core_header_set, HEADER_SET, 3, 3)
+METHOD(core_header_get, HEADER_GET, 1, 1)
+METHOD(core_write, WRITE, 1, 1)
+METHOD(core_respond, RESPOND, 2, 2)
+METHOD(core_json_parse, JSON_PARSE, 1, 1)
+METHOD_OF_VALUE(core_command, COMMAND)
+METHOD_OF_VALUE(core_json_generate, JSON_GENERATE)
+METHOD_OF_VALUE(core_respond_json, RESPOND_JSON)
+
+/* `run_file(text, path)`: runs the text as the top level of that file. */
+static mrb_value
+core_run_file(mrb_state *mrb, mrb_value self)
+{
+  mrb_value text;
+  const char *path;
+  (void)self;
+  mrb_get_args(mrb, "Sz", &text, &path);
+  return tokaido_run(mrb, tokaido_compile(mrb, RSTRING_PTR(text), (size_t)RSTRING_LEN(text), path));
+}
+
+typedef struct {
+  const char *name;
+  mrb_func_t function;
+} entry;
+
+static const entry database_methods[] = {
+  { "get", db_get }, { "[]", db_get }, { "key?", db_has }, { "__record", db_record }, { "[]=", db_put },
+  { "__put", db_put }, { "__put_with", db_put_with }, { "compare_and_set", db_swap }, { "delete", db_delete },
+  { "increment", db_increment }, { "increment_float", db_increment_float }, { "append", db_append },
+  { "__expire", db_expire }, { "__statistics", db_statistics }, { "clear", db_clear }, { "__page", db_page },
+  { "get_many", db_get_many }, { "get_all", db_get_all },
+};
+
+static const entry core_methods[] = {
+  { "open", core_open }, { "drop", core_drop }, { "now", core_now }, { "writable", core_writable }, { "writes", core_writes },
+  { "log", core_log }, { "source", core_source }, { "add", core_add }, { "request_field", core_request_field },
+  { "request_pairs", core_request_pairs }, { "header_set", core_header_set }, { "header_get", core_header_get },
+  { "write", core_write }, { "respond", core_respond }, { "json_parse", core_json_parse },
+  { "command", core_command }, { "json_generate", core_json_generate }, { "respond_json", core_respond_json },
+  { "run_file", core_run_file },
+};
+
+#define COUNT(entries) (sizeof(entries) / sizeof((entries)[0]))
+
+void
+tokaido_define(mrb_state *mrb)
+{
+  tokaido_vm *vm = (tokaido_vm*)mrb->ud;
+  struct RClass *tokaido = mrb_define_module(mrb, "Tokaido");
+  struct RClass *core = mrb_define_module_under(mrb, tokaido, "Core");
+  vm->core = mrb_obj_value(core);
+  vm->error_class = mrb_define_class_under(mrb, tokaido, "Error", mrb->eStandardError_class);
+  vm->database_class = mrb_define_class_under(mrb, tokaido, "Database", mrb->object_class);
+  MRB_SET_INSTANCE_TT(vm->database_class, MRB_TT_CDATA);
+  mrb_undef_class_method(mrb, vm->database_class, "new");
+  mrb_undef_class_method(mrb, vm->database_class, "allocate");
+  for (size_t i = 0; i < COUNT(database_methods); i++) {
+    mrb_define_method(mrb, vm->database_class, database_methods[i].name, database_methods[i].function, MRB_ARGS_ANY());
+  }
+  for (size_t i = 0; i < COUNT(core_methods); i++) {
+    mrb_define_class_method(mrb, core, core_methods[i].name, core_methods[i].function, MRB_ARGS_ANY());
+  }
+}

@@ -1,0 +1,102 @@
+/* What tokaido-ruby sees of mruby. Whatever may raise, which is a jump over frames of C, does so within a protected
+ * call that begins and ends here: no jump crosses a frame of Rust. */
+#ifndef TOKAIDO_H
+#define TOKAIDO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <mruby.h>
+#include "look.h"
+
+/* src/items.rs has the same. */
+enum tokaido_kind {
+  TOKAIDO_NIL,
+  TOKAIDO_FALSE,
+  TOKAIDO_TRUE,
+  TOKAIDO_INTEGER,
+  TOKAIDO_NUMBER,
+  TOKAIDO_BYTES,
+  /* `integer` values follow. */
+  TOKAIDO_ARRAY,
+  /* `integer` pairs of key and value follow. */
+  TOKAIDO_MAP,
+  /* A database, by its number. */
+  TOKAIDO_DATABASE,
+};
+
+/* A value, or the beginning of one. */
+typedef struct tokaido_item {
+  int32_t kind;
+  int64_t integer;
+  double number;
+  const char *bytes;
+  size_t len;
+} tokaido_item;
+
+/* What C calls in Rust. None of these unwinds. */
+typedef struct tokaido_calls {
+  /* Runs an operation of c/methods.c. Gives 0, and an answer that stays until the next call; else `answer` has the
+   * message of an error. */
+  int (*native)(void *context, int32_t operation, int64_t self, const tokaido_item *arguments, size_t count,
+                const tokaido_item **answer);
+  /* Begins a value that is handed over item by item. */
+  void (*gather_begin)(void *context);
+  /* Takes the next item; gives 0, or 1 if it was too much. */
+  int (*gather)(void *context, const tokaido_item *item);
+} tokaido_calls;
+
+/* What came of a call. src/vm.rs has the same. */
+enum tokaido_outcome {
+  /* The result was gathered. */
+  TOKAIDO_DONE,
+  /* A report of the error was gathered: see `Tokaido::Core.report`. */
+  TOKAIDO_RAISED,
+  /* There was an error, and none of it could be reported. */
+  TOKAIDO_UNREPORTED,
+};
+
+typedef struct tokaido_vm {
+  mrb_state *mrb;
+  const tokaido_calls *calls;
+  void *context;
+  /* Bytes that the VM has, and may have. */
+  size_t used, limit;
+  /* It was refused memory a second time, after collecting. */
+  bool is_refused;
+  /* It was refused memory, and collects. */
+  bool is_collecting;
+  /* Nothing raises while the compiler runs, which could not take it. */
+  bool is_compiling;
+  mrb_value core;
+  struct RObject *stop;
+  /* The classes that C code makes objects of. */
+  struct RClass *database_class, *error_class;
+} tokaido_vm;
+
+/* The VM that runs on this thread. */
+extern _Thread_local tokaido_vm *tokaido_current;
+
+tokaido_vm *tokaido_open(const tokaido_calls *calls, void *context, size_t limit);
+void tokaido_close(tokaido_vm *vm);
+int tokaido_load(tokaido_vm *vm, const char *text, size_t len, const char *path);
+int tokaido_call(tokaido_vm *vm, const char *method, const tokaido_item *arguments, size_t count);
+void tokaido_stop(tokaido_vm *vm);
+void tokaido_go_on(tokaido_vm *vm);
+bool tokaido_is_refused(const tokaido_vm *vm);
+bool tokaido_is_sound(const tokaido_vm *vm);
+size_t tokaido_used(const tokaido_vm *vm);
+size_t tokaido_symbols(const tokaido_vm *vm);
+int tokaido_arena(const tokaido_vm *vm);
+size_t tokaido_live(tokaido_vm *vm);
+
+/* For the files of this folder. */
+void tokaido_find_stack(void);
+void tokaido_define(mrb_state *mrb);
+mrb_value tokaido_compile(mrb_state *mrb, const char *text, size_t len, const char *path);
+mrb_value tokaido_run(mrb_state *mrb, mrb_value procedure);
+mrb_value tokaido_build(mrb_state *mrb, const tokaido_item **items);
+void tokaido_walk(mrb_state *mrb, mrb_value value, int depth);
+bool tokaido_item_of(mrb_state *mrb, mrb_value value, tokaido_item *item);
+
+#endif

@@ -1,0 +1,248 @@
+/* Opens, fills, calls and closes a VM. */
+#include "tokaido.h"
+#include <stdlib.h>
+#include <mruby/array.h>
+#include <mruby/class.h>
+#include <mruby/compile.h>
+#include <mruby/error.h>
+#include <mruby/proc.h>
+#include <mruby/string.h>
+#include <mruby/variable.h>
+
+/* Has the VM's memory on its account while it runs. */
+static tokaido_vm*
+enter(tokaido_vm *vm)
+{
+  tokaido_vm *outer = tokaido_current;
+  tokaido_current = vm;
+  return outer;
+}
+
+static mrb_value
+define(mrb_state *mrb, void *data)
+{
+  tokaido_vm *vm = (tokaido_vm*)data;
+  tokaido_define(mrb);
+  /* Frozen, an exception is given no backtrace: to raise it takes no memory. */
+  vm->stop = mrb_obj_ptr(mrb_exc_new_lit(mrb, vm->mrb->eException_class, "stopped"));
+  mrb_gc_register(mrb, mrb_obj_value(vm->stop));
+  mrb_obj_freeze(mrb, mrb_obj_value(vm->stop));
+  return mrb_nil_value();
+}
+
+/* NULL if there is no memory. */
+tokaido_vm*
+tokaido_open(const tokaido_calls *calls, void *context, size_t limit)
+{
+  tokaido_vm *vm = (tokaido_vm*)calloc(1, sizeof(tokaido_vm));
+  if (vm == NULL) return NULL;
+  vm->calls = calls;
+  vm->context = context;
+  vm->limit = SIZE_MAX;
+  tokaido_find_stack();
+  tokaido_vm *outer = enter(vm);
+  vm->mrb = mrb_open();
+  mrb_bool failed = vm->mrb == NULL;
+  if (!failed) {
+    vm->mrb->ud = vm;
+    mrb_protect_error(vm->mrb, define, vm, &failed);
+    mrb_gc_arena_restore(vm->mrb, 0);
+  }
+  vm->limit = limit;
+  tokaido_current = outer;
+  if (!failed) return vm;
+  tokaido_close(vm);
+  return NULL;
+}
+
+void
+tokaido_close(tokaido_vm *vm)
+{
+  tokaido_vm *outer = enter(vm);
+  vm->limit = SIZE_MAX;
+  if (vm->mrb != NULL) {
+    tokaido_go_on(vm);
+    mrb_close(vm->mrb);
+  }
+  tokaido_current = outer;
+  free(vm);
+}
+
+/* Raises what the parser has found wrong, as PATH:LINE: MESSAGE. */
+static void
+raise_syntax_error(mrb_state *mrb, struct mrb_parser_state *parser, const char *path)
+{
+  mrb_value message;
+  if (parser == NULL || parser->nerr == 0 || parser->error_buffer[0].message == NULL) {
+    message = mrb_format(mrb, "%s: cannot be compiled", path);
+  }
+  else {
+    message = mrb_format(mrb, "%s:%d: %s", path, (int)parser->error_buffer[0].lineno, parser->error_buffer[0].message);
+  }
+  if (parser != NULL) mrb_parser_free(parser);
+  mrb_exc_raise(mrb, mrb_exc_new_str(mrb, E_SYNTAX_ERROR, message));
+}
+
+/* Compiles a file; raises if that cannot be done. */
+mrb_value
+tokaido_compile(mrb_state *mrb, const char *text, size_t len, const char *path)
+{
+  tokaido_vm *vm = (tokaido_vm*)mrb->ud;
+  vm->is_compiling = true;
+  mrb_ccontext *options = mrb_ccontext_new(mrb);
+  mrb_ccontext_filename(mrb, options, path);
+  options->capture_errors = TRUE;
+  struct mrb_parser_state *parser = mrb_parse_nstring(mrb, text, len, options);
+  struct RProc *procedure = NULL;
+  mrb_bool is_wrong = parser == NULL || parser->nerr > 0 || parser->tree == NULL;
+  if (!is_wrong) procedure = mrb_generate_code(mrb, parser);
+  mrb_ccontext_free(mrb, options);
+  vm->is_compiling = false;
+  if (procedure == NULL) {
+    mrb->exc = NULL;
+    raise_syntax_error(mrb, parser, path);
+  }
+  mrb_parser_free(parser);
+  return mrb_obj_value(procedure);
+}
+
+/* Runs what was compiled, as the top level of a file. */
+mrb_value
+tokaido_run(mrb_state *mrb, mrb_value compiled)
+{
+  struct RProc *procedure = mrb_proc_ptr(compiled);
+  MRB_PROC_SET_TARGET_CLASS(procedure, mrb->object_class);
+  mrb_vm_ci_target_class_set(mrb->c->ci, mrb->object_class);
+  mrb_value result = mrb_top_run(mrb, procedure, mrb_top_self(mrb), 0);
+  if (mrb->exc) {
+    mrb_value raised = mrb_obj_value(mrb->exc);
+    mrb->exc = NULL;
+    mrb_exc_raise(mrb, raised);
+  }
+  return result;
+}
+
+typedef struct {
+  tokaido_vm *vm;
+  const char *text, *path, *method;
+  const tokaido_item *arguments;
+  size_t len, count;
+  mrb_value raised;
+} task;
+
+static mrb_value
+load(mrb_state *mrb, void *data)
+{
+  task *task = data;
+  return tokaido_run(mrb, tokaido_compile(mrb, task->text, task->len, task->path));
+}
+
+static mrb_value
+call(mrb_state *mrb, void *data)
+{
+  task *task = data;
+  const tokaido_item *items = task->arguments;
+  mrb_value arguments = mrb_ary_new_capa(mrb, (mrb_int)task->count);
+  for (size_t i = 0; i < task->count; i++) {
+    mrb_ary_push(mrb, arguments, tokaido_build(mrb, &items));
+  }
+  mrb_sym method = mrb_intern_cstr(mrb, task->method);
+  mrb_value result = mrb_funcall_argv(mrb, task->vm->core, method, RARRAY_LEN(arguments), RARRAY_PTR(arguments));
+  mrb_gc_protect(mrb, result);
+  task->vm->calls->gather_begin(task->vm->context);
+  tokaido_walk(mrb, result, 0);
+  return mrb_nil_value();
+}
+
+static mrb_value
+report(mrb_state *mrb, void *data)
+{
+  task *task = data;
+  mrb_value result = mrb_funcall_argv(mrb, task->vm->core, mrb_intern_lit(mrb, "report"), 1, &task->raised);
+  task->vm->calls->gather_begin(task->vm->context);
+  tokaido_walk(mrb, result, 0);
+  return mrb_nil_value();
+}
+
+/* Does a part of a task; what it made is garbage afterwards. */
+static int
+run(tokaido_vm *vm, mrb_protect_error_func *body, task *task)
+{
+  mrb_bool failed = FALSE;
+  mrb_state *mrb = vm->mrb;
+  tokaido_vm *outer = enter(vm);
+  int ai = mrb_gc_arena_save(mrb);
+  int outcome = TOKAIDO_DONE;
+  vm->is_refused = vm->is_collecting = vm->is_compiling = false;
+  task->raised = mrb_protect_error(mrb, body, task, &failed);
+  if (failed) {
+    outcome = TOKAIDO_UNREPORTED;
+    /* A VM that is to be stopped would only raise again. */
+    if (mrb->code_fetch_hook == NULL && mrb->c == mrb->root_c) {
+      mrb_protect_error(mrb, report, task, &failed);
+      if (!failed) outcome = TOKAIDO_RAISED;
+    }
+  }
+  mrb->exc = NULL;
+  mrb_gc_arena_restore(mrb, ai);
+  tokaido_current = outer;
+  return outcome;
+}
+
+/* Runs a file. */
+int
+tokaido_load(tokaido_vm *vm, const char *text, size_t len, const char *path)
+{
+  task task = { .vm = vm, .text = text, .len = len, .path = path };
+  return run(vm, load, &task);
+}
+
+/* Calls a method of `Tokaido::Core`. */
+int
+tokaido_call(tokaido_vm *vm, const char *method, const tokaido_item *arguments, size_t count)
+{
+  task task = { .vm = vm, .method = method, .arguments = arguments, .count = count };
+  return run(vm, call, &task);
+}
+
+bool
+tokaido_is_refused(const tokaido_vm *vm)
+{
+  return vm->is_refused;
+}
+
+/* Whether the last call has left the VM as it was: not in the middle of a fiber. */
+bool
+tokaido_is_sound(const tokaido_vm *vm)
+{
+  return vm->mrb->c == vm->mrb->root_c && vm->mrb->c->ci == vm->mrb->c->cibase;
+}
+
+size_t
+tokaido_used(const tokaido_vm *vm)
+{
+  return vm->used;
+}
+
+/* Symbols, which are never freed. */
+size_t
+tokaido_symbols(const tokaido_vm *vm)
+{
+  return vm->mrb->symidx;
+}
+
+int
+tokaido_arena(const tokaido_vm *vm)
+{
+  return vm->mrb->gc.arena_idx;
+}
+
+/* Objects that a full collection leaves. */
+size_t
+tokaido_live(tokaido_vm *vm)
+{
+  tokaido_vm *outer = enter(vm);
+  mrb_full_gc(vm->mrb);
+  tokaido_current = outer;
+  return vm->mrb->gc.live;
+}

@@ -1,0 +1,103 @@
+# Methods of mruby's own that are other ones here: safer, or more like Ruby's.
+
+class Array
+  # Sorting works on the memory of the array itself, which the block could free by changing the array: so it works on a
+  # copy that nobody else has.
+  in_place = instance_method(:sort!)
+
+  define_method(:sort!) do |&block|
+    replace(in_place.bind(dup).call(&block))
+  end
+end
+
+module Kernel
+  as_format = instance_method(:format)
+
+  # Works on a copy of the text: the `to_s` of an argument could change the text itself. It has memory of its own, so that
+  # nothing follows its end.
+  define_method(:format) do |text, *arguments|
+    as_format.bind(self).call("" + text, *arguments)
+  end
+
+  define_method(:sprintf) do |text, *arguments|
+    as_format.bind(self).call("" + text, *arguments)
+  end
+end
+
+class String
+  def %(arguments)
+    arguments.is_a?(Array) ? format(self, *arguments) : format(self, arguments)
+  end
+end
+
+# Numbers below those of more than 32 bits are made of two: mruby's own would divide by zero.
+module Tokaido
+  module Wide
+    LIMIT = 1 << 31
+
+    def rand(max = 0)
+      case max
+      when Integer
+        return super unless max.abs > LIMIT
+        (super(LIMIT) << 31 | super(LIMIT)) % max.abs
+      when Range
+        first, last = max.begin, max.end
+        return super unless first.is_a?(Integer) && last.is_a?(Integer)
+        count = last - first + (max.exclude_end? ? 0 : 1)
+        raise ArgumentError, "a range without numbers: #{max.inspect}" unless count > 0
+        first + rand(count)
+      else super
+      end
+    end
+  end
+end
+
+class Random
+  prepend Tokaido::Wide
+
+  class << self
+    prepend Tokaido::Wide
+  end
+end
+
+module Kernel
+  def rand(max = 0)
+    Random.rand(max)
+  end
+end
+
+class Hash
+  alias __to_h to_h
+
+  # With a block, which gives pairs, as Ruby's.
+  def to_h(&block)
+    block ? to_a.to_h(&block) : __to_h
+  end
+end
+
+module Enumerable
+  alias __max_by max_by
+  alias __min_by min_by
+  alias __max max
+  alias __min min
+
+  # With a number, as many of the largest, the largest first.
+  def max_by(count = nil, &block)
+    return __max_by(&block) unless count
+    block ? sort_by(&block).reverse.first(count) : to_enum(:max_by, count)
+  end
+
+  # With a number, as many of the smallest, the smallest first.
+  def min_by(count = nil, &block)
+    return __min_by(&block) unless count
+    block ? sort_by(&block).first(count) : to_enum(:min_by, count)
+  end
+
+  def max(count = nil, &block)
+    count ? sort(&block).reverse.first(count) : __max(&block)
+  end
+
+  def min(count = nil, &block)
+    count ? sort(&block).first(count) : __min(&block)
+  end
+end

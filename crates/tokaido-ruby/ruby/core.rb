@@ -1,0 +1,173 @@
+# What Rust calls: it runs procedures, and makes reports of errors. The methods of `Tokaido::Core` that are not here
+# are in C.
+
+module Tokaido
+  # What a procedure says no with: `refuse "sold out", code: "SOLD_OUT", status: 409`.
+  class Refusal < StandardError
+    attr_reader :code, :status
+
+    def initialize(message, code: nil, status: nil)
+      super(message)
+      @code = code
+      @status = status
+    end
+  end
+
+  module Core
+    # By number: the class, the method, and whether it answers a route.
+    @procedures = []
+    # Names of the modules that are being loaded, outermost first.
+    @loading = []
+    # Names of modules that were loaded, or could not be, with what was wrong.
+    @loaded = {}
+
+    class << self
+      def call(index, *arguments)
+        owner, method = @procedures[index]
+        owner.new.__send__(method, TRANSACTION, *arguments)
+      end
+
+      def dispatch(index)
+        owner, method = @procedures[index]
+        response = Response.new
+        body = owner.new.__send__(method, TRANSACTION, Request.new, response)
+        case body
+        when String then respond(response.status, body)
+        when nil then respond(response.status, "")
+        when Hash, Array then respond_json([response.status, body])
+        else
+          raise TypeError, "a handler returns a string, a hash, an array or nil; this is #{body.class}"
+        end
+      end
+
+      # Notes a procedure of the file that is being loaded.
+      def declare(owner, method, name, mode, verb, pattern)
+        here = @loading.last or raise Tokaido::Error, "procedures are declared while their file is loaded"
+        _, line = owner.instance_method(method).source_location
+        add(here, name, mode, verb, pattern, line)
+        @procedures << [owner, method]
+        method
+      end
+
+      # Loads a module, unless that has been done; gives whether it was loaded by this.
+      def load_module(name)
+        if @loaded.key?(name)
+          wrong = @loaded[name]
+          raise LoadError, "#{name} did not load: #{wrong}" if wrong
+          raise LoadError, "files require each other in a loop: #{[*@loading, name].join(" -> ")}" if @loading.include?(name)
+          return false
+        end
+        text, path = source(name)
+        raise LoadError, "no file #{name.tr(".", "/")}.rb among the procedures" unless text
+        @loaded[name] = nil
+        @loading << name
+        begin
+          run_file(text, path)
+        rescue Exception => error
+          @loaded[name] = describe(error)
+          raise error
+        ensure
+          @loading.pop
+        end
+        true
+      end
+
+      # After a file was stopped from outside, in the middle of which nothing of it could run.
+      def abandon
+        @loading.each { |name| @loaded[name] = "loading it was stopped" }
+        @loading.clear
+        nil
+      end
+
+      # How many procedures there are.
+      def declared
+        @procedures.size
+      end
+
+      # Forgets procedures, those at these places, that have not been taken.
+      def keep(places)
+        @procedures = places.map { |place| @procedures[place] }
+        nil
+      end
+
+      # What Rust tells of an error.
+      def report(error)
+        trace = user_trace(error)
+        report = { "message" => describe(error, trace), "traceback" => trace.join("\n") }
+        if error.is_a?(Refusal)
+          report["refused"] = true
+          report["code"] = error.code.to_s if error.code
+          report["status"] = error.status if error.status.is_a?(Integer)
+        elsif error.is_a?(Tokaido::Error) && error.message.start_with?("WRONGTYPE ")
+          report["refused"] = true
+          report["code"] = "WRONGTYPE"
+          report["message"] = error.message.delete_prefix("WRONGTYPE ")
+        end
+        report
+      end
+
+      # What has another form, for those that take strings, numbers, arrays and hashes.
+      def plain(value)
+        case value
+        when Range, Scan, Enumerator, Set then value.to_a
+        when Struct, Data, Fields then value.to_h
+        else raise TypeError, "#{value.class} is nothing that can be passed on"
+        end
+      end
+
+      def forget_databases
+        DATABASES.clear
+        nil
+      end
+
+      private
+
+      def user_trace(error)
+        (error.backtrace || []).reject { |line| line.start_with?("(tokaido)") || line.start_with?("(unknown)") }
+      end
+
+      # The message with the place where it was raised, unless it says that itself.
+      def describe(error, trace = user_trace(error))
+        message = error.message.to_s
+        return message if error.is_a?(Refusal) || error.is_a?(SyntaxError)
+        name = error.is_a?(Tokaido::Error) || error.instance_of?(RuntimeError) ? "" : " (#{error.class})"
+        place = trace.first
+        # What follows the line is the method: `hits.rb:3:in count`.
+        place = place.split(":in ").first if place
+        place ? "#{place}: #{message}#{name}" : "#{message}#{name}"
+      end
+    end
+
+    # Databases by the name that they were asked for.
+    DATABASES = {}
+  end
+end
+
+module Kernel
+  # Loads another procedure file: `require "shop/prices"`. What the product has itself is there already.
+  def require(name)
+    return false if %w[tokaido json set].include?(name)
+    Tokaido::Core.load_module(name.delete_suffix(".rb").tr("/", "."))
+  end
+
+  alias require_relative require
+
+  # Writes to the server's log.
+  def puts(*texts)
+    texts.flatten.each { |text| Tokaido.log(:info, text.to_s) }
+    nil
+  end
+
+  def print(*texts)
+    Tokaido.log(:info, texts.join)
+    nil
+  end
+
+  def p(*values)
+    values.each { |value| Tokaido.log(:info, value.inspect) }
+    values.size > 1 ? values : values.first
+  end
+end
+
+class LoadError < ScriptError
+end

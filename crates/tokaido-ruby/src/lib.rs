@@ -1,0 +1,20 @@
+//! Ruby as a language of procedures, on mruby.
+//!
+//! [`Ruby`] is the language, for [`tokaido_script::start`]. A virtual machine belongs to one thread, lives between calls, and is
+//! replaced where it can no longer be trusted.
+
+#![deny(missing_docs)]
+
+mod context;
+mod database;
+mod exchange;
+mod items;
+mod load;
+mod operation;
+mod report;
+mod scan;
+mod state;
+mod vm;
+
+pub use state::Usage;
+pub use vm::{Ruby, RubyVm};

@@ -1,0 +1,162 @@
+//! Loads procedure files into a VM, and lists what they declare.
+
+use std::{collections::HashSet, path::PathBuf};
+
+use tokaido_script::{
+    Dialect, Fault, Listing, LoadError, Mode, Procedure, Route, RuntimeError, Source, Sources,
+};
+
+use crate::{
+    context::Context,
+    items::{self, Argument},
+    operation::Operation,
+    report::Failure,
+    state::{RubyState, cannot_start},
+};
+
+/// How the names of Ruby files end.
+pub(crate) const EXTENSION: &str = "rb";
+
+/// Loads every file; those with errors are left out and reported.
+pub(crate) fn load(
+    state: &mut RubyState,
+    sources: &Sources,
+) -> Result<(Vec<Procedure>, Vec<LoadError>), RuntimeError> {
+    let mut errors = Vec::new();
+    for source in sources.of(EXTENSION) {
+        if source.dialect_name() != Dialect::NATIVE.name {
+            let message = format!("Ruby has no dialect {:?}", source.dialect_name());
+            errors.push(LoadError::of_file(source, message));
+            continue;
+        }
+        let module = [items::bytes(source.module.as_bytes())];
+        if let Err(failure) = state.call(c"load_module", &module, 1) {
+            let is_stopped = !matches!(failure, Failure::Raised { .. } | Failure::Refused { .. });
+            errors.push(load_error(source, failure.load_message()));
+            if is_stopped {
+                state.call(c"abandon", &[], 0).map_err(as_runtime_error)?;
+            }
+        }
+    }
+    let procedures = take_declared(state, &mut errors)?;
+    errors.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok((procedures, errors))
+}
+
+/// What the files have declared that have loaded, each name and route once.
+fn take_declared(
+    state: &mut RubyState,
+    errors: &mut Vec<LoadError>,
+) -> Result<Vec<Procedure>, RuntimeError> {
+    let failed: HashSet<PathBuf> = errors.iter().map(|error| error.path.clone()).collect();
+    let mut listing = Listing::default();
+    let mut kept = Vec::new();
+    for (place, procedure) in std::mem::take(&mut state.context().declared).into_iter().enumerate()
+    {
+        if failed.contains(&procedure.path) {
+            continue;
+        }
+        match listing.add(procedure) {
+            Ok(()) => kept.push(items::integer(place as i64)),
+            Err(error) => errors.push(error),
+        }
+    }
+    kept.insert(0, items::array(kept.len()));
+    state.call(c"keep", &kept, 1).map_err(as_runtime_error)?;
+    Ok(listing.into_procedures())
+}
+
+fn as_runtime_error(failure: Failure) -> RuntimeError {
+    cannot_start(&failure.load_message())
+}
+
+/// Takes the file and line off the front of a message.
+fn load_error(source: &Source, message: String) -> LoadError {
+    let path = source.path.display().to_string();
+    let rest = message.strip_prefix(&path).and_then(|rest| rest.strip_prefix(':'));
+    let place = rest.and_then(|rest| {
+        let (line, text) = rest.split_once(": ")?;
+        Some((line.parse().ok()?, text.to_owned()))
+    });
+    match place {
+        Some((line, text)) => LoadError { line: Some(line), ..LoadError::of_file(source, text) },
+        None => LoadError::of_file(source, message),
+    }
+}
+
+/// Operations of loading.
+pub(crate) fn run(
+    context: &mut Context,
+    operation: Operation,
+    arguments: &[Argument<'_>],
+) -> Result<(), Fault> {
+    let module = arguments[0].text("the name of a file")?;
+    let found = context.sources.of(EXTENSION).find(|s| s.module.as_bytes() == &*module);
+    let Some(source) = found else {
+        context.answer.push(items::array(0));
+        return Ok(());
+    };
+    if operation == Operation::Add {
+        if context.read().is_ok() {
+            return Err(Fault::refused("procedures are declared while their file is loaded"));
+        }
+        let procedure = declared(source, arguments)?;
+        context.declared.push(procedure);
+        return Ok(());
+    }
+    // Without what editors put before it.
+    let text = source.text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&source.text);
+    context.scratch = [text, source.path.as_os_str().as_encoded_bytes()].concat();
+    let (text, path) = context.scratch.split_at(text.len());
+    let answer = [items::array(2), items::bytes(text), items::bytes(path)];
+    context.answer.extend(answer);
+    Ok(())
+}
+
+/// A procedure as a file has declared it: with the module, its name in it, how it runs, the method and pattern of its
+/// route, and the line.
+fn declared(source: &Source, arguments: &[Argument<'_>]) -> Result<Procedure, Fault> {
+    let text = |place: usize| {
+        let text = arguments[place].text("a name")?;
+        String::from_utf8(text.into_owned()).map_err(|_| Fault::refused("a name is UTF-8"))
+    };
+    let route = match arguments[3] {
+        Argument::Nil => None,
+        _ => Some(Route { method: text(3)?, pattern: checked_pattern(text(4)?)? }),
+    };
+    Ok(Procedure {
+        name: format!("{}.{}", source.module, text(1)?),
+        mode: if arguments[2].text("a mode")?.as_ref() == b"write" {
+            Mode::Write
+        } else {
+            Mode::Read
+        },
+        route,
+        hook: None,
+        path: source.path.clone(),
+        line: arguments[5]
+            .integer("a line")
+            .ok()
+            .and_then(|line| line.try_into().ok())
+            .unwrap_or(0),
+        is_of_worker: false,
+    })
+}
+
+fn checked_pattern(pattern: String) -> Result<String, Fault> {
+    let wrong = |why: &str| Err(Fault::Refused(format!("the route {pattern:?} {why}")));
+    if !pattern.starts_with('/') || pattern.contains(|c: char| c.is_whitespace() || c.is_control())
+    {
+        return wrong("is no path, as \"/hits/:page\"");
+    }
+    let mut segments = pattern[1..].split('/').peekable();
+    while let Some(segment) = segments.next() {
+        if segment == ":" || segment == "*" {
+            return wrong("has a parameter without a name; it needs one, as in /hits/:page");
+        }
+        if segment.starts_with('*') && segments.peek().is_some() {
+            return wrong("has something behind the parameter that takes the rest of the path");
+        }
+    }
+    Ok(pattern)
+}

@@ -1,0 +1,192 @@
+//! One mruby with the half of the API that is written in Ruby, and calls into it under limits.
+
+use std::{
+    ffi::{CStr, c_int, c_void},
+    ptr::NonNull,
+    sync::Arc,
+    time::Duration,
+};
+
+use tokaido_mruby_sys::{self as sys, Item, RawVm};
+use tokaido_script::{Interrupt, Limits, RuntimeError, Sources, Stop, StopTarget, Value, Watched};
+use tokaido_store::Store;
+
+use crate::{
+    context::{CALLS, Context},
+    report::{Failure, failure_of, unreported},
+};
+
+/// The files of the API's half in Ruby, in the order in which they build on each other.
+const PRELUDE: [&str; 5] = [
+    include_str!("../ruby/builtin.rb"),
+    include_str!("../ruby/core.rb"),
+    include_str!("../ruby/procedures.rb"),
+    include_str!("../ruby/http.rb"),
+    include_str!("../ruby/transaction.rb"),
+];
+
+/// The name of each of them in backtraces, where they are left out.
+const PRELUDE_PATH: &CStr = c"(tokaido)";
+
+/// Symbols that a VM may make: they are never freed, and the more there are the longer it takes to find one. One more,
+/// and the VM is replaced after the call.
+const SYMBOLS_MAX: usize = 10_000;
+
+/// A Ruby VM. It belongs to one thread.
+pub(crate) struct RubyState {
+    /// Dropped before the VM, which the watchdog knows.
+    watched: Option<Watched>,
+    raw: NonNull<RawVm>,
+    /// From a box. The VM knows the address.
+    context: *mut Context,
+    limits: Limits,
+    /// Symbols of the prelude and of mruby itself.
+    symbols_first: usize,
+}
+
+impl Drop for RubyState {
+    fn drop(&mut self) {
+        self.watched = None;
+        // SAFETY: nothing of the VM runs, and nobody has its address any more; the context came from a box.
+        unsafe {
+            sys::tokaido_close(self.raw.as_ptr());
+            drop(Box::from_raw(self.context));
+        }
+    }
+}
+
+impl RubyState {
+    pub(crate) fn new(
+        store: &Arc<dyn Store>,
+        sources: &Sources,
+        limits: Limits,
+        interrupt: Interrupt,
+    ) -> Result<Self, RuntimeError> {
+        let context = Box::into_raw(Box::new(Context::new(store, sources, limits)));
+        // SAFETY: the context lives until the VM is closed, and so do the functions.
+        let raw =
+            unsafe { sys::tokaido_open(&raw const CALLS, context.cast(), limits.memory_bytes) };
+        let Some(raw) = NonNull::new(raw) else {
+            // SAFETY: it came from a box, and there is no VM that knows it.
+            drop(unsafe { Box::from_raw(context) });
+            return Err(cannot_start("there is no memory for it"));
+        };
+        let target = StopTarget { vm: raw.as_ptr().cast(), stop, go_on };
+        let watched = Some(Watched::new(target, interrupt));
+        let mut state = Self { watched, raw, context, limits, symbols_first: 0 };
+        for text in PRELUDE {
+            state
+                .load(text.as_bytes(), PRELUDE_PATH)
+                .map_err(|failure| cannot_start(&failure.load_message()))?;
+        }
+        state.symbols_first = state.symbols();
+        Ok(state)
+    }
+
+    /// The context. Only while no Ruby runs.
+    pub(crate) fn context(&mut self) -> &mut Context {
+        // SAFETY: operations borrow it only while Ruby runs, which needs `&mut self`.
+        unsafe { &mut *self.context }
+    }
+
+    /// Calls a method of `Tokaido::Core`.
+    pub(crate) fn call(
+        &mut self,
+        method: &CStr,
+        arguments: &[Item],
+        count: usize,
+    ) -> Result<Value, Failure> {
+        // SAFETY: there are items of `count` values, whose bytes live until this returns.
+        self.run(|raw| unsafe {
+            sys::tokaido_call(raw, method.as_ptr(), arguments.as_ptr(), count)
+        })
+    }
+
+    fn load(&mut self, text: &[u8], path: &CStr) -> Result<Value, Failure> {
+        // SAFETY: text and path live until this returns.
+        self.run(|raw| unsafe {
+            sys::tokaido_load(raw, text.as_ptr().cast(), text.len(), path.as_ptr())
+        })
+    }
+
+    /// Runs something in the VM, no longer than it may.
+    fn run(&mut self, run: impl FnOnce(*mut RawVm) -> c_int) -> Result<Value, Failure> {
+        let raw = self.raw.as_ptr();
+        let limit: Option<Duration> = Some(self.limits.time);
+        let watching = self.watched.as_mut().map(|watched| watched.begin(limit));
+        let outcome = run(raw);
+        let stop = watching.and_then(tokaido_script::Watching::end);
+        // SAFETY: the VM lives, and nothing of it runs. Being refused memory stops it, too.
+        let is_refused = unsafe {
+            sys::tokaido_go_on(raw);
+            sys::tokaido_is_refused(raw)
+        };
+        let gathered = self.context().gathering.take();
+        match stop {
+            _ if is_refused => Err(Failure::Memory),
+            Some(Stop::Time) => Err(Failure::Time),
+            Some(Stop::Interrupt) => Err(Failure::Interrupted),
+            None if outcome == sys::DONE => Ok(gathered),
+            None if outcome == sys::RAISED => Err(failure_of(gathered)),
+            None => Err(unreported()),
+        }
+    }
+
+    /// Whether it is to be replaced: a call has left it in the middle of a fiber, or made symbols without end.
+    pub(crate) fn is_worn(&self) -> bool {
+        // SAFETY: the VM lives.
+        let is_sound = unsafe { sys::tokaido_is_sound(self.raw.as_ptr()) };
+        !is_sound || self.symbols() > self.symbols_first + SYMBOLS_MAX
+    }
+
+    fn symbols(&self) -> usize {
+        // SAFETY: the VM lives.
+        unsafe { sys::tokaido_symbols(self.raw.as_ptr()) }
+    }
+
+    pub(crate) fn usage(&mut self) -> Usage {
+        let raw = self.raw.as_ptr();
+        // SAFETY: the VM lives, and nothing of it runs.
+        unsafe {
+            let objects = sys::tokaido_live(raw);
+            let held = usize::try_from(sys::tokaido_arena(raw)).unwrap_or(0);
+            Usage {
+                bytes: sys::tokaido_used(raw),
+                objects,
+                held,
+                symbols: sys::tokaido_symbols(raw),
+            }
+        }
+    }
+}
+
+/// What a VM holds once its garbage is collected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of memory.
+    pub bytes: usize,
+    /// Objects.
+    pub objects: usize,
+    /// Those among them that C code holds.
+    pub held: usize,
+    /// Symbols.
+    pub symbols: usize,
+}
+
+pub(crate) fn cannot_start(message: &str) -> RuntimeError {
+    RuntimeError { language: "Ruby", message: message.to_owned() }
+}
+
+/// # Safety
+/// As [`StopTarget::stop`] says, of a VM of mruby.
+unsafe fn stop(vm: *mut c_void) {
+    // SAFETY: it stores a pointer, as a signal handler may.
+    unsafe { sys::tokaido_stop(vm.cast()) };
+}
+
+/// # Safety
+/// As [`StopTarget::go_on`] says, of a VM of mruby.
+unsafe fn go_on(vm: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { sys::tokaido_go_on(vm.cast()) };
+}

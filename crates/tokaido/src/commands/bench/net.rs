@@ -1,0 +1,247 @@
+//! `tokaido bench net`: a load for a server.
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration as Time,
+};
+
+use tokaido_bench::{
+    machine::Machine,
+    net::{
+        self, Address, CSV_HEAD, Ceiling, Interval, KEYS_MAX, Keys, Load, Mix, Outcome, Pace,
+        Protocol, Report, Values, protocol,
+    },
+    units,
+};
+use tokaido_script::Interrupt;
+use tokaido_server::PORT_DEFAULT;
+
+use crate::{
+    duration::Duration,
+    error::{EXIT_INTERRUPTED, Error},
+    interrupt::{self, Running},
+    progress::Status,
+};
+
+/// Maximum number of connections: as many as there are ports for them, nearly.
+const CONNECTIONS_MAX: u64 = 50_000;
+
+/// Maximum number of requests that a connection has under way.
+const PIPELINE_MAX: u64 = 100_000;
+
+/// Maximum number of threads.
+const THREADS_MAX: u64 = 256;
+
+/// As long as a load takes whose number of requests is its end.
+const NO_END: Time = Time::from_secs(365 * 86_400);
+
+/// How often it is looked whether Ctrl-C came.
+const LOOK: Time = Time::from_millis(50);
+
+/// Put a server to work, and measure it
+///
+/// ADDRESS is HOST:PORT, or unix:PATH for a UNIX socket, of any server that speaks the protocol.
+///
+/// Without --rate each connection sends its next requests when the last ones are answered: a closed loop, which shows
+/// how many a server can do. While a server stalls it is asked nothing then, so stalls are hardly seen. With --rate
+/// requests are due at even distances, whatever the server does, and their time counts from when they were due.
+///
+/// Beside the times stands what the generator took of the processor itself, and the server, if it is a process of this
+/// machine. Where the generator was the limit, it says so, and that nothing is known of the server beyond that.
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Examples:
+  tokaido bench net --fill --mix get=9,set=1
+  tokaido bench net --rate 20000 --key-order zipf
+  tokaido bench net --protocol memcached --pipeline 16 127.0.0.1:11211
+
+Exit status: 0 if it was measured, 1 on failure, 2 for a wrong command line, 3 if the server cannot be
+reached, 130 if Ctrl-C ended it; what was done until then is printed."
+)]
+pub(crate) struct NetArgs {
+    /// Server [default: 127.0.0.1:7653]
+    #[arg(value_name = "ADDRESS")]
+    address: Option<Address>,
+    /// resp2, resp3, memcached, memcached-meta, memcached-binary, http, kyototycoon or tokyotyrant
+    #[arg(long, value_name = "NAME", default_value = "resp2")]
+    protocol: Protocol,
+    /// Connections, in all
+    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=CONNECTIONS_MAX))]
+    connections: u64,
+    /// Requests that a connection sends before it waits for their answers
+    #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=PIPELINE_MAX))]
+    pipeline: u64,
+    /// Threads that share the connections; each takes up to a core
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
+    threads: u64,
+    /// Send so many requests a second, whatever the server does
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
+    rate: Option<f64>,
+    /// Measure for so long, as 500ms, 30s or 15m
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    time: Duration,
+    /// Measure so many requests, in place of a time
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "time", value_parser = clap::value_parser!(u64).range(1..))]
+    requests: Option<u64>,
+    /// Send for so long before anything counts
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    warm_up: Duration,
+    /// Operations with their parts, out of get, set, delete and increment
+    #[arg(long, value_name = "MIX", default_value = "get=1")]
+    mix: Mix,
+    /// How many keys there are, key:000000000000 and so on
+    #[arg(short, long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=KEYS_MAX))]
+    keys: u64,
+    /// Which come next: uniform, zipf or zipf:EXPONENT, sequential; or file:PATH, whose lines are the keys
+    #[arg(long, value_name = "ORDER", default_value = "uniform")]
+    key_order: Keys,
+    /// Values: their LENGTH in bytes, MIN-MAX, zipf:MIN-MAX, or file:PATH, whose lines they are
+    #[arg(short = 'd', long, value_name = "VALUES", default_value = "64")]
+    values: Values,
+    /// Set every key once before
+    #[arg(long)]
+    fill: bool,
+    /// What random numbers begin with: the same gives the same requests
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Path of a record over HTTP
+    #[arg(long, value_name = "PATH", default_value = "/v1/db/main/{key}")]
+    path: String,
+    /// Password of the server, for the Redis protocol and HTTP
+    #[arg(long, value_name = "PASSWORD", env = "TOKAIDO_PASSWORD", hide_env_values = true)]
+    password: Option<String>,
+    /// Print an object of JSON for each second, and one for all of it
+    #[arg(long)]
+    json: bool,
+    /// Print a line with commas for each second
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Do not measure before what the generator can do at most
+    #[arg(long)]
+    no_ceiling: bool,
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.001);
+    rate.filter(|rate| *rate <= 1e9)
+        .ok_or_else(|| "a rate is a number of requests a second".to_owned())
+}
+
+pub(super) fn net(args: &NetArgs) -> Result<ExitCode, Error> {
+    let load = load(args)?;
+    interrupt::catch([Interrupt::default()])?;
+    let _running = Running::begin();
+    let (stop, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let measured = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                stop.store(interrupt::was_raised(), Ordering::Relaxed);
+                thread::sleep(LOOK);
+            }
+        });
+        let measured = measure(args, &load, &stop);
+        is_over.store(true, Ordering::Relaxed);
+        measured
+    });
+    let (outcome, ceiling) = measured?;
+    let report = Report { load, outcome, ceiling, machine: Machine::look() };
+    let mut out = io::stdout().lock();
+    let written = match (args.json, args.csv) {
+        (true, _) => writeln!(out, "{}", report.json()),
+        (false, true) => Ok(()),
+        (false, false) => write!(out, "{report}"),
+    };
+    written.and_then(|()| out.flush()).map_err(Error::Stdout)?;
+    Ok(if interrupt::was_raised() { EXIT_INTERRUPTED.into() } else { ExitCode::SUCCESS })
+}
+
+fn load(args: &NetArgs) -> Result<Load, Error> {
+    let address = match &args.address {
+        Some(address) => address.clone(),
+        None => {
+            let parsed = format!("127.0.0.1:{PORT_DEFAULT}").parse();
+            parsed.map_err(|error: net::AddressError| Error::Usage(error.to_string()))?
+        }
+    };
+    // One in the environment is not meant for every server.
+    let password = args.password.clone().filter(|_| args.protocol.has_password());
+    let options =
+        protocol::Options { password, path: args.path.clone(), host: address.to_string() };
+    Ok(Load {
+        address,
+        protocol: args.protocol,
+        options,
+        connections: args.connections as usize,
+        pipeline: args.pipeline as usize,
+        threads: args.threads.min(args.connections) as usize,
+        pace: args.rate.map_or(Pace::Closed, Pace::Rate),
+        time: args.requests.map_or(args.time.time(), |_| NO_END),
+        requests: args.requests,
+        warm_up: args.warm_up.time(),
+        keys: args.key_order.clone(),
+        keys_count: args.keys,
+        values: args.values.clone(),
+        mix: args.mix.clone(),
+        seed: args.seed,
+    })
+}
+
+fn measure(
+    args: &NetArgs,
+    load: &Load,
+    stop: &AtomicBool,
+) -> Result<(Outcome, Option<Ceiling>), Error> {
+    let status = Status::new();
+    if args.fill {
+        status.show("setting every key");
+        let filled = net::run(&load.filling()?, stop, &mut |_| {})?;
+        if let Some(refusal) = filled.tally.refusal {
+            return Err(Error::Refused { message: refusal });
+        }
+    }
+    let ceiling = match args.no_ceiling {
+        true => None,
+        false => {
+            status.show("measuring the generator itself");
+            Some(net::measure_ceiling(load, stop)?)
+        }
+    };
+    let mut lines = Lines { args, status: &status, failed: None };
+    lines.line(|| CSV_HEAD.to_owned(), args.csv);
+    let outcome = net::run(load, stop, &mut |interval| lines.interval(interval));
+    match lines.failed {
+        Some(error) => Err(Error::Stdout(error)),
+        None => Ok((outcome?, ceiling)),
+    }
+}
+
+/// Where seconds are shown.
+struct Lines<'a> {
+    args: &'a NetArgs,
+    status: &'a Status,
+    failed: Option<io::Error>,
+}
+
+impl Lines<'_> {
+    fn interval(&mut self, interval: &Interval) {
+        let tally = &interval.tally;
+        let slow = units::time(tally.response.quantile(0.99) as f64);
+        let requests = units::thousands(tally.requests());
+        let what = if interval.counts { "" } else { ", warm-up" };
+        self.status.show(&format!("{requests}/s, 99 % within {slow}{what}"));
+        self.line(|| net::interval_json(interval).to_string(), self.args.json);
+        self.line(|| net::interval_csv(interval), self.args.csv);
+    }
+
+    fn line(&mut self, text: impl FnOnce() -> String, is_wanted: bool) {
+        if is_wanted && self.failed.is_none() {
+            let mut out = io::stdout().lock();
+            self.failed = writeln!(out, "{}", text()).and_then(|()| out.flush()).err();
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A script of the command line: a file, standard input or a text, in the dialect that it is written in.
+
+use std::{
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tempfile::TempDir;
+use tokaido_script::{Dialect, Source, Value};
+use tokaido_store::Store;
+
+use crate::{
+    endpoint::{Missing, open_store},
+    error::Error,
+};
+
+/// What is to be run.
+pub(crate) struct Script {
+    pub(crate) dialect: &'static Dialect,
+    /// What messages call it.
+    pub(crate) name: String,
+    pub(crate) text: Vec<u8>,
+    pub(crate) arguments: Vec<Value>,
+}
+
+impl Script {
+    /// `code` in place of a file; what stands in the place of one is the first argument then. The dialect is the one
+    /// named, or that of the script's first line.
+    pub(crate) fn of(
+        code: Option<&str>,
+        file: Option<&str>,
+        dialect: Option<&str>,
+        arguments: &[String],
+    ) -> Result<Self, Error> {
+        let (text, name, first) = match (code, file) {
+            (Some(code), first) => (code.as_bytes().to_vec(), "(-e)".to_owned(), first),
+            (None, Some(file)) => {
+                let (text, name) = read(Path::new(file))?;
+                (text, name, None)
+            }
+            (None, None) => unreachable!("one of them is required"),
+        };
+        let source = Source {
+            module: name.clone(),
+            path: PathBuf::new(),
+            text: text.as_slice().into(),
+            dialect: dialect.map(str::to_owned),
+            settings: Vec::new(),
+        };
+        let dialect = Dialect::find(source.dialect_name());
+        let dialect = dialect.map_err(|error| Error::Usage(error.to_string()))?;
+        if dialect.name == Dialect::MOD_LUA.name {
+            let message = "handlers of mod_lua answer requests; serve them with `tokaido serve --mod-lua FILE`";
+            return Err(Error::Usage(message.to_owned()));
+        }
+        let arguments = first.into_iter().chain(arguments.iter().map(String::as_str));
+        let arguments = arguments.map(|text| Value::String(text.as_bytes().to_vec())).collect();
+        Ok(Self { dialect, name, text, arguments })
+    }
+}
+
+/// The store that a script runs on.
+pub(crate) struct ScriptStore {
+    pub(crate) store: Arc<dyn Store>,
+    /// Dropping it, after the store, removes the directory.
+    _temporary: Option<TempDir>,
+}
+
+impl ScriptStore {
+    /// The one in this directory, which is made if it is not there; without a directory an empty one, gone at the end.
+    pub(crate) fn open(directory: Option<&Path>) -> Result<Self, Error> {
+        if let Some(directory) = directory {
+            let store = open_store(directory, Missing::Create)?;
+            return Ok(Self { store, _temporary: None });
+        }
+        let made = tempfile::tempdir();
+        let temporary =
+            made.map_err(|source| Error::Io { what: "cannot make a temporary directory", source })?;
+        let store = open_store(temporary.path(), Missing::Create)?;
+        Ok(Self { store, _temporary: Some(temporary) })
+    }
+}
+
+fn read(file: &Path) -> Result<(Vec<u8>, String), Error> {
+    let mut text = Vec::new();
+    if file == Path::new("-") {
+        io::stdin().read_to_end(&mut text).map_err(Error::file(file))?;
+        return Ok((text, "stdin".to_owned()));
+    }
+    text = std::fs::read(file).map_err(Error::file(file))?;
+    Ok((text, file.display().to_string()))
+}
