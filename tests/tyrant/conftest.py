@@ -44,6 +44,11 @@ class Tyrant(pytyrant.Tyrant):
         pytyrant.socksend(self.sock, [struct.pack(">BBI", pytyrant.MAGIC, 0x73, len(path)), path])
         pytyrant.socksuccess(self.sock)
 
+    def restore(self, path, since_us, options):
+        head = struct.pack(">BBIQI", pytyrant.MAGIC, 0x74, len(path), since_us, options)
+        pytyrant.socksend(self.sock, [head, path])
+        pytyrant.socksuccess(self.sock)
+
     def vanish_all(self):
         self.misc(b"vanish", 0, [])
 

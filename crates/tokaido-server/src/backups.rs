@@ -110,6 +110,18 @@ impl Backups {
         Ok(())
     }
 
+    /// The directory that a client names for what is to be read back, below that of backups.
+    pub(crate) fn find(&self, path: &[u8]) -> Result<PathBuf, BackupError> {
+        let directory = self.directory.as_ref().ok_or(BackupError::NotConfigured)?;
+        let (root, relative) = below(directory, path)?;
+        let unusable = |source| BackupError::Directory { path: directory.clone(), source };
+        let found = root.join(relative).canonicalize().map_err(unusable)?;
+        match found.starts_with(&root) {
+            true => Ok(found),
+            false => Err(leads_out(path)),
+        }
+    }
+
     /// Begins no more, and gives up the one that is being made.
     pub(crate) fn stop(&self) {
         let thread = {
@@ -145,40 +157,51 @@ fn make(copier: &Copier, destination: &Path, stop: &AtomicBool) -> Outcome {
 
 /// Where the backup goes that a client calls so. The directories above it must be there.
 fn destination(directory: &Path, path: &[u8]) -> Result<PathBuf, BackupError> {
-    let refuse = |reason| {
-        let path = String::from_utf8_lossy(path).into_owned();
-        Err(BackupError::Path { path, reason })
-    };
-    if path.starts_with(b"@") {
-        return refuse("commands are not run for clients");
-    }
-    if path.contains(&0) {
-        return refuse("it has a NUL byte");
-    }
-    let relative = Path::new(OsStr::from_bytes(path));
-    let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
-    if !relative.components().all(is_below) {
-        return refuse(
-            "it must lead below the directory of backups, without `/` before it and without `..`",
-        );
-    }
+    let (root, relative) = below(directory, path)?;
     let Some(name) = relative.file_name() else {
-        return refuse("it has no name");
+        return Err(refused(path, "it has no name"));
     };
-    let unusable = |source| BackupError::Directory { path: directory.to_owned(), source };
-    let root = directory.canonicalize().map_err(unusable)?;
     let above = root.join(relative.parent().unwrap_or(Path::new("")));
+    let unusable = |source| BackupError::Directory { path: directory.to_owned(), source };
     let above = above.canonicalize().map_err(unusable)?;
     if !above.starts_with(&root) {
-        return refuse("a symbolic link in it leads out of the directory of backups");
+        return Err(leads_out(path));
     }
     let is_store =
         |directory: &&Path| tree::exists(directory) || directory.join("data.mdb").exists();
     let within = above.ancestors().take_while(|directory| directory.starts_with(&root));
     if within.into_iter().any(|directory| is_store(&directory)) {
-        return refuse("it lies within a store, or within another backup");
+        return Err(refused(path, "it lies within a store, or within another backup"));
     }
     Ok(above.join(name))
+}
+
+/// The directory of backups without symbolic links, and a client's path below it, in which there may be some.
+fn below<'p>(directory: &Path, path: &'p [u8]) -> Result<(PathBuf, &'p Path), BackupError> {
+    if path.starts_with(b"@") {
+        return Err(refused(path, "commands are not run for clients"));
+    }
+    if path.contains(&0) {
+        return Err(refused(path, "it has a NUL byte"));
+    }
+    let relative = Path::new(OsStr::from_bytes(path));
+    let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !relative.components().all(is_below) {
+        return Err(refused(
+            path,
+            "it must lead below the directory of backups, without `/` before it and without `..`",
+        ));
+    }
+    let unusable = |source| BackupError::Directory { path: directory.to_owned(), source };
+    Ok((directory.canonicalize().map_err(unusable)?, relative))
+}
+
+fn leads_out(path: &[u8]) -> BackupError {
+    refused(path, "a symbolic link in it leads out of the directory of backups")
+}
+
+fn refused(path: &[u8], reason: &'static str) -> BackupError {
+    BackupError::Path { path: String::from_utf8_lossy(path).into_owned(), reason }
 }
 
 #[cfg(test)]

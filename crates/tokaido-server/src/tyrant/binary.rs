@@ -5,14 +5,13 @@ use std::sync::Arc;
 use tokaido_store::CommitError;
 use tokaido_wire::tyrant::{
     Verb,
-    binary::{Decoded, Decoder, FAILED, Request},
+    binary::{Decoded, Decoder, FAILED},
 };
 
 use super::{
-    access, commands,
+    commands,
     figures::Figure,
-    refusal::{ErrorCode, Refusal},
-    rights::Door,
+    refusal::ErrorCode,
     session::{Session, Stop},
 };
 use crate::{
@@ -37,18 +36,6 @@ impl Binary {
             session: Session::new(shared, mailbox),
             decoder: Decoder::new(shared.limits().tyrant_request_bytes_max),
         }
-    }
-}
-
-/// Whether a client may run a command.
-fn check(session: &Session, request: &Request<'_>) -> Result<(), Refusal> {
-    let command = request.command;
-    let keys = [request.key()].into_iter().filter(|_| command.verb != Verb::Mget);
-    let keys = keys.chain(request.items);
-    access::allow_verb(&session.principal, (command.verb, command.effect), keys)?;
-    match session.shared.tyrant.rights.forbid(command.verb, Door::Binary) {
-        true => Err(Refusal::forbidden(command.name)),
-        false => Ok(()),
     }
 }
 
@@ -84,7 +71,7 @@ impl Protocol for Binary {
         };
         let (session, start) = (&mut self.session, output.len());
         let (name, verb) = (request.command.name, request.command.verb);
-        let answered = match check(session, &request) {
+        let answered = match commands::check(session, &request) {
             Ok(()) => commands::answer(session, &request, context, output),
             Err(refusal) => Err(Stop::Refused(refusal)),
         };

@@ -13,6 +13,7 @@ use super::{
     misc::{self, Arguments, Results, Work, check_reply},
     records,
     refusal::Refusal,
+    restore,
     rights::Door,
     scripts::Script,
     search,
@@ -20,6 +21,18 @@ use super::{
     stat, tables,
 };
 use crate::protocol::Context;
+
+/// Whether a client may run a command.
+pub(super) fn check(session: &Session, request: &Request<'_>) -> Result<(), Refusal> {
+    let command = request.command;
+    let keys = [request.key()].into_iter().filter(|_| command.verb != Verb::Mget);
+    let keys = keys.chain(request.items);
+    access::allow_verb(&session.principal, (command.verb, command.effect), keys)?;
+    match session.shared.tyrant.rights.forbid(command.verb, Door::Binary) {
+        true => Err(Refusal::forbidden(command.name)),
+        false => Ok(()),
+    }
+}
 
 /// Does what a request asks for, and writes its reply. A request that is not done writes nothing that
 /// counts.
@@ -63,9 +76,7 @@ pub(super) fn answer(
         Verb::Sync => session.sync(context)?,
         Verb::Optimize => check_parameters(key)?,
         Verb::Copy => session.copy(key, context)?,
-        Verb::Restore => Err(Refusal::invalid(
-            "there is no update log to replay; `tokaido restore` makes a store of a copy",
-        ))?,
+        Verb::Restore => restore::answer(session, request, context)?,
         Verb::SetMst | Verb::Repl => Err(Refusal::invalid("there is no replication"))?,
         Verb::Rnum | Verb::Size => {
             let statistics = session.read(context, false, |tx, id| Ok(tx.statistics(id)?))?;

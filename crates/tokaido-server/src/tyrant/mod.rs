@@ -16,6 +16,7 @@ mod misc;
 mod periodic;
 mod records;
 mod refusal;
+mod restore;
 mod rights;
 mod scripted;
 mod scripts;

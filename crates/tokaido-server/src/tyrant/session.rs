@@ -10,6 +10,7 @@ use tokaido_store::{
 
 use super::{
     refusal::{ErrorCode, Refusal},
+    restore::Restore,
     scripts::Script,
 };
 use crate::{
@@ -36,6 +37,8 @@ pub(super) struct Session {
     mailbox: Mailbox,
     /// The copy that the request at the head of the input waits for, with what came of it.
     copying: Option<Arc<OnceLock<backups::Outcome>>>,
+    /// The update log that the request at the head of the input replays.
+    pub(super) restoring: Option<Box<Restore>>,
 }
 
 /// Why a request is not done, here or at all.
@@ -64,6 +67,7 @@ impl Session {
             messages: Vec::new(),
             mailbox,
             copying: None,
+            restoring: None,
             shared: Arc::clone(shared),
         }
     }
@@ -137,6 +141,11 @@ impl Session {
         }
     }
 
+    /// Has the request at the head of the input run again, once others had their turn.
+    pub(super) fn wake(&self) {
+        self.mailbox.wake();
+    }
+
     /// Copies the store to a path below the directory of backups, and waits until the copy is on disk.
     pub(super) fn copy(&mut self, path: &[u8], context: &mut Context<'_>) -> Result<(), Stop> {
         if let Some(copying) = &self.copying {
@@ -147,7 +156,7 @@ impl Session {
         }
         if matches!(context.target, Target::Writer(_)) {
             // The requests before it are not on disk, and belong into the copy: it begins once they are.
-            self.mailbox.wake();
+            self.wake();
             return Err(Stop::Waits);
         }
         if self.database()?.id().mount().is_some() {

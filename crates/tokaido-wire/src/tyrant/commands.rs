@@ -212,7 +212,11 @@ pub static COMMANDS: &[Command] = &[
         ("restore", 0x74, Verb::Restore),
         Administer,
         &[Part, Long, Int],
-        ("path, time, options", "", "refused: there is no update log to replay"),
+        (
+            "path, time, options",
+            "",
+            "replays an update log of Tokyo Tyrant from a time on, below the directory that `backups` names",
+        ),
     ),
     row(
         ("setmst", 0x78, Verb::SetMst),

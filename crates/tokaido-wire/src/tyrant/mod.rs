@@ -18,5 +18,6 @@ pub mod binary;
 mod commands;
 pub mod number;
 pub mod text;
+pub mod update_log;
 
 pub use commands::{COMMANDS, Command, Effect, Field, Verb, of_id, of_name};
