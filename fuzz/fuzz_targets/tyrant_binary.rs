@@ -3,7 +3,7 @@
 #![no_main]
 
 #[path = "../../crates/tokaido-wire/tests/checks/tyrant.rs"]
-#[allow(dead_code, reason = "the other target uses the rest")]
+#[allow(dead_code, reason = "the other targets use the rest")]
 mod checks;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::check_binary(data));

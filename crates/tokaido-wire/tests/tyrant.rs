@@ -57,6 +57,19 @@ proptest! {
     }
 
     #[test]
+    fn an_update_log_holds_for_bytes_near_one(
+        requests in prop::collection::vec((near_request(), any::<u64>(), 0..3_u32), 0..4),
+        cut in 0..20_usize,
+    ) {
+        let entry = |(request, time_us, off): &(Vec<u8>, u64, u32)| {
+            let len = (request.len() as u32 + 1).wrapping_sub(*off).to_be_bytes();
+            [&[0xc9][..], &time_us.to_be_bytes(), &[0; 4], &len, request, &[0]].concat()
+        };
+        let data: Vec<u8> = requests.iter().flat_map(entry).collect();
+        checks::check_update_log(&data[..data.len().saturating_sub(cut)]);
+    }
+
+    #[test]
     fn text_holds_for_any_bytes(data in prop::collection::vec(any::<u8>(), 0..300)) {
         checks::check_text(&data);
     }
@@ -72,6 +85,11 @@ proptest! {
 #[test]
 fn binary_holds_for_the_corpus() {
     corpus::check("tyrant_binary", 5, checks::check_binary);
+}
+
+#[test]
+fn an_update_log_holds_for_the_corpus() {
+    corpus::check("tyrant_update_log", 2, checks::check_update_log);
 }
 
 #[test]

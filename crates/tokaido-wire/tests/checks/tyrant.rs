@@ -7,6 +7,7 @@ use tokaido_wire::tyrant::{
     binary::{self, BinaryError},
     number,
     text::{self, TextError},
+    update_log,
 };
 
 /// A limit that short inputs reach.
@@ -64,7 +65,28 @@ fn check_number([integer, fraction, _]: [i64; 3]) {
     assert!(once.is_nan() || once.is_infinite() || (once - twice).abs() <= 1e-11);
 }
 
-/// The same for lines.
+/// An update log is the same entries wherever it is cut off, up to where it is, and what they say is a request or none.
+pub(crate) fn check_update_log(data: &[u8]) {
+    let (mut at, mut message) = (0, Vec::new());
+    loop {
+        let rest = &data[at..];
+        let decoded = update_log::decode(rest, REQUEST_LEN_MAX);
+        let Ok(update_log::Decoded::Complete { consumed, entry }) = decoded else { break };
+        for end in 0..consumed {
+            let cut = update_log::decode(&rest[..end], REQUEST_LEN_MAX);
+            assert_eq!(cut, Ok(update_log::Decoded::Incomplete));
+        }
+        let exact = update_log::decode(&rest[..consumed], REQUEST_LEN_MAX);
+        assert_eq!(exact, decoded);
+        if entry.request(&mut message).is_ok() {
+            assert!(message.len() < consumed);
+            let _ = binary::Decoder::new(REQUEST_LEN_MAX).decode(&message);
+        }
+        at += consumed;
+    }
+}
+
+/// Lines are the same requests and the same end, too, whatever way they come.
 pub(crate) fn check_text(data: &[u8]) {
     let whole = read_text(data, &[data.len().max(1)]);
     for pieces in ARRIVALS {
