@@ -54,11 +54,14 @@ ngx.say(made, " ", (select(2, ngx.timer.at(60, function() end))))
 """
 
 CROWD = """-- dialect: ngx
--- route: GET /crowd
-local begun = 0
-for i = 1, 4 do ngx.timer.at(0, function() begun = begun + 1 ngx.sleep(0.05) end) end
-ngx.sleep(0.02)
+-- route: GET /crowd/:wanted
+local begun, is_over = 0, false
+for i = 1, 4 do
+  ngx.timer.at(0, function() begun = begun + 1 repeat ngx.sleep(0.002) until is_over end)
+end
+repeat ngx.sleep(0.002) until begun >= tonumber(ngx.var.wanted)
 ngx.say(begun, " ", ngx.timer.running_count())
+is_over = true
 """
 
 GREEDY = """-- dialect: ngx
@@ -176,22 +179,22 @@ def test_a_handler_that_writes_makes_no_timers(serve):
 
 def test_timers_are_as_many_as_the_limits_say(serve):
     server, _ = serve("--ngx-timers-pending-max", "5", "--ngx-timers-running-max", "2")
-    assert server.http("GET", "/crowd")[2] == b"2 2\n"
+    assert server.http("GET", "/crowd/2")[2] == b"2 2\n"
     server.wait_for_log("too many run already; see limits.ngx_timers_running_max")
     # The one of the worker is pending, too.
     assert server.http("GET", "/many")[2] == b"4 too many pending timers\n"
 
 
 def test_limits_of_time_and_memory_hold(serve):
-    server, _ = serve("--script-ms", "100", "--script-memory-bytes", str(16 << 20))
+    server, _ = serve("--script-ms", "1000", "--script-memory-bytes", str(16 << 20))
     assert server.http("GET", "/endless")[0] == 200
-    server.wait_for_log("endless was stopped after 100 ms, its time limit")
+    server.wait_for_log("endless was stopped after 1000 ms, its time limit")
     wait_until(lambda: turn(server) > 2, "the timer of the worker")
     assert server.http("GET", "/greedy")[0] == 200
     server.wait_for_log("timers are lost with a VM that met its memory limit")
     # The new virtual machine has timers of its own.
     wait_until(lambda: turn(server) > 2, "the timer of the worker")
-    assert server.http("GET", "/crowd")[2] == b"4 4\n"
+    assert server.http("GET", "/crowd/4")[2] == b"4 4\n"
     assert "outlived its virtual machine" not in server.log()
 
 

@@ -2,7 +2,9 @@
 
 use std::{
     fs::File,
+    hash::{BuildHasher, RandomState},
     net::{Ipv4Addr, TcpListener, TcpStream},
+    ops::Range,
     path::{Path, PathBuf},
     process::{Child, Stdio},
     time::{Duration, Instant},
@@ -20,7 +22,7 @@ use crate::{
 pub(crate) const PORT_DEFAULT: u16 = 7653;
 
 /// Longest that a server may take until it listens.
-const START_TIME_MAX: Duration = Duration::from_secs(20);
+const START_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Builds the server for testing and gives the path of its program.
 pub(crate) fn binary() -> Outcome<PathBuf> {
@@ -39,12 +41,20 @@ fn build(profile: &str, arguments: &[&str]) -> Outcome<PathBuf> {
     path.canonicalize().map_err(Failure::of(format!("no program {}", path.display())))
 }
 
+/// Ports that Linux does not give to whoever connects: one of those could be taken before the server has
+/// it, and whoever looks whether it is open could connect to himself.
+const PORTS: Range<u16> = 10_000..32_768;
+
 /// A port that was free a moment ago.
 pub(crate) fn free_port() -> Outcome<u16> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(Failure::of("cannot find a free port"))
+    const TRIES: u64 = 1000;
+    let chance = RandomState::new();
+    let ports = (0..TRIES).map(|attempt| {
+        PORTS.start + (chance.hash_one(attempt) % u64::from(PORTS.end - PORTS.start)) as u16
+    });
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let tried = format!("cannot find a free port in {} of {PORTS:?}", TRIES);
+    ports.into_iter().find(is_free).ok_or_else(|| Failure::new(tried))
 }
 
 /// A running server; it ends with this value.

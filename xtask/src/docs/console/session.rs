@@ -124,7 +124,7 @@ fn script(steps: &[Step], port: u16) -> String {
 
 fn wait_for(port: u16) -> String {
     format!(
-        "for _ in $(seq 200); do (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && break; sleep \
+        "for _ in $(seq 1200); do (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && break; sleep \
          0.05; done\n"
     )
 }

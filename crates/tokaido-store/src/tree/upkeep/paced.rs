@@ -76,9 +76,11 @@ mod tests {
     fn a_copy_can_be_given_up_and_then_its_producer_ends() {
         let (file, stop) = (tempfile::tempfile().unwrap(), AtomicBool::new(false));
         let produce = |mut pipe: PipeWriter| {
+            // More than a pipe holds: so the first piece is being read, and is not whole before there is more.
+            pipe.write_all(&vec![0; PIECE_BYTES / 2])?;
+            stop.store(true, Ordering::Relaxed);
             loop {
                 pipe.write_all(&[0; 1000])?;
-                stop.store(true, Ordering::Relaxed);
             }
         };
         let error = write_produced(&file, &stop, produce).unwrap_err();
