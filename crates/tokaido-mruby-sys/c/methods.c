@@ -20,6 +20,7 @@ enum operation {
   OPEN, DROP, NOW, WRITABLE, WRITES, LOG, SOURCE, ADD,
   REQUEST_FIELD, REQUEST_PAIRS, HEADER_SET, HEADER_GET, WRITE, RESPOND,
   JSON_PARSE,
+  BEGIN_TRANSACTION, COMMIT, ROLL_BACK, PRINT,
   /* These take what was gathered. */
   GET_MANY, COMMAND, JSON_GENERATE, RESPOND_JSON,
 };
@@ -118,6 +119,10 @@ METHOD(core_header_get, HEADER_GET, 1, 1)
 METHOD(core_write, WRITE, 1, 1)
 METHOD(core_respond, RESPOND, 2, 2)
 METHOD(core_json_parse, JSON_PARSE, 1, 1)
+METHOD(core_begin_transaction, BEGIN_TRANSACTION, 1, 1)
+METHOD(core_commit, COMMIT, 0, 0)
+METHOD(core_roll_back, ROLL_BACK, 0, 0)
+METHOD(core_print, PRINT, 2, 2)
 METHOD_OF_VALUE(core_command, COMMAND)
 METHOD_OF_VALUE(core_json_generate, JSON_GENERATE)
 METHOD_OF_VALUE(core_respond_json, RESPOND_JSON)
@@ -152,7 +157,8 @@ static const entry core_methods[] = {
   { "request_pairs", core_request_pairs }, { "header_set", core_header_set }, { "header_get", core_header_get },
   { "write", core_write }, { "respond", core_respond }, { "json_parse", core_json_parse },
   { "command", core_command }, { "json_generate", core_json_generate }, { "respond_json", core_respond_json },
-  { "run_file", core_run_file },
+  { "run_file", core_run_file }, { "begin_transaction", core_begin_transaction }, { "commit", core_commit },
+  { "roll_back", core_roll_back }, { "print", core_print },
 };
 
 #define COUNT(entries) (sizeof(entries) / sizeof((entries)[0]))

@@ -79,6 +79,7 @@ extern _Thread_local tokaido_vm *tokaido_current;
 
 tokaido_vm *tokaido_open(const tokaido_calls *calls, void *context, size_t limit);
 void tokaido_close(tokaido_vm *vm);
+void tokaido_set_limit(tokaido_vm *vm, size_t limit);
 int tokaido_load(tokaido_vm *vm, const char *text, size_t len, const char *path);
 int tokaido_call(tokaido_vm *vm, const char *method, const tokaido_item *arguments, size_t count);
 void tokaido_stop(tokaido_vm *vm);

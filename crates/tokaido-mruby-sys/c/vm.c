@@ -68,6 +68,13 @@ tokaido_close(tokaido_vm *vm)
   free(vm);
 }
 
+/* From here on it may have so many bytes of memory. */
+void
+tokaido_set_limit(tokaido_vm *vm, size_t limit)
+{
+  vm->limit = limit;
+}
+
 /* Raises what the parser has found wrong, as PATH:LINE: MESSAGE. */
 static void
 raise_syntax_error(mrb_state *mrb, struct mrb_parser_state *parser, const char *path)

@@ -50,6 +50,7 @@ pub struct RawVm {
 unsafe extern "C" {
     pub fn tokaido_open(calls: *const Calls, context: *mut c_void, limit: usize) -> *mut RawVm;
     pub fn tokaido_close(vm: *mut RawVm);
+    pub fn tokaido_set_limit(vm: *mut RawVm, limit: usize);
     pub fn tokaido_load(
         vm: *mut RawVm,
         text: *const c_char,

@@ -11,14 +11,14 @@ use tokaido_script::{
     CommandError, CommandReply, Fault, Host, Limits, Procedure, Scope, Sources, Transaction, Value,
     json::{self, Rules},
 };
-use tokaido_store::{DatabaseId, ReadTransaction, Store, WriteTransaction};
+use tokaido_store::{DatabaseId, ReadTransaction, Snapshot, Store, WriteTransaction, Writer};
 
 use crate::{
     database, exchange,
     items::{self, Argument, Gathering},
     load,
     operation::Operation,
-    scan,
+    scan, script,
 };
 
 /// The functions that C calls.
@@ -49,6 +49,10 @@ pub(crate) struct Context {
     pub(crate) answer: Vec<Item>,
     /// Holds what the answer points to, where that is not the store's.
     pub(crate) scratch: Vec<u8>,
+    /// What a script begins its transactions with, while it runs.
+    pub(crate) writer: Option<*mut dyn Writer>,
+    /// What a script reads from.
+    pub(crate) snapshot: Option<Box<dyn Snapshot>>,
     value: Value,
     running: Option<Running>,
     poison: Option<String>,
@@ -67,6 +71,8 @@ impl Context {
             gathering: Gathering::default(),
             answer: Vec::new(),
             scratch: Vec::new(),
+            writer: None,
+            snapshot: None,
             value: Value::Nil,
             running: None,
             poison: None,
@@ -101,6 +107,10 @@ impl Context {
         self.poison.take()
     }
 
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
     pub(crate) fn is_writable(&self) -> bool {
         self.running.is_some_and(|running| running.write.is_some())
     }
@@ -120,10 +130,13 @@ impl Context {
     pub(crate) fn write<'t>(&mut self) -> Result<&'t mut (dyn WriteTransaction + 'static), Fault> {
         let running = self.running.ok_or_else(ended)?;
         let write = running.write.ok_or_else(|| {
-            Fault::Refused(format!(
-                "{} is a read procedure; declare it with write to write",
-                self.procedure
-            ))
+            Fault::Refused(match self.snapshot {
+                Some(_) => "a snapshot is only read; Tokaido.transact writes".to_owned(),
+                None => format!(
+                    "{} is a read procedure; declare it with write to write",
+                    self.procedure
+                ),
+            })
         })?;
         self.writes += 1;
         // SAFETY: as in `read`.
@@ -196,6 +209,9 @@ impl Context {
             O::Source | O::Add => load::run(self, operation, arguments),
             O::Command => self.command(),
             O::JsonParse | O::JsonGenerate => self.json(operation, arguments),
+            O::BeginTransaction | O::Commit | O::RollBack | O::Print => {
+                script::run(self, operation, arguments)
+            }
             _ => exchange::run(self, operation, arguments),
         }
     }

@@ -13,6 +13,7 @@ mod load;
 mod operation;
 mod report;
 mod scan;
+mod script;
 mod state;
 mod vm;
 

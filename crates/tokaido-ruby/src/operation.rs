@@ -34,6 +34,10 @@ pub(crate) enum Operation {
     Write,
     Respond,
     JsonParse,
+    BeginTransaction,
+    Commit,
+    RollBack,
+    Print,
     GetMany,
     Command,
     JsonGenerate,
@@ -42,7 +46,7 @@ pub(crate) enum Operation {
 
 impl Operation {
     /// All of them, by number.
-    pub(crate) const ALL: [Self; 34] = [
+    pub(crate) const ALL: [Self; 38] = [
         Self::Get,
         Self::Has,
         Self::Record,
@@ -73,6 +77,10 @@ impl Operation {
         Self::Write,
         Self::Respond,
         Self::JsonParse,
+        Self::BeginTransaction,
+        Self::Commit,
+        Self::RollBack,
+        Self::Print,
         Self::GetMany,
         Self::Command,
         Self::JsonGenerate,

@@ -9,6 +9,8 @@ pub(crate) enum Failure {
     Raised { message: String, traceback: String },
     /// One by which the procedure said no.
     Refused { message: String, code: Option<String>, status: Option<u16> },
+    /// A script has called `exit`.
+    Exited { status: u8 },
     /// The VM was refused memory.
     Memory,
     /// The watchdog stopped it.
@@ -29,6 +31,9 @@ pub(crate) fn failure_of(report: Value) -> Failure {
             (b"traceback", Value::String(text)) => traceback = lossy(&text),
             (b"code", Value::String(text)) => code = Some(lossy(&text)),
             (b"status", Value::Integer(number @ 400..=599)) => status = u16::try_from(number).ok(),
+            (b"exit", Value::Integer(number)) => {
+                return Failure::Exited { status: u8::try_from(number).unwrap_or(1) };
+            }
             (b"refused", Value::Boolean(refused)) => is_refused = refused,
             _ => {}
         }
@@ -57,6 +62,7 @@ impl Failure {
             Self::Refused { message, code, status } => {
                 CallError::Refused { message, code, status, is_kept: false }
             }
+            Self::Exited { status } => CallError::Exited { status },
             Self::Memory => CallError::MemoryLimit { name, limit_bytes: limits.memory_bytes },
             Self::Time => {
                 let limit_ms = u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX);
@@ -70,6 +76,7 @@ impl Failure {
     pub(crate) fn load_message(self) -> String {
         match self {
             Self::Raised { message, .. } | Self::Refused { message, .. } => message,
+            Self::Exited { .. } => "loading it has called exit".to_owned(),
             Self::Memory => "loading it needed more than the memory limit".to_owned(),
             Self::Time => "loading it took longer than the time limit".to_owned(),
             Self::Interrupted => "loading it was interrupted".to_owned(),

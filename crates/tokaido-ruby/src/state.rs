@@ -25,6 +25,9 @@ const PRELUDE: [&str; 5] = [
     include_str!("../ruby/transaction.rb"),
 ];
 
+/// What scripts have beside it.
+const SCRIPT_PRELUDE: &str = include_str!("../ruby/script.rb");
+
 /// The name of each of them in backtraces, where they are left out.
 const PRELUDE_PATH: &CStr = c"(tokaido)";
 
@@ -42,6 +45,7 @@ pub(crate) struct RubyState {
     limits: Limits,
     /// Symbols of the prelude and of mruby itself.
     symbols_first: usize,
+    runs_scripts: bool,
 }
 
 impl Drop for RubyState {
@@ -73,7 +77,8 @@ impl RubyState {
         };
         let target = StopTarget { vm: raw.as_ptr().cast(), stop, go_on };
         let watched = Some(Watched::new(target, interrupt));
-        let mut state = Self { watched, raw, context, limits, symbols_first: 0 };
+        let mut state =
+            Self { watched, raw, context, limits, symbols_first: 0, runs_scripts: false };
         for text in PRELUDE {
             state
                 .load(text.as_bytes(), PRELUDE_PATH)
@@ -96,23 +101,61 @@ impl RubyState {
         arguments: &[Item],
         count: usize,
     ) -> Result<Value, Failure> {
+        self.call_within(Some(self.limits.time), method, arguments, count)
+    }
+
+    /// The same for a script, whose time has a limit of its own.
+    pub(crate) fn call_script(
+        &mut self,
+        method: &CStr,
+        arguments: &[Item],
+        count: usize,
+    ) -> Result<Value, Failure> {
+        self.call_within(self.limits.script_time, method, arguments, count)
+    }
+
+    fn call_within(
+        &mut self,
+        limit: Option<Duration>,
+        method: &CStr,
+        arguments: &[Item],
+        count: usize,
+    ) -> Result<Value, Failure> {
         // SAFETY: there are items of `count` values, whose bytes live until this returns.
-        self.run(|raw| unsafe {
+        self.run(limit, |raw| unsafe {
             sys::tokaido_call(raw, method.as_ptr(), arguments.as_ptr(), count)
         })
     }
 
+    /// Makes it one that runs scripts: it has what those have beside procedures, and their limit of memory.
+    pub(crate) fn prepare_for_scripts(&mut self) -> Result<(), Failure> {
+        if self.runs_scripts {
+            return Ok(());
+        }
+        // SAFETY: the VM lives, and nothing of it runs.
+        unsafe {
+            let limit = self.limits.script_memory_bytes.unwrap_or(usize::MAX);
+            sys::tokaido_set_limit(self.raw.as_ptr(), limit);
+        }
+        self.load(SCRIPT_PRELUDE.as_bytes(), PRELUDE_PATH)?;
+        self.runs_scripts = true;
+        Ok(())
+    }
+
     fn load(&mut self, text: &[u8], path: &CStr) -> Result<Value, Failure> {
         // SAFETY: text and path live until this returns.
-        self.run(|raw| unsafe {
+        self.run(Some(self.limits.time), |raw| unsafe {
             sys::tokaido_load(raw, text.as_ptr().cast(), text.len(), path.as_ptr())
         })
     }
 
     /// Runs something in the VM, no longer than it may.
-    fn run(&mut self, run: impl FnOnce(*mut RawVm) -> c_int) -> Result<Value, Failure> {
+    fn run(
+        &mut self,
+        limit: Option<Duration>,
+        run: impl FnOnce(*mut RawVm) -> c_int,
+    ) -> Result<Value, Failure> {
         let raw = self.raw.as_ptr();
-        let limit: Option<Duration> = Some(self.limits.time);
         let watching = self.watched.as_mut().map(|watched| watched.begin(limit));
         let outcome = run(raw);
         let stop = watching.and_then(tokaido_script::Watching::end);

@@ -39,7 +39,7 @@ impl Language for Ruby {
 
 /// The procedures of the Ruby files among some sources. It has a virtual machine if there are any files.
 pub struct RubyVm {
-    state: Option<RubyState>,
+    pub(crate) state: Option<RubyState>,
     procedures: Vec<Procedure>,
     store: Arc<dyn Store>,
     sources: Sources,
@@ -127,22 +127,28 @@ impl RubyVm {
         Err(result.into_error(name, limits))
     }
 
-    fn replace_if_worn<T>(&mut self, result: T) -> T {
+    pub(crate) fn replace_if_worn<T>(&mut self, result: T) -> T {
         if self.state.as_ref().is_some_and(RubyState::is_worn) {
             self.replace_state();
         }
         result
     }
 
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// One without procedures.
+    pub(crate) fn new_state(&self) -> Result<RubyState, RuntimeError> {
+        RubyState::new(&self.store, &self.sources, self.limits, self.interrupt.clone())
+    }
+
     /// After it was refused memory a VM may be in a state that nobody tested; a new one is cheap.
-    fn replace_state(&mut self) {
-        let interrupt = self.interrupt.clone();
-        let replaced = RubyState::new(&self.store, &self.sources, self.limits, interrupt).and_then(
-            |mut state| {
-                let (procedures, _) = load::load(&mut state, &self.sources)?;
-                Ok((state, procedures))
-            },
-        );
+    pub(crate) fn replace_state(&mut self) {
+        let replaced = self.new_state().and_then(|mut state| {
+            let (procedures, _) = load::load(&mut state, &self.sources)?;
+            Ok((state, procedures))
+        });
         let names = |procedures: &[Procedure]| -> Vec<String> {
             procedures.iter().map(|procedure| procedure.name.clone()).collect()
         };

@@ -35,6 +35,19 @@ pub(crate) fn start_vm_of(
     Ok((vm, failed))
 }
 
+/// Starts a VM of Ruby for scripts, which may require the files.
+#[cfg(feature = "ruby")]
+pub(crate) fn start_ruby(
+    store: &Arc<dyn Store>,
+    directory: Option<&Path>,
+    limits: Limits,
+) -> Result<tokaido_ruby::RubyVm, Error> {
+    let sources = directory.map_or_else(|| Ok(Sources::default()), |path| read(path, &["rb"]))?;
+    let (vm, failed) = tokaido_ruby::RubyVm::new(store, &sources, limits)?;
+    report(&failed);
+    Ok(vm)
+}
+
 /// Starts the procedures of every language and dialect. Files that do not load are reported in the same way.
 pub(crate) fn start_all(
     store: &Arc<dyn Store>,

@@ -1,4 +1,4 @@
-//! A script of the command line: a file, standard input or a text, in the dialect that it is written in.
+//! A script of the command line: a file, standard input or a text, in Ruby or in the dialect of Lua that it is written in.
 
 use std::{
     io::{self, Read},
@@ -15,22 +15,19 @@ use crate::{
     error::Error,
 };
 
-/// What is to be run.
-pub(crate) struct Script {
-    pub(crate) dialect: &'static Dialect,
+/// What is to be run, in whatever language.
+pub(crate) struct ScriptText {
     /// What messages call it.
     pub(crate) name: String,
     pub(crate) text: Vec<u8>,
     pub(crate) arguments: Vec<Value>,
 }
 
-impl Script {
-    /// `code` in place of a file; what stands in the place of one is the first argument then. The dialect is the one
-    /// named, or that of the script's first line.
+impl ScriptText {
+    /// `code` in place of a file; what stands in the place of one is the first argument then.
     pub(crate) fn of(
         code: Option<&str>,
         file: Option<&str>,
-        dialect: Option<&str>,
         arguments: &[String],
     ) -> Result<Self, Error> {
         let (text, name, first) = match (code, file) {
@@ -41,6 +38,25 @@ impl Script {
             }
             (None, None) => unreachable!("one of them is required"),
         };
+        let arguments = first.into_iter().chain(arguments.iter().map(String::as_str));
+        let arguments = arguments.map(|text| Value::String(text.as_bytes().to_vec())).collect();
+        Ok(Self { name, text, arguments })
+    }
+}
+
+/// What is to be run in Lua.
+pub(crate) struct Script {
+    pub(crate) dialect: &'static Dialect,
+    /// What messages call it.
+    pub(crate) name: String,
+    pub(crate) text: Vec<u8>,
+    pub(crate) arguments: Vec<Value>,
+}
+
+impl Script {
+    /// The dialect is the one named, or that of the script's first line.
+    pub(crate) fn of(script: ScriptText, dialect: Option<&str>) -> Result<Self, Error> {
+        let ScriptText { name, text, arguments } = script;
         let source = Source {
             module: name.clone(),
             path: PathBuf::new(),
@@ -54,8 +70,6 @@ impl Script {
             let message = "handlers of mod_lua answer requests; serve them with `tokaido serve --mod-lua FILE`";
             return Err(Error::Usage(message.to_owned()));
         }
-        let arguments = first.into_iter().chain(arguments.iter().map(String::as_str));
-        let arguments = arguments.map(|text| Value::String(text.as_bytes().to_vec())).collect();
         Ok(Self { dialect, name, text, arguments })
     }
 }

@@ -1,8 +1,8 @@
-//! `tokaido run`: a Lua script on a store in this process.
+//! `tokaido run`: a script of Lua or Ruby on a store in this process.
 
 use std::{
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
 };
@@ -16,11 +16,11 @@ use crate::{
     error::{Error, lua_error},
     interrupt::{self, Running},
     procedures,
-    script::{Script, ScriptStore},
+    script::{Script, ScriptStore, ScriptText},
     value,
 };
 
-/// Run a Lua script on a store, without a server
+/// Run a script of Lua or Ruby on a store, without a server
 ///
 /// The script gets ARGS as `...` and as `arg`, in strings. In it, `tokaido.transact(f, ...)` calls
 /// f(tx, ...) in a transaction that is durable when it returns, `tokaido.snapshot(f, ...)` calls f on a
@@ -30,6 +30,10 @@ use crate::{
 ///
 /// It may be written in any dialect but mod_lua: --dialect says in which, or its first line, as in
 /// `-- dialect: ngx`. One of Kyoto Tycoon's or Tokyo Tyrant's is one transaction as a whole.
+///
+/// A file that ends in .rb is Ruby, and so is whatever is run with --ruby: its arguments are ARGV,
+/// `Tokaido.transact { |tx| ... }` and `Tokaido.snapshot { |tx| ... }` call a block in place of f, `puts`
+/// prints, and `exit STATUS` ends it.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -38,18 +42,22 @@ Example:
   echo 'return tokaido.transact(function(tx) return tx.main:increment(\"runs\", 1) end)' > runs.lua
   tokaido run --dir data runs.lua
   tokaido run --dialect ngx -e 'ngx.say(\"hello, \", arg[1])' Hiroshige
+  tokaido run --ruby -e 'puts \"hello, #{ARGV[0]}\"' Hiroshige
 
 Exit status: 0 if the script ended, or what it gave to os.exit, 1 if it raised an error or on
 failure, 2 for a wrong command line, 3 if the store cannot be opened, 130 if Ctrl-C ended it."
 )]
 pub(crate) struct RunArgs {
     /// Script to run; - is standard input
-    #[arg(value_name = "FILE.lua", required_unless_present = "code")]
+    #[arg(value_name = "FILE", required_unless_present = "code")]
     file: Option<String>,
     /// Run this text in place of a file
     #[arg(short = 'e', value_name = "CODE")]
     code: Option<String>,
-    /// Dialect that the script is written in [default: the one that its first line names]
+    /// Take the script for Ruby, whatever its name is
+    #[arg(long, conflicts_with = "dialect")]
+    ruby: bool,
+    /// Dialect of Lua that the script is written in [default: the one that its first line names]
     #[arg(long, value_name = "NAME")]
     dialect: Option<String>,
     /// Arguments of the script
@@ -69,9 +77,20 @@ pub(crate) struct RunArgs {
     memory_limit: Option<Bytes>,
 }
 
+/// A script in the language that it is written in.
+enum Prepared {
+    Lua(Script),
+    Ruby(ScriptText),
+}
+
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let (code, file) = (args.code.as_deref(), args.file.as_deref());
-    let script = Script::of(code, file, args.dialect.as_deref(), &args.args)?;
+    let script = ScriptText::of(code, file, &args.args)?;
+    let is_named_ruby = code.is_none() && args.dialect.is_none() && script.name.ends_with(".rb");
+    let script = match args.ruby || is_named_ruby {
+        true => Prepared::Ruby(script),
+        false => Prepared::Lua(Script::of(script, args.dialect.as_deref())?),
+    };
     let opened = ScriptStore::open(args.dir.as_deref())?;
     let results = match run_on(&script, &opened.store, args)? {
         Err(CallError::Exited { status }) => return Ok(status.into()),
@@ -88,7 +107,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
 }
 
 fn run_on(
-    script: &Script,
+    script: &Prepared,
     store: &Arc<dyn Store>,
     args: &RunArgs,
 ) -> Result<Result<Vec<Value>, CallError>, Error> {
@@ -98,9 +117,39 @@ fn run_on(
         ..Limits::default()
     };
     let directory = args.procedures.as_deref();
+    let script = match script {
+        Prepared::Lua(script) => script,
+        Prepared::Ruby(script) => return run_ruby(script, store, directory, limits),
+    };
     let (mut vm, _failed) = procedures::start_vm_of(script.dialect, store, directory, limits)?;
     interrupt::catch([vm.interrupt()])?;
     let mut writer = store.writer()?;
     let _running = Running::begin();
     Ok(vm.run_script(&script.name, &script.text, &script.arguments, Some(&mut *writer)))
+}
+
+/// A script of Ruby has no results: it prints what it wants to.
+#[cfg(feature = "ruby")]
+fn run_ruby(
+    script: &ScriptText,
+    store: &Arc<dyn Store>,
+    directory: Option<&Path>,
+    limits: Limits,
+) -> Result<Result<Vec<Value>, CallError>, Error> {
+    let mut vm = procedures::start_ruby(store, directory, limits)?;
+    interrupt::catch([vm.interrupt()])?;
+    let mut writer = store.writer()?;
+    let _running = Running::begin();
+    let ran = vm.run_script(&script.name, &script.text, &script.arguments, &mut *writer);
+    Ok(ran.map(|()| Vec::new()))
+}
+
+#[cfg(not(feature = "ruby"))]
+fn run_ruby(
+    _script: &ScriptText,
+    _store: &Arc<dyn Store>,
+    _directory: Option<&Path>,
+    _limits: Limits,
+) -> Result<Result<Vec<Value>, CallError>, Error> {
+    Err(Error::Usage("this program was built without Ruby, its feature \"ruby\"".to_owned()))
 }

@@ -108,6 +108,26 @@ fn a_script_is_run_in_its_dialect() {
 }
 
 #[test]
+fn a_script_may_be_ruby() {
+    let directory = Directory::new();
+    let store = directory.store();
+    let count = "n = Tokaido.transact { |tx| tx[:main].increment(:runs, ARGV.size) }\nputs n, [n, []]\np ARGV\nwarn 'so'\n";
+    let file = directory.write("count.rb", count);
+    let ran = tokaido(["run", &store, &file, "a", "--b"]);
+    assert_eq!((ran.code, ran.text(), &*ran.stderr), (Some(0), "2\n2\n[\"a\", \"--b\"]\n", "so\n"));
+    assert_eq!(tokaido(["get", &store, "main", "runs"]).ok(), "2\n");
+    let ran = tokaido(["run", &store, "--ruby", "-e", "print ARGV[0], 1; exit 3", "x"]);
+    assert_eq!((ran.code, ran.text(), &*ran.stderr), (Some(3), "x1", ""));
+    assert_eq!(tokaido_with(["run", "--ruby", "-"], "puts 'from stdin'").ok(), "from stdin\n");
+    let file = directory.write("bad.rb", "x = 1\nraise 'no good'\n");
+    let ran = tokaido(["run", &store, &file]);
+    assert!(ran.fails(1).contains("bad.rb:2: no good"), "{ran:?}");
+    let ran = tokaido(["run", "--ruby", "--time-limit=100ms", "-e", "loop {}"]);
+    assert!(ran.fails(1).contains("(-e) was stopped after 100 ms"), "{ran:?}");
+    assert_eq!(tokaido(["run", "--ruby", "--dialect=ngx", "-e", ""]).code, Some(2));
+}
+
+#[test]
 fn a_script_may_collect_what_it_measures_without() {
     let code = "collectgarbage() collectgarbage('collect') collectgarbage('stop') collectgarbage('restart')
         local began = os.clock() for _ = 1, 1000 do end return os.clock() >= began, collectgarbage('count') > 0";

@@ -22,7 +22,7 @@ use crate::{
     error::{Error, lua_error},
     interrupt::{self, Running},
     procedures,
-    script::{Script, ScriptStore},
+    script::{Script, ScriptStore, ScriptText},
 };
 
 /// Time a function of Lua
@@ -97,7 +97,7 @@ pub(crate) struct LuaArgs {
 
 pub(super) fn lua(args: &LuaArgs) -> Result<ExitCode, Error> {
     let (code, file) = (args.code.as_deref(), args.file.as_deref());
-    let script = Script::of(code, file, args.dialect.as_deref(), &args.args)?;
+    let script = Script::of(ScriptText::of(code, file, &args.args)?, args.dialect.as_deref())?;
     if args.transaction && script.dialect.name != Dialect::NATIVE.name {
         let message = format!(
             "--transaction is for the dialect tokaido; what a function may write in {} it finds there",

@@ -1,0 +1,192 @@
+//! Scripts that a virtual machine runs beside its procedures, for `tokaido run` and the shell, and the transactions that
+//! they begin.
+
+use std::{
+    ffi::CStr,
+    io::{self, Write as _},
+    sync::Arc,
+};
+
+use tokaido_mruby_sys::Item;
+use tokaido_script::{CallError, Fault, RuntimeError, Transaction, Value, check_arguments};
+use tokaido_store::{CommitError, Snapshot, Writer};
+
+use crate::{
+    context::Context,
+    items::{self, Argument},
+    operation::Operation,
+    report::Failure,
+    state::RubyState,
+    vm::RubyVm,
+};
+
+impl RubyVm {
+    /// Runs a text as the top level of a file, outside of any transaction, for `tokaido run`. Its memory and its time are
+    /// limited only if [`Limits`](tokaido_script::Limits) says so for scripts; [`interrupt`](Self::interrupt) stops it.
+    /// `Tokaido.transact { |tx| … }` runs its block in a transaction that is durable when it returns,
+    /// `Tokaido.snapshot { |tx| … }` on a snapshot, and `puts` writes to the standard output. The arguments are `ARGV`.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub fn run_script(
+        &mut self,
+        name: &str,
+        text: &[u8],
+        arguments: &[Value],
+        writer: &mut dyn Writer,
+    ) -> Result<(), CallError> {
+        check_arguments(arguments)?;
+        let mut given = vec![items::bytes(text), items::bytes(name.as_bytes())];
+        given.push(items::array(arguments.len()));
+        arguments.iter().for_each(|argument| items::flatten(argument, &mut given));
+        self.script(c"run_script", name, &given, 3, Some(writer)).map(|_| ())
+    }
+
+    fn script(
+        &mut self,
+        method: &CStr,
+        name: &str,
+        given: &[Item],
+        count: usize,
+        mut writer: Option<&mut dyn Writer>,
+    ) -> Result<Value, CallError> {
+        let limits = self.limits();
+        let raised = |message: String| CallError::Raised { message, traceback: String::new() };
+        let state = self.state_of_scripts().map_err(|error| raised(error.to_string()))?;
+        if let Err(failure) = state.prepare_for_scripts() {
+            return Err(script_error(failure, name, limits));
+        }
+        let context = state.context();
+        name.clone_into(&mut context.procedure);
+        context.writer = writer.as_deref_mut().map(|writer| {
+            let writer: *mut (dyn Writer + '_) = writer;
+            // SAFETY: only the lifetime is lengthened; it is taken away again below.
+            unsafe {
+                std::mem::transmute::<*mut (dyn Writer + '_), *mut (dyn Writer + 'static)>(writer)
+            }
+        });
+        let result = state.call_script(method, given, count);
+        let context = state.context();
+        context.end();
+        context.snapshot = None;
+        context.writer = None;
+        // What a script left open, because it was stopped, has not happened.
+        if let Some(writer) = writer {
+            writer.rollback().map_err(|error| raised(error.to_string()))?;
+        }
+        if matches!(result, Err(Failure::Memory)) {
+            self.replace_state();
+        } else {
+            self.replace_if_worn(());
+        }
+        result.map_err(|failure| script_error(failure, name, limits))
+    }
+
+    fn state_of_scripts(&mut self) -> Result<&mut RubyState, RuntimeError> {
+        if self.state.is_none() {
+            self.state = Some(self.new_state()?);
+        }
+        match &mut self.state {
+            Some(state) => Ok(state),
+            None => unreachable!("it was made above"),
+        }
+    }
+}
+
+fn script_error(failure: Failure, name: &str, limits: tokaido_script::Limits) -> CallError {
+    let name = name.to_owned();
+    match failure {
+        Failure::Time => CallError::ScriptTimeLimit {
+            name,
+            limit_ms: limits
+                .script_time
+                .map_or(u64::MAX, |limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        },
+        Failure::Memory => CallError::ScriptMemoryLimit {
+            name,
+            limit_bytes: limits.script_memory_bytes.unwrap_or(usize::MAX),
+        },
+        failure => failure.into_error(name, limits),
+    }
+}
+
+/// What the methods ask for that only scripts have.
+pub(crate) fn run(
+    context: &mut Context,
+    operation: Operation,
+    arguments: &[Argument<'_>],
+) -> Result<(), Fault> {
+    match operation {
+        Operation::BeginTransaction => begin(context, arguments[0].is_true()),
+        Operation::Commit => {
+            let is_committed = commit(context)?;
+            context.answer.push(items::boolean(is_committed));
+            Ok(())
+        }
+        Operation::RollBack => roll_back(context),
+        _ => print(&arguments[0].text("what is printed")?, arguments[1].is_true()),
+    }
+}
+
+fn begin(context: &mut Context, may_write: bool) -> Result<(), Fault> {
+    if context.is_running() {
+        return Err(Fault::refused(
+            "a transaction is open already; pass its tx on instead of beginning another",
+        ));
+    }
+    let Some(writer) = context.writer else {
+        return Err(Fault::refused("there is no store here that a transaction could be of"));
+    };
+    if may_write {
+        // SAFETY: the writer outlives the script, and while it runs nothing else uses it.
+        let transaction = unsafe { &mut *writer }.begin().map_err(Fault::refused)?;
+        // SAFETY: as above; `commit`, `roll_back` or the end of the script take the transaction back.
+        unsafe { context.begin(Transaction::Write(transaction).into()) };
+        return Ok(());
+    }
+    let snapshot = Arc::clone(&context.store).snapshot()?;
+    let snapshot: *mut dyn Snapshot = &mut **context.snapshot.insert(snapshot);
+    // SAFETY: the context keeps the snapshot, untouched, until the transaction is taken back.
+    unsafe { context.begin(Transaction::Read(&mut *snapshot).into()) };
+    Ok(())
+}
+
+/// Makes what was written durable; tells whether no other writer was in the way.
+fn commit(context: &mut Context) -> Result<bool, Fault> {
+    let poison = context.end();
+    let Some(writer) = context.writer else { return Ok(true) };
+    // SAFETY: as in `begin`; the transaction was taken back.
+    let writer = unsafe { &mut *writer };
+    if let Some(why) = poison {
+        writer.rollback().map_err(Fault::refused)?;
+        return Err(Fault::Refused(why));
+    }
+    match writer.commit() {
+        Ok(_) => writer.flush().map(|_| true).map_err(Fault::refused),
+        Err(CommitError::Conflict) => Ok(false),
+        Err(error) => Err(Fault::refused(error)),
+    }
+}
+
+/// Ends what was begun as if it had never been.
+fn roll_back(context: &mut Context) -> Result<(), Fault> {
+    context.end();
+    if context.snapshot.take().is_none()
+        && let Some(writer) = context.writer
+    {
+        // SAFETY: as in `commit`.
+        unsafe { &mut *writer }.rollback().map_err(Fault::refused)?;
+    }
+    Ok(())
+}
+
+fn print(text: &[u8], is_error: bool) -> Result<(), Fault> {
+    if is_error {
+        // With standard error gone, there is nobody to tell.
+        let _ = io::stderr().write_all(text);
+        return Ok(());
+    }
+    io::stdout()
+        .write_all(text)
+        .map_err(|error| Fault::Refused(format!("cannot write to the standard output: {error}")))
+}
