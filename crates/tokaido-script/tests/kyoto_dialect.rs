@@ -139,7 +139,7 @@ fn a_file_sees_no_more_than_it_is_offered() {
 
 #[test]
 fn limits_hold() {
-    let limits = Limits { time: Duration::from_millis(100), ..Limits::default() };
+    let limits = Limits { time: Duration::from_millis(500), ..Limits::default() };
     let mut bed = kyoto::with(
         "local db = __kyototycoon__.db
          function endless() db:set('a', 1) while true do end end
@@ -327,7 +327,7 @@ fn a_transaction_that_is_left_open_is_given_up_at_the_end_of_the_call() {
 
 #[test]
 fn a_transaction_that_was_stopped_is_not_given_up_later() {
-    let limits = Limits { time: Duration::from_millis(100), ..Limits::default() };
+    let limits = Limits { time: Duration::from_millis(500), ..Limits::default() };
     let mut bed = kyoto::with(
         "db = __kyototycoon__.db
          function stuck() db:transaction(function() db.a = 'lost' while true do end end) end

@@ -4,9 +4,9 @@ mod support;
 
 use std::sync::Arc;
 
-use support::{limits, sources, text, write_body};
+use support::{sources, text, write_body};
 use tempfile::TempDir;
-use tokaido_script::{CallError, Mode, Runtime as _, Transaction, Value, Vm};
+use tokaido_script::{CallError, Limits, Mode, Runtime as _, Transaction, Value, Vm};
 use tokaido_store::{
     Store, cache,
     cdb::{self, Duplicates},
@@ -37,7 +37,7 @@ impl Bed {
         let mounts = mounts.map(|(name, engine)| Mount { name: name.to_owned(), engine });
         let store = CompositeStore::new(Box::new(MemoryStore::new()), mounts.into()).unwrap();
         let store: Arc<dyn Store> = Arc::new(store);
-        let (vm, errors) = Vm::new(&store, &sources(&[("m", lua)]), limits()).unwrap();
+        let (vm, errors) = Vm::new(&store, &sources(&[("m", lua)]), Limits::default()).unwrap();
         assert!(errors.is_empty(), "{errors:?}");
         Self { store, vm, _directory: directory }
     }

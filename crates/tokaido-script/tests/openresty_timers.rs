@@ -139,7 +139,7 @@ fn a_timer_that_fails_or_is_given_up_runs_no_more() {
     let make = "-- route: /make\nngx.timer.at(0, function() error('broken') end)
         ngx.timer.at(0, function() while true do end end)
         ngx.timer.at(0, function() ngx.sleep(1) end) ngx.timer.at(0, function() end)";
-    let limits = Limits { time: Duration::from_millis(50), ..Limits::default() };
+    let limits = Limits { time: Duration::from_millis(500), ..Limits::default() };
     let mut bed = Bed::new(&[("make", make), COUNTS], limits);
     bed.call("make").unwrap();
     let timers = bed.runtime.take_timers();

@@ -106,7 +106,7 @@ fn a_file_sees_no_more_than_it_is_offered() {
 
 #[test]
 fn limits_hold() {
-    let limits = Limits { time: Duration::from_millis(100), ..Limits::default() };
+    let limits = Limits { time: Duration::from_millis(500), ..Limits::default() };
     let mut bed = tyrant::with(
         "function endless() _put('a', 1) while true do end end
          function walker() _put('b', 1) _foreach(function() while true do end end) end
