@@ -120,6 +120,11 @@ has_flushed = true""",
     "one_piece": "ngx.print(('x'):rep(20000000)) ngx.flush(true) ngx.print('end')",
     "silent": "ngx.say('first') ngx.flush(true) ngx.sleep(30) ngx.say('never')",
     "steady": "for i = 1, 20 do ngx.say(i) ngx.flush(true) ngx.sleep(0.1) end",
+    "bodiless": """ngx.status = tonumber(ngx.var.arg_status) ngx.say("first")
+repeat ngx.print(("x"):rep(1048576)) ngx.sleep(0.001) dropped = (dropped or 0) + 1 until dropped >= 100
+repeat ngx.sleep(0.005) until may_end""",
+    "dropped": "ngx.say(dropped)",
+    "end_bodiless": "may_end = true dropped = nil",
     "broken_head": "ngx.status = 200 ngx.header['content-length'] = '7' ngx.say('abc') ngx.flush(true) ngx.sleep(0.01)",
 }
 
@@ -284,3 +289,18 @@ def test_a_client_that_takes_some_of_a_piece_has_its_time_anew(server):
     left, is_whole = rest(response)
     connection.close()
     assert (length + len(left), left[-3:], is_whole) == (20_000_003, b"end", True)
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])
+def test_an_answer_without_a_body_is_there_before_its_handler_is_done(server, method, status):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request(method, f"/bodiless?status={status}")
+    response = connection.getresponse()
+    # How long the body would be was not known.
+    assert (response.status, response.getheader("Content-Length"), response.read()) == (status, None, b"")
+    # More than may be buffered: it is dropped.
+    wait_until(lambda: get(server, "/dropped") == b"100\n", "the end of the writing")
+    get(server, "/end_bodiless")
+    connection.request("GET", "/quick")
+    assert connection.getresponse().read() == b"quick\n"
+    connection.close()

@@ -61,6 +61,8 @@ pub struct Progress {
     pub has_unsent: bool,
     /// Nothing can be sent any more: the client has gone.
     pub is_gone: bool,
+    /// The client has all that it gets: what is written from here on is dropped.
+    pub is_whole: bool,
 }
 
 /// What the handler answered. Reused between requests.
@@ -243,7 +245,7 @@ impl HttpResponse {
     /// If it becomes too long.
     pub fn append(&mut self, pieces: &[&[u8]], limits: &Limits) -> Result<(), Fault> {
         let (len_max, progress) = (limits.response_len_max, self.progress);
-        if progress.is_gone {
+        if progress.is_gone || progress.is_whole {
             return Ok(());
         }
         let len: usize = pieces.iter().map(|piece| piece.len()).sum();

@@ -134,7 +134,8 @@ end
 -- What becomes of a flush; src/bridge/handler.rs has the same numbers.
 local UNSENT, GONE, BUFFERED = 1, 2, 3
 
--- How long a flush waits at most before it looks again, in ms: a time without an end is that of light threads for each other.
+-- How long a flush waits at most before it looks again, in ms. It is not `math.huge`, which means that a light thread waits
+-- for another one.
 local FLUSH_MS = 2 ^ 31
 
 -- What there is leaves when the handler next waits; with `waits` it does so at once, until all of that has left.

@@ -227,7 +227,10 @@ function follow(request, value)
   local phase = request.phase
   if request.lights then
     if value == nil then value = core.finish_lights(request) end
+    -- What a light thread has ended leaves neither that thread behind as the one that runs, nor what the others wait for.
     core.drop_lights(request)
+    core.drop_nested(request)
+    request.light = nil
   end
   if type(value) == "table" then return answer_by(request, value) end
   if value ~= nil and settle(request, value) then return end

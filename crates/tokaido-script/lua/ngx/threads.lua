@@ -8,7 +8,7 @@ local may_wait, clock = native.may_wait, native.clock
 local create, yield, status = coroutine.create, coroutine.yield, coroutine.status
 local resume = core.bounded.coroutine.resume
 local type, error, tonumber, select, unpack, xpcall = type, error, tonumber, select, unpack, xpcall
-local huge, min = math.huge, math.min
+local setmetatable, huge, min = setmetatable, math.huge, math.min
 local EXIT, WAIT, own = core.EXIT, core.WAIT, core.own_threads
 
 -- Maximum number of light threads of a request.
@@ -66,13 +66,19 @@ local request_to_wait = core.request_to_wait
 -- waits for more than a time, and looks for that itself whenever its request goes on.
 local DONE = {}
 
+-- The light threads of a request that has none.
+local NONE = {}
+
+-- The coroutines of light threads whose results were taken, or that were killed: their requests no longer have them.
+local settled = setmetatable({}, { __mode = "k" })
+
 local function body(run, ...)
   return DONE, xpcall(run, core.keep_error, ...)
 end
 
 -- A thread has ended: those that wait for one look whether it is theirs.
 function core.wake_waiting(request)
-  local lights = request.lights
+  local lights = request.lights or NONE
   for i = 1, #lights do
     if lights[i].wake == huge then lights[i].wake = 0 end
   end
@@ -113,7 +119,7 @@ end
 
 -- Runs those whose time has come, and those that poll.
 local function run_due(request)
-  local now, lights = clock_ms(), request.lights
+  local now, lights = clock_ms(), request.lights or NONE
   for i = 1, #lights do
     local light = lights[i]
     if not light.results and (light.polls or light.wake <= now) then step(request, light) end
@@ -136,7 +142,7 @@ core.wait_until = wait_until
 -- Has the light threads that poll look again at once.
 function core.rouse(request)
   repeat
-    local lights = request.lights or {}
+    local lights = request.lights or NONE
     for i = 1, #lights do
       if lights[i].polls then lights[i].wake = 0 end
     end
@@ -168,11 +174,25 @@ function ngx.thread.spawn(run, ...)
 end
 
 local function find(request, thread)
-  local lights = request.lights or {}
+  local lights = request.lights or NONE
   for i = 1, #lights do
     if lights[i].thread == thread then return lights[i] end
   end
   return nil
+end
+
+-- Whoever goes through the list meanwhile has the old one.
+local function without(lights, is_gone)
+  local others = {}
+  for i = 1, #lights do
+    if not is_gone(lights[i]) then others[#others + 1] = lights[i] end
+  end
+  return others[1] and others or nil
+end
+
+local function settle(request, light)
+  settled[light.thread] = true
+  request.lights = without(request.lights or NONE, function(other) return other == light end)
 end
 
 -- The results of the first of these threads that ends.
@@ -180,16 +200,17 @@ function ngx.thread.wait(...)
   local request = request_to_wait("ngx.thread.wait")
   local awaited = {}
   for i = 1, select("#", ...) do
-    awaited[i] = find(request, (select(i, ...)))
+    local thread = select(i, ...)
+    if thread ~= nil and settled[thread] then return nil, "already waited or killed" end
+    awaited[i] = find(request, thread)
     if not awaited[i] then error("attempt to wait on a coroutine that is not a user thread", 2) end
-    if awaited[i].is_waited then return nil, "already waited or killed" end
   end
   if #awaited == 0 then error("at least one coroutine should be specified", 2) end
   while true do
     for i = 1, #awaited do
       local light = awaited[i]
       if light.results then
-        light.is_waited = true
+        settle(request, light)
         return unpack(light.results, 1, light.count)
       end
     end
@@ -213,13 +234,7 @@ function core.run_together(request, runs)
   for i = 1, #together do
     while not together[i].results do wait_until(request, huge) end
   end
-  -- Whoever goes through the list meanwhile has the old one.
-  local others = {}
-  for i = 1, #request.lights do
-    local light = request.lights[i]
-    if light.group ~= together then others[#others + 1] = light end
-  end
-  request.lights = others[1] and others or nil
+  request.lights = without(request.lights, function(light) return light.group == together end)
   if request.light then request.light.together = nil end
   local results = {}
   for i = 1, #together do
@@ -242,27 +257,27 @@ end
 
 function ngx.thread.kill(thread)
   local request = request_to_wait("ngx.thread.kill")
+  if thread ~= nil and settled[thread] then return nil, "already waited or killed" end
   local light = find(request, thread)
   if not light then error("attempt to kill a coroutine that is not a user thread", 2) end
-  if light.is_waited then return nil, "already waited or killed" end
   if light.results then return nil, "already terminated" end
   if light.nested or light.together then return nil, "pending subrequests" end
   drop(light)
-  light.is_waited = true
   core.wake_waiting(request)
+  settle(request, light)
   return 1
 end
 
 -- A phase ends when its light threads have.
 function core.finish_lights(request)
   return core.run_chunk(function()
-    while next_wake(request.lights) < huge do wait_until(request, huge) end
+    while next_wake(request.lights or NONE) < huge do wait_until(request, huge) end
   end)
 end
 
 -- None of them goes on.
 function core.drop_lights(request)
-  local lights = request.lights
+  local lights = request.lights or NONE
   for i = 1, #lights do drop(lights[i]) end
   request.lights = nil
 end

@@ -43,8 +43,8 @@ impl Reply {
         Self { end: End::BrokenOff, ..self }
     }
 
-    pub(super) fn into_data(self) -> Bytes {
-        self.data
+    pub(super) fn into_data(self) -> Vec<u8> {
+        self.data.into()
     }
 }
 

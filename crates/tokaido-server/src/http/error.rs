@@ -4,7 +4,6 @@ use std::fmt::Debug;
 
 use hyper::{
     Response, StatusCode,
-    body::Bytes,
     header::{self, HeaderName, HeaderValue},
 };
 use serde_json::json;
@@ -121,7 +120,7 @@ impl HttpError {
     }
 
     /// What the handler had written before it failed.
-    pub(super) fn into_sent(self) -> Bytes {
+    pub(super) fn into_sent(self) -> Vec<u8> {
         self.sent.map(|sent| sent.into_body().into_data()).unwrap_or_default()
     }
 

@@ -177,7 +177,8 @@ impl Exchange {
         HandlerGuard(Rc::clone(self))
     }
 
-    /// Waits until no handler of an earlier request goes on: a connection has one at a time, as many as it may ask for.
+    /// Waits until no handler of an earlier request goes on: a connection runs one at a time, however many requests it
+    /// sends.
     pub(super) async fn until_no_handler(&self) {
         while self.has_handler.get() {
             self.handler_ended.notified().await;

@@ -104,26 +104,28 @@ pub(super) async fn answer(
     let result = if place == Place::Worker {
         let asked = Asked { shared, principal: &principal, parts, body: &body, arrival };
         match on_worker(worker, &program, (id, &parameters), asked) {
-            Ok((given, sockets)) if given.waiting.is_some() => {
-                let owned =
-                    |(name, value): &(&str, Cow<'_, str>)| ((*name).to_owned(), value.to_string());
-                let suspended = Suspended {
-                    worker: worker.clone(),
-                    wait: Wait::new(worker, program.generation(), id),
-                    program: program.clone(),
-                    id,
-                    parameters: parameters.iter().map(owned).collect(),
-                    principal,
-                    parts: parts.clone(),
-                    body,
-                    arrival,
-                    sockets,
-                };
-                suspended.answer(given, exchange).await
-            }
-            Ok((given, _)) => {
-                to_response(given).map_err(|message| failed_response(worker, &program, id, message))
-            }
+            Ok((given, sockets)) => match given.waiting {
+                Some(waiting) => {
+                    let owned = |(name, value): &(&str, Cow<'_, str>)| {
+                        ((*name).to_owned(), value.to_string())
+                    };
+                    let suspended = Suspended {
+                        worker: worker.clone(),
+                        wait: Wait::new(worker, program.generation(), id, waiting),
+                        program: program.clone(),
+                        id,
+                        parameters: parameters.iter().map(owned).collect(),
+                        principal,
+                        parts: parts.clone(),
+                        body,
+                        arrival,
+                        sockets,
+                    };
+                    suspended.answer(given, exchange).await
+                }
+                None => to_response(given)
+                    .map_err(|message| failed_response(worker, &program, id, message)),
+            },
             Err(error) => Err(error),
         }
     } else {

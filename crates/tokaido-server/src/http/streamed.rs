@@ -16,10 +16,14 @@ use tokio::{sync::Notify, time::Instant};
 use super::{body::Reply, exchange::Exchange};
 use crate::connection::{Connection, Phase};
 
+/// Up to this length the last piece that waits gets what is added next, so that many small ones take little more
+/// memory than their bytes.
+const JOINED_LEN_MAX: usize = 16 << 10;
+
 /// What was added and has not left yet. How much that may be is the virtual machine's to say, which is told of it.
 #[derive(Debug)]
 pub(super) struct Streamed {
-    pieces: RefCell<VecDeque<Bytes>>,
+    pieces: RefCell<VecDeque<Vec<u8>>>,
     queued_len: Cell<usize>,
     /// The length of what hyper has taken and may not have written yet.
     taken_len: Cell<usize>,
@@ -67,12 +71,17 @@ impl Streamed {
         }
     }
 
-    pub(super) fn push(&self, piece: Bytes) {
+    pub(super) fn push(&self, piece: Vec<u8>) {
         if piece.is_empty() || self.is_over.get() || self.end.get().is_some() {
             return;
         }
         self.queued_len.update(|len| len + piece.len());
-        self.pieces.borrow_mut().push_back(piece);
+        let mut pieces = self.pieces.borrow_mut();
+        match pieces.back_mut() {
+            Some(last) if last.len() + piece.len() <= JOINED_LEN_MAX => last.extend(piece),
+            _ => pieces.push_back(piece),
+        }
+        drop(pieces);
         self.has_unsent.set(true);
         self.wake_taker();
     }
@@ -149,7 +158,7 @@ impl Streamed {
             self.queued_len.update(|len| len - piece.len());
             self.taken_len.update(|len| len + piece.len());
             self.passed_len.update(|len| len + piece.len() as u64);
-            return Poll::Ready(Some(Ok(Frame::data(piece))));
+            return Poll::Ready(Some(Ok(Frame::data(piece.into()))));
         }
         match self.end.get() {
             Some(End::Proper) => return Poll::Ready(None),
@@ -220,5 +229,26 @@ impl Body for Outgoing {
             Self::Reply(reply) => reply.size_hint(),
             Self::Streamed(_) => SizeHint::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pieces_are_joined_and_large_ones_left_as_they_are() {
+        let streamed = Streamed::new(None);
+        let large = vec![b'y'; JOINED_LEN_MAX];
+        (0..1000).for_each(|_| streamed.push(b"x".to_vec()));
+        streamed.push(large.clone());
+        streamed.push(b"z".to_vec());
+        streamed.end(End::Proper);
+        let cx = Context::from_waker(Waker::noop());
+        let taken = std::iter::from_fn(|| match streamed.poll_piece(&cx) {
+            Poll::Ready(piece) => piece.map(|piece| piece.unwrap().into_data().unwrap()),
+            Poll::Pending => panic!("there is an end"),
+        });
+        assert_eq!(taken.collect::<Vec<_>>(), [vec![b'x'; 1000], large, b"z".to_vec()]);
     }
 }

@@ -27,7 +27,7 @@ use crate::{
 /// `postpone_output` is of this size.
 const POSTPONED_LEN_MAX: usize = 1460;
 
-/// A handler of a worker, with all that it is gone on with.
+/// A handler of a worker that waits, with all that its next step needs.
 pub(super) struct Suspended {
     pub(super) worker: Rc<Worker>,
     pub(super) program: Arc<Program>,
@@ -47,16 +47,29 @@ struct Answer {
     streamed: Option<Rc<Streamed>>,
 }
 
-/// The way to the client.
+/// Who is to get the answer, and how much of it was sent so far.
 struct Client {
     exchange: Rc<Exchange>,
+    /// It has asked for the head alone.
+    wants_head: bool,
     /// Whether it can get a body without being told its length first.
     may_stream: bool,
     /// Until the client has an answer, or the beginning of it.
     waiting: Option<oneshot::Sender<Result<Answer, HttpError>>>,
     streamed: Option<Rc<Streamed>>,
-    /// From then on.
+    /// Held from the moment at which the client has its answer, or the beginning of it.
     guard: Option<HandlerGuard>,
+}
+
+/// How much of an answer is sent while its handler waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    /// All of it: the handler has said that nothing follows.
+    Whole,
+    /// All that a client gets of an answer without a body.
+    Head,
+    /// What there is so far; the rest follows.
+    Beginning,
 }
 
 /// The task in which a handler goes on. It ends with this unless it was let go.
@@ -79,12 +92,17 @@ impl Suspended {
         exchange: &Rc<Exchange>,
     ) -> Result<Response<Reply>, HttpError> {
         let (waiting, answered) = oneshot::channel();
-        let (waiting, exchange_of_task) = (Some(waiting), Rc::clone(exchange));
         // One that knows HTTP/1.0 alone would take the end of the connection for that of the body.
-        let may_stream =
-            self.parts.method != Method::HEAD && self.parts.version == Version::HTTP_11;
-        let (streamed, guard) = (None, None);
-        let client = Client { exchange: exchange_of_task, may_stream, waiting, streamed, guard };
+        let wants_head = self.parts.method == Method::HEAD;
+        let may_stream = !wants_head && self.parts.version == Version::HTTP_11;
+        let client = Client {
+            exchange: Rc::clone(exchange),
+            wants_head,
+            may_stream,
+            waiting: Some(waiting),
+            streamed: None,
+            guard: None,
+        };
         let mut task = Task(Some(tokio::task::spawn_local(self.run(given, client))));
         let answer = answered.await.unwrap_or_else(|_| Err(RunError::Lost.into()));
         task.0 = None;
@@ -123,7 +141,10 @@ impl Suspended {
         self.wait.until(waiting, awaits_sent, &mut self.sockets, streamed).await?;
         match streamed {
             Some(streamed) => streamed.tell(&mut so_far.progress),
-            None => so_far.progress.has_begun = client.waiting.is_none(),
+            None => {
+                let is_whole = client.waiting.is_none();
+                (so_far.progress.has_begun, so_far.progress.is_whole) = (is_whole, is_whole);
+            }
         }
         let Self {
             worker, program, id, parameters, principal, parts, body, arrival, sockets, ..
@@ -143,7 +164,7 @@ impl Suspended {
         });
         timers::start(worker, program.generation(), principal);
         let given = resumed??;
-        self.wait.is_over();
+        self.wait.goes_on(given.waiting);
         Ok(given)
     }
 
@@ -157,39 +178,48 @@ impl Client {
     /// Sends what is to be sent while the handler waits. An error is what is wrong with the response.
     fn send(&mut self, given: &mut HttpResponse) -> Result<(), String> {
         let is_flushed = std::mem::take(&mut given.is_flushed);
-        let has_body = self.may_stream && !matches!(given.status, 204 | 304);
-        let is_due =
-            is_flushed || (has_body && given.is_sent && given.body.len() >= POSTPONED_LEN_MAX);
+        let is_bodiless = self.wants_head || matches!(given.status, 204 | 304);
+        let is_due = !is_bodiless
+            && (is_flushed
+                || (self.may_stream && given.is_sent && given.body.len() >= POSTPONED_LEN_MAX));
         match &self.streamed {
             Some(streamed) if is_due || given.is_complete => {
-                streamed.push(given.take_body().into());
+                streamed.push(given.take_body());
                 if given.is_complete {
                     streamed.end(End::Proper);
                 }
                 Ok(())
             }
-            None if given.is_complete && !given.is_dropped => self.answer(given, false),
-            None if is_due => self.answer(given, true),
+            None if given.is_complete && !given.is_dropped => self.answer(given, Sent::Whole),
+            None if is_bodiless && given.is_sent => self.answer(given, Sent::Head),
+            None if is_due => self.answer(given, Sent::Beginning),
             _ => Ok(()),
         }
     }
 
-    /// Sends the answer: as far as it has come, or all of it.
-    fn answer(&mut self, given: &mut HttpResponse, is_streamed: bool) -> Result<(), String> {
-        let Some(waiting) = self.waiting.take() else { return Ok(()) };
+    /// Sends the answer, or that much of it. An error is what is wrong with the response; then nothing is sent.
+    fn answer(&mut self, given: &mut HttpResponse, sent: Sent) -> Result<(), String> {
+        if self.waiting.is_none() {
+            return Ok(());
+        }
         let promised_len = promised_len(given);
         let mut response = to_response(given.take_beginning())?;
-        if is_streamed {
-            if let Some(len) = promised_len {
+        if sent != Sent::Whole {
+            let body = std::mem::take(response.body_mut()).into_data();
+            if let Some(len) = promised_len.filter(|_| sent == Sent::Beginning || self.wants_head) {
                 response.headers_mut().insert(header::CONTENT_LENGTH, len.into());
             }
-            let streamed = Rc::new(Streamed::new(promised_len));
-            streamed.push(std::mem::take(response.body_mut()).into_data());
-            self.streamed = Some(streamed);
+            if sent == Sent::Beginning {
+                let streamed = Rc::new(Streamed::new(promised_len));
+                streamed.push(body);
+                self.streamed = Some(streamed);
+            }
         }
         self.guard = Some(self.exchange.begin_handler());
-        // An error means that the client has gone; then this task is ended.
-        let _ = waiting.send(Ok(Answer { response, streamed: self.streamed.clone() }));
+        if let Some(waiting) = self.waiting.take() {
+            // An error means that the client has gone; then this task is ended.
+            let _ = waiting.send(Ok(Answer { response, streamed: self.streamed.clone() }));
+        }
         Ok(())
     }
 
@@ -205,7 +235,7 @@ impl Client {
             }
         } else if let Some(streamed) = &self.streamed {
             let is_dropped = given.is_dropped;
-            streamed.push(given.body.into());
+            streamed.push(given.body);
             streamed.end(if is_dropped { End::BrokenOff } else { End::Proper });
         }
         Ok(())
@@ -231,4 +261,32 @@ fn promised_len(given: &HttpResponse) -> Option<u64> {
     let is_length = |(name, _): &&(String, Vec<u8>)| name == "content-length";
     let (_, value) = given.headers.iter().find(is_length)?;
     std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, http::exchange::Paths};
+
+    #[test]
+    fn a_client_is_still_to_be_answered_when_its_answer_is_none_that_can_be_sent() {
+        for status in [200, 304] {
+            let exchange = Exchange::new(&Limits::default(), &Principal::Anonymous, Paths::Own);
+            let (waiting, mut answered) = oneshot::channel();
+            let mut client = Client {
+                exchange: Rc::new(exchange),
+                wants_head: false,
+                may_stream: true,
+                waiting: Some(waiting),
+                streamed: None,
+                guard: None,
+            };
+            let mut given = HttpResponse::default();
+            given.headers.push(("no name".to_owned(), Vec::new()));
+            (given.status, given.is_sent, given.is_flushed) = (status, true, true);
+            assert!(client.send(&mut given).is_err());
+            assert!(client.waiting.is_some() && client.streamed.is_none(), "{status}");
+            assert!(answered.try_recv().is_err(), "{status}");
+        }
+    }
 }

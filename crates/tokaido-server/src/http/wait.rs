@@ -28,11 +28,16 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// The worker has been told that one more handler waits.
-    pub(super) fn new(worker: &Rc<Worker>, generation: u64, handler: ProcedureId) -> Self {
+    /// The worker has been told that one more handler waits, which is `waiting`.
+    pub(super) fn new(
+        worker: &Rc<Worker>,
+        generation: u64,
+        handler: ProcedureId,
+        waiting: Waiting,
+    ) -> Self {
         let (worker, programs) = (Rc::clone(worker), worker.service.shared.program.watch());
         let limit = Duration::from_millis(worker.service.config.limits.http_wait_ms);
-        let (began, last, slot) = (Instant::now(), None, None);
+        let (began, last, slot) = (Instant::now(), None, Some(waiting.slot));
         Self { worker, generation, handler, began, limit, programs, last, slot }
     }
 
@@ -49,7 +54,6 @@ impl Wait {
         sockets: &mut RequestSockets,
         streamed: Option<&Streamed>,
     ) -> Result<(), HttpError> {
-        self.slot = Some(waiting.slot);
         let woken = self.worker.sockets.begin_wait(waiting.slot);
         let wake = Instant::now().checked_add(waiting.time);
         let sent = async {
@@ -96,9 +100,9 @@ impl Wait {
         self.last.unwrap_or(began + self.limit)
     }
 
-    /// The handler has gone on.
-    pub(super) fn is_over(&mut self) {
-        self.slot = None;
+    /// The handler has gone on, and is done or waits again.
+    pub(super) fn goes_on(&mut self, waiting: Option<Waiting>) {
+        self.slot = waiting.map(|waiting| waiting.slot);
     }
 }
 
