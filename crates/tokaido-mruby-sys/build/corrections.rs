@@ -23,6 +23,12 @@ const CORRECTIONS: &[Correction] = &[
         wrong: "    argv[1] = argv[ci->n];\n    argv[2] = blk;\n",
         right: "    if (ci->n < CALL_MAXARGS) argv[1] = argv[ci->n];\n    argv[2] = blk;\n",
     },
+    // The garbage collector takes whatever stands on the stack for a value, so the first stack is cleared as later ones are.
+    Correction {
+        file: "src/vm.c",
+        wrong: "  c->stend = c->stbase + STACK_INIT_SIZE;\n",
+        right: "  c->stend = c->stbase + STACK_INIT_SIZE;\n  stack_clear(c->stbase, STACK_INIT_SIZE);\n",
+    },
     // To copy an array may make it share its memory with the copy, and then it has no room of its own.
     Correction {
         file: "src/array.c",
