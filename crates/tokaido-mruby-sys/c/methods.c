@@ -20,7 +20,7 @@ enum operation {
   OPEN, DROP, NOW, WRITABLE, WRITES, LOG, SOURCE, ADD,
   REQUEST_FIELD, REQUEST_PAIRS, HEADER_SET, HEADER_GET, WRITE, RESPOND,
   JSON_PARSE,
-  BEGIN_TRANSACTION, COMMIT, ROLL_BACK, PRINT,
+  BEGIN_TRANSACTION, COMMIT, ROLL_BACK, PRINT, REGEXP_COMPILE, REGEXP_SEARCH,
   /* These take what was gathered. */
   GET_MANY, COMMAND, JSON_GENERATE, RESPOND_JSON,
 };
@@ -123,6 +123,8 @@ METHOD(core_begin_transaction, BEGIN_TRANSACTION, 1, 1)
 METHOD(core_commit, COMMIT, 0, 0)
 METHOD(core_roll_back, ROLL_BACK, 0, 0)
 METHOD(core_print, PRINT, 2, 2)
+METHOD(core_regexp_compile, REGEXP_COMPILE, 2, 2)
+METHOD(core_regexp_search, REGEXP_SEARCH, 3, 3)
 METHOD_OF_VALUE(core_command, COMMAND)
 METHOD_OF_VALUE(core_json_generate, JSON_GENERATE)
 METHOD_OF_VALUE(core_respond_json, RESPOND_JSON)
@@ -136,6 +138,22 @@ core_run_file(mrb_state *mrb, mrb_value self)
   (void)self;
   mrb_get_args(mrb, "Sz", &text, &path);
   return tokaido_run(mrb, tokaido_compile(mrb, RSTRING_PTR(text), (size_t)RSTRING_LEN(text), path));
+}
+
+/* `remember(values)`: sets the global variables that tell of a match. */
+static mrb_value
+core_remember(mrb_state *mrb, mrb_value self)
+{
+  static const char names[][3] = {
+    "$~", "$&", "$`", "$'", "$+", "$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9",
+  };
+  mrb_value values;
+  (void)self;
+  mrb_get_args(mrb, "A", &values);
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    mrb_gv_set(mrb, mrb_intern_static(mrb, names[i], 2), mrb_ary_ref(mrb, values, (mrb_int)i));
+  }
+  return mrb_nil_value();
 }
 
 typedef struct {
@@ -158,7 +176,8 @@ static const entry core_methods[] = {
   { "write", core_write }, { "respond", core_respond }, { "json_parse", core_json_parse },
   { "command", core_command }, { "json_generate", core_json_generate }, { "respond_json", core_respond_json },
   { "run_file", core_run_file }, { "begin_transaction", core_begin_transaction }, { "commit", core_commit },
-  { "roll_back", core_roll_back }, { "print", core_print },
+  { "roll_back", core_roll_back }, { "print", core_print }, { "regexp_compile", core_regexp_compile },
+  { "regexp_search", core_regexp_search }, { "remember", core_remember },
 };
 
 #define COUNT(entries) (sizeof(entries) / sizeof((entries)[0]))

@@ -24,11 +24,13 @@ module Tokaido
     class << self
       def call(index, *arguments)
         owner, method = @procedures[index]
+        Regexp.remember(nil)
         owner.new.__send__(method, TRANSACTION, *arguments)
       end
 
       def dispatch(index)
         owner, method = @procedures[index]
+        Regexp.remember(nil)
         response = Response.new
         body = owner.new.__send__(method, TRANSACTION, Request.new, response)
         case body

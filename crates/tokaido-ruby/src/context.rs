@@ -8,7 +8,8 @@ use std::{
 
 use tokaido_mruby_sys::{Calls, Item};
 use tokaido_script::{
-    CommandError, CommandReply, Fault, Host, Limits, Procedure, Scope, Sources, Transaction, Value,
+    CommandError, CommandReply, Expressions, Fault, Host, Limits, Procedure, Scope, Sources,
+    Transaction, Value,
     json::{self, Rules},
 };
 use tokaido_store::{DatabaseId, ReadTransaction, Snapshot, Store, WriteTransaction, Writer};
@@ -18,7 +19,7 @@ use crate::{
     items::{self, Argument, Gathering},
     load,
     operation::Operation,
-    scan, script,
+    regexp, scan, script,
 };
 
 /// The functions that C calls.
@@ -49,6 +50,8 @@ pub(crate) struct Context {
     pub(crate) answer: Vec<Item>,
     /// Holds what the answer points to, where that is not the store's.
     pub(crate) scratch: Vec<u8>,
+    /// The regular expressions of the VM.
+    pub(crate) expressions: Expressions,
     /// What a script begins its transactions with, while it runs.
     pub(crate) writer: Option<*mut dyn Writer>,
     /// What a script reads from.
@@ -71,6 +74,7 @@ impl Context {
             gathering: Gathering::default(),
             answer: Vec::new(),
             scratch: Vec::new(),
+            expressions: Expressions::default(),
             writer: None,
             snapshot: None,
             value: Value::Nil,
@@ -212,6 +216,7 @@ impl Context {
             O::BeginTransaction | O::Commit | O::RollBack | O::Print => {
                 script::run(self, operation, arguments)
             }
+            O::RegexpCompile | O::RegexpSearch => regexp::run(self, operation, arguments),
             _ => exchange::run(self, operation, arguments),
         }
     }

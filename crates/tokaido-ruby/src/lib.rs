@@ -11,6 +11,8 @@ mod exchange;
 mod items;
 mod load;
 mod operation;
+mod pattern;
+mod regexp;
 mod report;
 mod scan;
 mod script;

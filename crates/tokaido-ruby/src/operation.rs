@@ -38,6 +38,8 @@ pub(crate) enum Operation {
     Commit,
     RollBack,
     Print,
+    RegexpCompile,
+    RegexpSearch,
     GetMany,
     Command,
     JsonGenerate,
@@ -46,7 +48,7 @@ pub(crate) enum Operation {
 
 impl Operation {
     /// All of them, by number.
-    pub(crate) const ALL: [Self; 38] = [
+    pub(crate) const ALL: [Self; 40] = [
         Self::Get,
         Self::Has,
         Self::Record,
@@ -81,6 +83,8 @@ impl Operation {
         Self::Commit,
         Self::RollBack,
         Self::Print,
+        Self::RegexpCompile,
+        Self::RegexpSearch,
         Self::GetMany,
         Self::Command,
         Self::JsonGenerate,

@@ -18,6 +18,7 @@ mod compiled;
 mod compiled_handlers;
 mod convert;
 mod dialect;
+mod expressions;
 mod failure;
 mod fault;
 mod function_bench;
@@ -57,6 +58,7 @@ pub use apache::SharedValues;
 pub use bridge::HostFunction;
 pub use call_error::CallError;
 pub use dialect::{Dialect, Globals, Setting, UnknownDialect};
+pub use expressions::{Expression, ExpressionError, Expressions};
 pub use fault::Fault;
 pub use function_bench::{
     BenchCode, BenchOptions, BenchSample, FunctionBench, TraceEvent, TraceOutcome,

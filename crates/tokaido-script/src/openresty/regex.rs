@@ -15,7 +15,7 @@ pub(crate) const PATTERN_LEN_MAX: usize = 64 << 10;
 pub(super) const BYTES_MAX: usize = 64 << 20;
 
 unsafe extern "C" {
-    pub(super) fn tokaido_regex_run(
+    pub(crate) fn tokaido_regex_run(
         regex: *const Runnable,
         text: *const u8,
         len: usize,
@@ -50,7 +50,7 @@ type Run = unsafe extern "C" fn(
 
 /// What a match needs, at an address that stays. The same layout as in `c/stoppable.c`.
 #[repr(C)]
-pub(super) struct Runnable {
+pub(crate) struct Runnable {
     pub(super) run: Run,
     pub(super) code: *const pcre::pcre2_code_8,
     pub(super) data: *mut pcre::pcre2_match_data_8,
@@ -290,7 +290,7 @@ fn message_of(error: i32) -> String {
 }
 
 /// What a match gives that the watchdog has stopped; `c/stoppable.c` has the same.
-pub(super) const STOPPED: i32 = -1000;
+pub(crate) const STOPPED: i32 = -1000;
 
 #[cfg(test)]
 mod tests {

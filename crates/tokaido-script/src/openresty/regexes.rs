@@ -131,7 +131,7 @@ impl Regexes {
         self.stack_bytes_max = bytes_max.clamp(STACK_BYTES_FIRST, STACK_BYTES_MAX);
     }
 
-    fn get(&self, number: usize) -> Option<&Compiled> {
+    pub(crate) fn get(&self, number: usize) -> Option<&Compiled> {
         self.compiled.get(number).map(AsRef::as_ref)
     }
 
