@@ -9,6 +9,7 @@ use std::{
     path::Path,
     sync::Arc,
     thread,
+    time::Instant,
 };
 
 use crate::mutex::lock;
@@ -64,6 +65,11 @@ fn run(shared: &Shared) {
 /// Does a checkpoint, or says why it could not be done.
 fn try_checkpoint(shared: &Shared, job: &Job) -> Result<(), String> {
     shared.durable.check_poison().map_err(|error| error.to_string())?;
+    if let Err(error) = shared.visible.hold_base() {
+        let why = error.to_string();
+        tracing::error!(why, "a checkpoint could not begin and will be tried again");
+        return Err(why);
+    }
     // A panic must not leave writers waiting for a thread that is gone.
     let result = panic::catch_unwind(AssertUnwindSafe(|| checkpoint(shared, job)));
     let (why, may_try_again) = match result {
@@ -72,7 +78,8 @@ fn try_checkpoint(shared: &Shared, job: &Job) -> Result<(), String> {
         Ok(Err(error)) => {
             let is_full = error.is_full() || shared.durable.is_disk_full();
             let remedy = if is_full { error.remedy() } else { "see to the disk" };
-            (format!("{error}; {remedy}"), is_full)
+            // A lock that was not given has changed nothing.
+            (format!("{error}; {remedy}"), is_full || matches!(error, BaseError::Io(_)))
         }
         // Doing it again harms nothing, even if it was committed before it panicked.
         Err(_) => ("it panicked; please report this as a bug".to_owned(), true),
@@ -86,21 +93,55 @@ fn try_checkpoint(shared: &Shared, job: &Job) -> Result<(), String> {
     Err(why)
 }
 
+/// The memtable goes into the base in pieces, in order. The base has the sequence of the last checkpoint until the
+/// last of them, so whoever opens it in between replays all of the log, and writes again what is there. Whoever
+/// copies it in between needs the log up to the last transaction of the memtable.
 fn checkpoint(shared: &Shared, job: &Job) -> Result<(), BaseError> {
-    let mut layer = Layer::begin(&shared.base)?;
+    let commits = &shared.base.commits;
     let live = job.trees.keyspaces();
     let is_live = |tree| tree < FIRST_TREE || live.contains_key(&tree);
+    let mut syncing = Syncing::new(shared);
+    shared.base.forget_dead_readers()?;
+    let mut layer = Layer::begin(&shared.base)?;
     // First, so that those that come find the room of those that go.
     layer.retain(is_live)?;
-    for node in job.frozen.nodes().filter(|node| is_live(node.tree())) {
+    // What an attempt before this one has committed is not written again: its pages would be needed twice.
+    let nodes = job.frozen.nodes().enumerate().skip(shared.pace.done());
+    for (done, node) in nodes.filter(|(_, node)| is_live(node.tree())) {
+        if layer.pages_changed() >= shared.options.checkpoint_pages.max(1) {
+            commits.hold(|| layer.commit_piece())?;
+            shared.pace.advance(done);
+            syncing.sync_if_due();
+            layer = Layer::begin(&shared.base)?;
+        }
         if let Some(seen) = Node::latest(node) {
             layer.apply(node.tree(), node.key(), seen.record())?;
         }
     }
-    let contents = layer.commit(job.sequence, job.keep_from)?;
+    let contents = commits.hold(|| layer.commit(job.sequence, job.keep_from))?;
     shared.visible.checkpointed(contents);
     remove_segments(&shared.durable.directory, &*shared.durable.storage, job.keep_from);
     Ok(())
+}
+
+/// Syncs of the log in the background that become due while a checkpoint is under way.
+struct Syncing<'s> {
+    shared: &'s Shared,
+    last: Instant,
+}
+
+impl<'s> Syncing<'s> {
+    fn new(shared: &'s Shared) -> Self {
+        Self { shared, last: Instant::now() }
+    }
+
+    fn sync_if_due(&mut self) {
+        let SyncMode::Interval(interval) = self.shared.options.sync else { return };
+        if self.last.elapsed() >= interval {
+            self.shared.durable.sync_in_background(self.shared.visible.published());
+            self.last = Instant::now();
+        }
+    }
 }
 
 /// Removes the segments that the base has made needless. What cannot be removed now is removed

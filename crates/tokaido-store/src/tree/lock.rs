@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `tokaido.lock` | whoever opens the store | a check of its files, for which they must not change |
 //! | the directory itself | who replaces `data.mdb` | who reads it beside the process that writes |
+//! | `data.mdb` | a checkpoint, while it commits | who needs a base to which nothing is committed meanwhile |
 //!
 //! The system gives the locks back when a process ends, however it ends.
 
@@ -16,6 +17,8 @@ use std::{
 };
 
 use crate::{OpenError, mutex};
+
+use super::base::DATA_FILE;
 
 /// The file that the process which has the store keeps locked. It is empty, unless a program that
 /// wrote seals has closed the store.
@@ -153,6 +156,37 @@ pub(super) fn keep_still(directory: &Path) -> Result<File, LockError> {
     let file = File::open(directory.join(LOCK_FILE))?;
     file.try_lock_shared()?;
     Ok(file)
+}
+
+/// Waits for a commit that is under way, and keeps checkpoints from committing, until it is dropped.
+pub(super) fn keep_commits_off(directory: &Path) -> io::Result<File> {
+    let data = File::open(directory.join(DATA_FILE))?;
+    data.lock_shared()?;
+    Ok(data)
+}
+
+/// The right of checkpoints to commit to the base.
+#[derive(Debug)]
+pub(super) struct CommitLock {
+    data: File,
+}
+
+impl CommitLock {
+    /// That of the store in `directory`.
+    pub(super) fn of(directory: &Path) -> io::Result<Self> {
+        Ok(Self { data: File::open(directory.join(DATA_FILE))? })
+    }
+
+    /// Runs `commit` while nobody keeps commits off. Waits for those who do.
+    pub(super) fn hold<T, E: From<io::Error>>(
+        &self,
+        commit: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.data.lock()?;
+        let committed = commit();
+        self.data.unlock()?;
+        committed
+    }
 }
 
 /// Keeps everybody from replacing `data.mdb`, until it is dropped.

@@ -34,6 +34,7 @@ mod memtable;
 mod names;
 mod open;
 mod options;
+mod pace;
 mod prefetch;
 mod published;
 mod reader;
@@ -56,9 +57,10 @@ pub(crate) use base::FORMAT_VERSION;
 pub use log::{DirectoryStorage, LogFile, LogStorage};
 pub use open::{exists, open};
 pub use options::{
-    CHECKPOINT_RETRY_DEFAULT, DATABASES_DEFAULT, LOG_GROWTH_BYTES_DEFAULT, LOG_LEFT_BYTES_DEFAULT,
-    MEMTABLE_BYTES_DEFAULT, Options, SIZE_MAX_DEFAULT, SNAPSHOTS_MAX_DEFAULT, SyncMode,
-    SyncModeError, TRANSACTION_BYTES_DEFAULT, TRANSACTION_WRITES_DEFAULT,
+    CHECKPOINT_PAGES_DEFAULT, CHECKPOINT_RETRY_DEFAULT, DATABASES_DEFAULT,
+    LOG_GROWTH_BYTES_DEFAULT, LOG_LEFT_BYTES_DEFAULT, MEMTABLE_BYTES_DEFAULT, Options,
+    SIZE_MAX_DEFAULT, SNAPSHOTS_MAX_DEFAULT, SyncMode, SyncModeError, TRANSACTION_BYTES_DEFAULT,
+    TRANSACTION_WRITES_DEFAULT,
 };
 pub use reader::{DatabaseReader, Reader, ReaderError};
 pub use store::TreeStore;

@@ -21,6 +21,7 @@ use super::{
     log::{LogEnd, LogPlace, Operation, Recovered, RecoveryError, operations, recover},
     memtable::Memtable,
     names::Names,
+    pace::Pace,
     shared::Shared,
     signal::Signal,
     statistics::{Changes, Statistics},
@@ -31,8 +32,8 @@ use super::{
 };
 
 /// Views of the base that the store has itself: of the writer, the next one when it follows a
-/// checkpoint, and for counting.
-const OWN_VIEWS: u32 = 3;
+/// checkpoint, for counting, and of the base before a checkpoint.
+const OWN_VIEWS: u32 = 4;
 
 /// Whether `directory` has a store, so that [`open`] would not make one.
 #[must_use]
@@ -182,6 +183,7 @@ impl Opening<'_> {
             visible: Visible::new(Arc::clone(&base), tables, statistics, sequence, trees),
             durable: Durable::new(directory, storage, base.store, synced, state, lock),
             signal: Signal::default(),
+            pace: Pace::default(),
             observers: Arc::default(),
             base,
         })

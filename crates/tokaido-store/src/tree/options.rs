@@ -92,6 +92,9 @@ pub struct Options {
     /// Bytes of zeros by which a segment of the log grows ahead of what is written to it. A sync
     /// that need not change the length of the file is cheaper.
     pub log_growth_bytes: u64,
+    /// Pages of the base, about, that a checkpoint changes in one transaction of LMDB. They stand in memory until it
+    /// is committed, and the log's syncs wait behind theirs.
+    pub checkpoint_pages: usize,
     /// How long to wait after a checkpoint that failed, for a full disk for example, before it is
     /// tried again.
     pub checkpoint_retry: Duration,
@@ -128,6 +131,10 @@ pub const LOG_LEFT_BYTES_DEFAULT: u64 = 1 << 20;
 /// The default of [`Options::log_growth_bytes`]: 1 MiB.
 pub const LOG_GROWTH_BYTES_DEFAULT: u64 = 1 << 20;
 
+/// The default of [`Options::checkpoint_pages`]: 4 MiB. With fewer, the two syncs of each transaction become a large part of
+/// its time.
+pub const CHECKPOINT_PAGES_DEFAULT: usize = 1024;
+
 /// The default of [`Options::checkpoint_retry`].
 pub const CHECKPOINT_RETRY_DEFAULT: Duration = Duration::from_secs(1);
 
@@ -145,6 +152,7 @@ impl Default for Options {
             value_len_max: limits::VALUE_LEN_MAX,
             log_left_bytes_max: LOG_LEFT_BYTES_DEFAULT,
             log_growth_bytes: LOG_GROWTH_BYTES_DEFAULT,
+            checkpoint_pages: CHECKPOINT_PAGES_DEFAULT,
             checkpoint_retry: CHECKPOINT_RETRY_DEFAULT,
             clock: Arc::new(SystemClock),
             log: None,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::{Clock, observer::Observers};
 
 use super::{
-    base::Base, durable::Durable, names::Names, options::Options, signal::Signal, visible::Visible,
+    base::Base, durable::Durable, names::Names, options::Options, pace::Pace, signal::Signal,
+    visible::Visible,
 };
 
 pub(super) struct Shared {
@@ -17,5 +18,6 @@ pub(super) struct Shared {
     pub(super) durable: Durable,
     /// How the writer and the checkpointer talk to each other.
     pub(super) signal: Signal,
+    pub(super) pace: Pace,
     pub(super) observers: Arc<Observers>,
 }

@@ -179,13 +179,15 @@ pub(super) struct Statistics {
     active: TableStatistics,
     /// For looking into the base, once somebody has asked; not held in between.
     view: Option<BaseView>,
+    /// The base as it was before a checkpoint that is under way, which goes into it in pieces.
+    before: Option<BaseView>,
 }
 
 impl Statistics {
     pub(super) fn new(base: BaseContents, active: Arc<Memtable>, changes: Changes) -> Self {
         let active = TableStatistics { table: active, changes };
         let (base_sequence, base) = (base.sequence, Sums::of(base));
-        Self { base, base_sequence, frozen: None, active, view: None }
+        Self { base, base_sequence, frozen: None, active, view: None, before: None }
     }
 
     /// Adds what a group has committed.
@@ -203,6 +205,21 @@ impl Statistics {
         self.base_sequence = base.sequence;
         self.base = Sums::of(base);
         self.frozen = None;
+        self.before = None;
+    }
+
+    /// Keeps the base as it is until the frozen table is in it. If it is kept already, a checkpoint is tried again that may
+    /// have come halfway.
+    pub(super) fn hold_base(
+        &mut self,
+        new_view: impl FnOnce() -> Result<BaseView, ReadError>,
+    ) -> Result<(), ReadError> {
+        if self.before.is_none() {
+            let mut view = new_view()?;
+            view.renew()?;
+            self.before = Some(view);
+        }
+        Ok(())
     }
 
     /// The sum of a tree as of the last commit; `None` if the base has gone on to another checkpoint.
@@ -211,6 +228,11 @@ impl Statistics {
         tree: u32,
         new_view: impl FnOnce() -> Result<BaseView, ReadError>,
     ) -> Result<Option<DatabaseStatistics>, ReadError> {
+        if let Some(before) = self.before.take() {
+            let total = self.total_over(tree, &before);
+            self.before = Some(before);
+            return total;
+        }
         let mut view = self.view.take().map_or_else(new_view, Ok)?;
         view.renew()?;
         let total = self.total_over(tree, &view);

@@ -80,6 +80,11 @@ impl Visible {
         self.set_tables(Tables { active, frozen: Some(frozen) });
     }
 
+    /// A checkpoint is about to change the base.
+    pub(super) fn hold_base(&self) -> Result<(), ReadError> {
+        lock(&self.statistics).hold_base(|| self.base_view())
+    }
+
     /// The base holds the frozen memtable now.
     pub(super) fn checkpointed(&self, contents: BaseContents) {
         let mut statistics = lock(&self.statistics);

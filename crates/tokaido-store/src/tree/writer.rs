@@ -3,6 +3,7 @@
 use std::{
     io, mem,
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -108,6 +109,9 @@ impl TreeWriter {
             let transaction = self.open_transaction();
             let bytes = transaction.memtable.table().bytes();
             if bytes < limit {
+                if let Some(pause) = self.pause() {
+                    thread::sleep(pause);
+                }
                 return Ok(());
             }
             if transaction.view.tables.frozen.is_none() {
@@ -115,6 +119,14 @@ impl TreeWriter {
             }
             self.wait_for_checkpoint()?;
         }
+    }
+
+    /// How long to wait, so that the memtable is full when the checkpoint under way has ended, and not before.
+    fn pause(&self) -> Option<Duration> {
+        let transaction = self.transaction.as_ref()?;
+        transaction.view.tables.frozen.as_ref()?;
+        let bytes = transaction.memtable.table().bytes();
+        self.shared.pace.pause(bytes, self.shared.options.memtable_bytes)
     }
 
     /// Waits for the checkpoint under way.
@@ -175,6 +187,7 @@ impl TreeWriter {
         let frozen = Arc::clone(&transaction.view.tables.active);
         let trees = transaction.trees.clone();
         shared.visible.freeze(active, Arc::clone(&frozen));
+        shared.pace.begin(frozen.len());
         shared.signal.begin(Job { frozen, sequence: flushed, trees, keep_from });
         self.tables_version = shared.visible.tables_version();
         self.open_transaction().follow_checkpoint()?;
@@ -319,6 +332,7 @@ impl Writer for TreeWriter {
         options.sync == SyncMode::Always
             || self.tables_version != self.shared.visible.tables_version()
             || transaction.memtable.table().bytes() >= options.memtable_bytes
+            || self.pause().is_some()
     }
 }
 

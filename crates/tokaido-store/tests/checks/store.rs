@@ -35,7 +35,8 @@ fn open_with(
     memtable_bytes: usize,
 ) -> Result<TreeStore, OpenError> {
     let log = Some(Arc::new(log.clone()) as _);
-    open(directory, Options { log, memtable_bytes, size_max: 1 << 28, ..Options::default() })
+    let options = Options { log, memtable_bytes, size_max: 1 << 28, ..Options::default() };
+    open(directory, Options { checkpoint_pages: 1, ..options })
 }
 
 fn empty() -> &'static Empty {

@@ -112,7 +112,8 @@ impl Stage {
 
     /// Opens the store.
     pub(crate) fn open(&self, sync: SyncMode) -> Result<TreeStore, OpenError> {
-        self.open_with(&options(sync))
+        // Each checkpoint takes several pieces, but not as many as there are records.
+        self.open_with(&tree::Options { checkpoint_pages: 2, ..options(sync) })
     }
 
     pub(crate) fn open_with(&self, options: &tree::Options) -> Result<TreeStore, OpenError> {

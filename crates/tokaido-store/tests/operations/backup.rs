@@ -108,6 +108,7 @@ fn what_others_may_not_read_of_a_store_they_may_not_read_of_its_copies() {
 fn back_up_beside_a_writer(memtable_bytes: usize) {
     let filled = Filled::new();
     let options = tree::Options { memtable_bytes, sync: tree::SyncMode::Os, ..options() };
+    let options = tree::Options { checkpoint_pages: 1, ..options };
     let store = tree::open(&filled.path(), options).unwrap();
     let ids = ["left", "right"].map(|name| store.database(name).unwrap());
     let acknowledged = AtomicI64::new(0);
@@ -150,7 +151,8 @@ impl Drop for SetOnDrop<'_> {
 
 /// Checks the sum and gives how many transactions there are.
 fn check_ledger(copy: &Path) -> i64 {
-    assert!(tree::check(copy).unwrap().is_sound());
+    let report = tree::check(copy).unwrap();
+    assert!(report.is_sound(), "{:?}", report.findings);
     let found: Contents = contents_of(copy);
     let number = |database: &str, key: &[u8]| {
         let found = found.get(&(database.to_owned(), key.to_vec()));

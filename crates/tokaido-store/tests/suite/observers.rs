@@ -168,6 +168,7 @@ fn run(memtable_bytes: usize, last_fails: bool, actions: &[Action]) -> Result<()
         clock: clock.clone(),
         log: Some(Arc::new(log)),
         memtable_bytes,
+        checkpoint_pages: 1,
         size_max: 1 << 30,
         ..tree::Options::default()
     };

@@ -57,10 +57,10 @@ impl TreeEngine {
         Self::with(tree::Options { clock, size_max: 1 << 30, ..tree::Options::default() })
     }
 
-    /// With as many checkpoints as possible: one for every group.
+    /// With as many checkpoints as possible, one for every group, and in as many pieces.
     pub(crate) fn checkpointing(clock: Arc<TestClock>) -> Self {
         let options = tree::Options { clock, size_max: 1 << 30, ..tree::Options::default() };
-        Self::with(tree::Options { memtable_bytes: 0, ..options })
+        Self::with(tree::Options { memtable_bytes: 0, checkpoint_pages: 1, ..options })
     }
 
     /// Every closing leaves nothing in the log.

@@ -12,7 +12,10 @@ use tokaido_lmdb::{
 
 use crate::{
     DatabaseStatistics, ReadError, limits,
-    tree::{files, lock::StoreLock},
+    tree::{
+        files,
+        lock::{CommitLock, StoreLock},
+    },
 };
 
 use super::{
@@ -112,6 +115,7 @@ pub(in crate::tree) struct Base {
     /// A random number, the same in all files of a store.
     pub(in crate::tree) store: u64,
     pub(super) rescue: Rescue,
+    pub(in crate::tree) commits: CommitLock,
 }
 
 /// Where a new base is made.
@@ -197,7 +201,8 @@ impl Base {
         txn.commit()?;
         let slots = RwLock::new(slots);
         let rescue = Rescue::new(path.to_owned(), options);
-        let base = Self { environment, directory, slots, store, rescue };
+        let commits = CommitLock::of(path)?;
+        let base = Self { environment, directory, slots, store, rescue, commits };
         Ok((base, BaseContents { sequence, log_from, trees }))
     }
 
@@ -207,6 +212,11 @@ impl Base {
         let mut txn = self.environment.write()?;
         put(&mut txn, self.directory, format::SEQUENCE_KEY, &sequence.to_le_bytes())?;
         txn.commit()
+    }
+
+    /// Lets go of the pages that backups hold which were killed: nobody else would ever.
+    pub(in crate::tree) fn forget_dead_readers(&self) -> Result<(), LmdbError> {
+        self.environment.forget_dead_readers()
     }
 
     pub(super) fn slots(&self) -> Vec<Dbi> {

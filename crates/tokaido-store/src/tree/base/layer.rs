@@ -1,4 +1,4 @@
-//! Writing a checkpoint into the base: one LMDB transaction, from the first change to the last.
+//! Writing a checkpoint, or a piece of one, into the base: one LMDB transaction, from the first change to the last.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,8 +15,7 @@ use super::{
     long_key,
 };
 
-/// A checkpoint under way. Dropped without [`commit`](Self::commit), or when that fails, it changes
-/// nothing.
+/// A piece of a checkpoint under way. Dropped without a commit, or when that fails, it changes nothing.
 pub(in crate::tree) struct Layer {
     /// Before `base`, which closes the environment if it is the last to go.
     txn: WriteTxn,
@@ -26,12 +25,30 @@ pub(in crate::tree) struct Layer {
     slots_known: usize,
     /// The slots that no tree has.
     free: Vec<usize>,
+    pages: PageCount,
+}
+
+/// Counts pages that are changed, about, from the places of entries in the order of their keys.
+#[derive(Default)]
+struct PageCount {
+    count: usize,
+    last: usize,
+}
+
+impl PageCount {
+    /// An entry is at this place, in a page or in several.
+    fn note(&mut self, entry: &[u8]) {
+        let at = entry.as_ptr().addr();
+        if at.abs_diff(self.last) >= PAGE_LEN {
+            self.count += 1;
+            self.last = at;
+        }
+        self.count += entry.len() / PAGE_LEN;
+    }
 }
 
 impl Layer {
     pub(in crate::tree) fn begin(base: &Arc<Base>) -> Result<Self, BaseError> {
-        // Of backups that were killed: nobody else would ever let go of their pages.
-        base.environment.forget_dead_readers()?;
         let txn = base.environment.write()?;
         let trees: HashMap<_, _> = handle::read_trees(&txn, base.directory)?.into_iter().collect();
         let slots = base.slots();
@@ -39,7 +56,13 @@ impl Layer {
             trees.values().map(|entry: &TreeEntry| entry.slot as usize).collect();
         let free = (0..slots.len()).rev().filter(|slot| !taken.contains(slot)).collect();
         let base = Arc::clone(base);
-        Ok(Self { txn, base, trees, slots_known: slots.len(), slots, free })
+        let (slots_known, pages) = (slots.len(), PageCount::default());
+        Ok(Self { txn, base, trees, slots_known, slots, free, pages })
+    }
+
+    /// How many pages it has changed, about.
+    pub(in crate::tree) fn pages_changed(&self) -> usize {
+        self.pages.count
     }
 
     /// Puts a stored record, or removes one.
@@ -79,16 +102,19 @@ impl Layer {
     ) -> Result<Option<usize>, BaseError> {
         let Some(stored) = stored else {
             let Some(entry) = self.txn.entry(dbi, key)? else { return Ok(None) };
+            self.pages.note(entry.value());
             let old = value_len(entry.value())?;
             entry.remove()?;
             return Ok(Some(old));
         };
         match self.txn.insert(dbi, key, stored.len())? {
             Insert::Vacant(room) => {
+                self.pages.note(room);
                 room.copy_from_slice(stored);
                 Ok(None)
             }
             Insert::Occupied(entry) => {
+                self.pages.note(entry.value());
                 let old = value_len(entry.value())?;
                 entry.overwrite(stored.len())?.copy_from_slice(stored);
                 Ok(Some(old))
@@ -106,6 +132,7 @@ impl Layer {
         let bucket = self.txn.find(dbi, head)?.unwrap_or_default();
         let old = long_key::find(bucket, key)?.map(value_len).transpose()?;
         let bucket = long_key::replace(bucket, key, stored)?;
+        self.pages.note(&bucket);
         if !bucket.is_empty() {
             handle::put(&mut self.txn, dbi, head, &bucket)?;
         } else if let Some(entry) = self.txn.entry(dbi, head)? {
@@ -146,7 +173,13 @@ impl Layer {
         Ok(())
     }
 
-    /// Commits, durably. `sequence` is the last transaction that the base holds now; those after it
+    /// Commits, durably, a piece of a checkpoint that others follow.
+    pub(in crate::tree) fn commit_piece(mut self) -> Result<(), BaseError> {
+        self.put_trees()?;
+        self.commit_transaction().map(drop)
+    }
+
+    /// Commits, durably, the last piece of a checkpoint. `sequence` is the last transaction that the base holds now; those after it
     /// stand in segment `log_from` of the log, and later ones.
     pub(in crate::tree) fn commit(
         mut self,
@@ -154,21 +187,34 @@ impl Layer {
         log_from: u64,
     ) -> Result<BaseContents, BaseError> {
         let directory = self.base.directory;
-        for (tree, entry) in &self.trees {
-            let key = format::tree_key(*tree);
-            handle::put(&mut self.txn, directory, &key, &entry.encode())?;
-        }
+        self.put_trees()?;
         for (key, number) in [(format::SEQUENCE_KEY, sequence), (format::LOG_KEY, log_from)] {
             handle::put(&mut self.txn, directory, key, &number.to_le_bytes())?;
         }
-        let Self { txn, base, trees, slots, slots_known, free: _ } = self;
-        txn.commit()?;
-        let mut shared = base.slots.write().unwrap_or_else(PoisonError::into_inner);
-        shared.extend_from_slice(&slots[slots_known..]);
+        let trees = self.commit_transaction()?;
         let trees = trees.into_iter().map(|(tree, entry)| (tree, entry.statistics)).collect();
         Ok(BaseContents { sequence, log_from, trees })
     }
+
+    fn put_trees(&mut self) -> Result<(), BaseError> {
+        for (tree, entry) in &self.trees {
+            let key = format::tree_key(*tree);
+            handle::put(&mut self.txn, self.base.directory, &key, &entry.encode())?;
+        }
+        Ok(())
+    }
+
+    fn commit_transaction(self) -> Result<HashMap<u32, TreeEntry>, BaseError> {
+        let Self { txn, base, trees, slots, slots_known, .. } = self;
+        txn.commit()?;
+        let mut shared = base.slots.write().unwrap_or_else(PoisonError::into_inner);
+        shared.extend_from_slice(&slots[slots_known..]);
+        Ok(trees)
+    }
 }
+
+/// Bytes of a page on most machines. On another, pieces of a checkpoint have other sizes.
+const PAGE_LEN: usize = 4096;
 
 fn value_len(stored: &[u8]) -> Result<usize, ReadError> {
     Ok(record::decode(stored)?.value.len())

@@ -1,9 +1,9 @@
 //! Backups of a store that is in use, and the way back.
 //!
-//! A backup is a store: the base as of its last checkpoint, and the log from there. The log is read
-//! first and the base copied then. A checkpoint in between only makes some of the log needless: at
-//! no time is a transaction neither in the segments that are there nor in the base. So nothing has
-//! to stop for a backup, and it needs nothing of the process that writes: the program makes it from
+//! A backup is a store: the base, and the log since its last checkpoint. The log is read first and the base copied
+//! then. A checkpoint goes into the base in pieces, and the log must have all that any piece of it has: so none is
+//! committed from before the log is read until LMDB has begun to copy what is committed by then. Writers go on
+//! meanwhile. It needs nothing else of the process that writes: the program makes it from
 //! outside, of a running server or of none, with LMDB's reader table to keep the pages that it
 //! reads; and a server makes it itself, of the store that it has open, when a client asks for it.
 
@@ -64,10 +64,13 @@ pub fn backup(directory: &Path, destination: &Path) -> Result<BackupReport, Upke
     let _kept = lock::keep_base(directory)
         .map_err(|error| error.or(UpkeepError::Compacting { directory: owned() }, making.io()))?;
     let storage = DirectoryStorage::existing(directory);
-    making.copy(&storage, |file| {
-        paced::write_produced(file, &stop, |pipe| {
-            Ok(copy_beside(directory, pipe, SNAPSHOTS_MAX_DEFAULT, &right)?)
-        })
+    making.copy(&storage, |file, commits_off| {
+        paced::write_produced(
+            file,
+            &stop,
+            || drop(commits_off),
+            |pipe| Ok(copy_beside(directory, pipe, SNAPSHOTS_MAX_DEFAULT, &right)?),
+        )
     })
 }
 
@@ -113,8 +116,8 @@ impl Copier {
         let durable = &self.shared.durable;
         let making = Making::begin(&durable.directory, destination, stop)?;
         let base = &self.shared.base;
-        making.copy(&*durable.storage, |file| {
-            paced::write_produced(file, stop, |pipe| Ok(base.copy(pipe)?))
+        making.copy(&*durable.storage, |file, commits_off| {
+            paced::write_produced(file, stop, || drop(commits_off), |pipe| Ok(base.copy(pipe)?))
         })
     }
 }
@@ -156,10 +159,11 @@ impl<'d> Making<'d> {
         UpkeepError::io(self.task, self.destination)
     }
 
+    /// `copy_base` is given what keeps commits to the base off until it has begun.
     fn copy(
         self,
         storage: &dyn LogStorage,
-        copy_base: impl FnOnce(&File) -> io::Result<()>,
+        copy_base: impl FnOnce(&File, File) -> io::Result<()>,
     ) -> Result<BackupReport, UpkeepError> {
         let (directory, io) = (self.source.to_owned(), self.io());
         let (destination, stop) = (self.destination, self.stop);
@@ -175,12 +179,13 @@ impl<'d> Making<'d> {
     fn try_copy(
         self,
         storage: &dyn LogStorage,
-        copy_base: impl FnOnce(&File) -> io::Result<()>,
+        copy_base: impl FnOnce(&File, File) -> io::Result<()>,
     ) -> Result<BackupReport, PageFileError> {
         let path = self.directory.path();
+        let commits_off = lock::keep_commits_off(self.source)?;
         let segments = copy_log(storage, path, self.stop)?;
         let file = files::create_new(&path.join(DATA_FILE))?;
-        copy_base(&file)?;
+        copy_base(&file, commits_off)?;
         file.sync_all()?;
         let (base_sequence, sequence) = verify(path)?;
         let copies = DirectoryStorage::existing(path);
@@ -260,7 +265,7 @@ pub fn restore(backup: &Path, directory: &Path) -> Result<CheckReport, UpkeepErr
     UpkeepError::check(backup, &report, &io)?;
     let data = backup.join(DATA_FILE);
     Making::of(TASK, backup, directory, &AtomicBool::new(false))?
-        .copy(&DirectoryStorage::existing(backup), |mut file| {
+        .copy(&DirectoryStorage::existing(backup), |mut file, _| {
             io::copy(&mut File::open(data)?, &mut file).map(drop)
         })?;
     Ok(report)

@@ -21,17 +21,22 @@ pub(super) fn write_bytes(to: &File, bytes: &[u8], stop: &AtomicBool) -> io::Res
 }
 
 /// As [`write_bytes`], what `produce` writes to the pipe that it is given, on a thread of its own.
-/// When the file takes no more of it, the pipe is broken.
+/// When the file takes no more of it, the pipe is broken. `begun` is called once there is something in the pipe,
+/// or never will be.
 pub(super) fn write_produced(
     to: &File,
     stop: &AtomicBool,
+    begun: impl FnOnce(),
     produce: impl FnOnce(PipeWriter) -> io::Result<()> + Send,
 ) -> io::Result<()> {
-    let (reader, writer) = io::pipe()?;
+    let (mut reader, writer) = io::pipe()?;
     thread::scope(|scope| {
         let producer = thread::Builder::new().name("tokaido-copy".to_owned());
         let producing = producer.spawn_scoped(scope, move || produce(writer))?;
-        let written = write(to, reader, stop);
+        let mut first = [0];
+        let first_read = reader.read(&mut first);
+        begun();
+        let written = first_read.and_then(|len| write(to, first[..len].chain(reader), stop));
         let produced = producing.join().unwrap_or_else(|panic| resume_unwind(panic));
         // A broken pipe is only the consequence of what went wrong with the file.
         written.and(produced)
@@ -64,7 +69,7 @@ mod tests {
             let bytes: Vec<u8> = (0..len).map(|n| n as u8).collect();
             let mut file = tempfile::tempfile().unwrap();
             let produce = |mut pipe: PipeWriter| pipe.write_all(&bytes);
-            write_produced(&file, &AtomicBool::new(false), produce).unwrap();
+            write_produced(&file, &AtomicBool::new(false), || (), produce).unwrap();
             let mut written = Vec::new();
             file.rewind().unwrap();
             file.read_to_end(&mut written).unwrap();
@@ -83,7 +88,7 @@ mod tests {
                 pipe.write_all(&[0; 1000])?;
             }
         };
-        let error = write_produced(&file, &stop, produce).unwrap_err();
+        let error = write_produced(&file, &stop, || (), produce).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Other);
         assert_eq!(file.metadata().unwrap().len(), PIECE_BYTES as u64);
     }
@@ -93,11 +98,11 @@ mod tests {
         let stop = AtomicBool::new(false);
         let file = tempfile::tempfile().unwrap();
         let produce = |_| Err(io::ErrorKind::OutOfMemory.into());
-        let error = write_produced(&file, &stop, produce).unwrap_err();
+        let error = write_produced(&file, &stop, || (), produce).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
         let full = File::options().write(true).open("/dev/full").unwrap();
         let produce = |mut pipe: PipeWriter| pipe.write_all(&[0; PIECE_BYTES]);
-        let error = write_produced(&full, &stop, produce).unwrap_err();
+        let error = write_produced(&full, &stop, || (), produce).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 }

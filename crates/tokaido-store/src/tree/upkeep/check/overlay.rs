@@ -16,11 +16,17 @@ use super::report::{CheckReport, Finding};
 #[derive(Default)]
 pub(super) struct Overlay {
     trees: BTreeMap<u32, Changes>,
+    last_sequence: u64,
 }
 
 type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
 impl Overlay {
+    /// The last transaction of the log up to the first damage, or of the base if there is none.
+    pub(super) fn last_sequence(&self) -> u64 {
+        self.last_sequence
+    }
+
     /// The changes of a tree, in the order of keys.
     pub(super) fn tree(&self, tree: u32) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         let changes = self.trees.get(&tree).into_iter().flatten();
@@ -56,14 +62,13 @@ pub(super) fn read(
 ) -> Result<Overlay, OpenError> {
     let io = OpenError::io(directory);
     let storage = DirectoryStorage::existing(directory);
-    let mut overlay = Overlay::default();
+    let mut overlay = Overlay { last_sequence: base_sequence, ..Overlay::default() };
     report.log.segments = storage.list().map_err(&io)?.len() as u64;
     // Which log belongs to a base that does not say whose it is cannot be known.
     let Some(store) = store else { return Ok(overlay) };
-    let mut last = base_sequence;
     let found = read_log(&storage, store, base_sequence, |sequence, bytes| {
         overlay.apply(bytes)?;
-        last = sequence;
+        overlay.last_sequence = sequence;
         report.log.transactions += 1;
         Ok(())
     });
@@ -75,7 +80,8 @@ pub(super) fn read(
         Err(RecoveryError::Io(error)) => return Err(io(error)),
         Err(RecoveryError::Version(found)) => return Err(OpenError::version(directory, found)),
         Err(RecoveryError::Damaged { segment, byte, what }) => {
-            report.log.transactions_behind = count_behind(&storage, last).map_err(&io)?;
+            report.log.transactions_behind =
+                count_behind(&storage, overlay.last_sequence).map_err(&io)?;
             report.add(Finding::Log { segment, byte, what });
         }
     }

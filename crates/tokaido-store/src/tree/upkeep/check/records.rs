@@ -128,9 +128,10 @@ impl Tree<'_> {
         let value_len = record.as_ref().map_or(0, |record| record.value.len());
         counted.add(DatabaseStatistics::of_record(key.len(), value_len));
         let found = record.map_err(|error| error.to_string())?.version;
-        let last = self.parts.survey.sequence;
+        // A checkpoint that was interrupted has left some of what stands in the log.
+        let last = self.parts.overlay.last_sequence();
         if found > last {
-            return Err(format!("transaction {found} wrote it, but the base has only {last}"));
+            return Err(format!("transaction {found} wrote it, but the last one is {last}"));
         }
         open::check_key(self.number, key).map_err(|error| error.to_string())
     }

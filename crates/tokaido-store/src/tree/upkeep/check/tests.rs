@@ -169,7 +169,7 @@ fn a_record_from_the_future_or_of_an_unknown_kind_is_found() {
     let found = findings(&[(FIRST_TREE, b"late", Some(&stored(b"v", 900)))]);
     assert_eq!(
         found,
-        ["database main, key \"late\": transaction 900 wrote it, but the base has only 1"]
+        ["database main, key \"late\": transaction 900 wrote it, but the last one is 1"]
     );
 }
 

@@ -1,0 +1,108 @@
+//! How fast a writer may go while a checkpoint is under way.
+//!
+//! A checkpoint of a large store takes longer than a writer at full speed takes to fill the next memtable. If the writer
+//! went on until that is full, and then waited for the whole rest of the checkpoint, its clients would see
+//! seconds of silence. So it pauses for a little while before a group if it is ahead of the checkpoint: for as long as
+//! the checkpoint takes to catch up, and never for longer than [`PAUSE_MAX`].
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+/// Longest pause before one group.
+const PAUSE_MAX: Duration = Duration::from_millis(5);
+
+/// This part of the next memtable may be filled before the checkpoint has done anything, so that a burst of writes
+/// does not pause for a checkpoint that is short.
+const FREE_PART: f64 = 0.125;
+
+/// How far the checkpoint under way has come, and how fast.
+#[derive(Debug)]
+pub(super) struct Pace {
+    opened: Instant,
+    /// When the checkpoint began, in nanoseconds since `opened`.
+    began_ns: AtomicU64,
+    /// Nodes of the frozen memtable.
+    nodes: AtomicU64,
+    /// How many of them are in the base.
+    done: AtomicU64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        let zero = || AtomicU64::new(0);
+        Self { opened: Instant::now(), began_ns: zero(), nodes: zero(), done: zero() }
+    }
+}
+
+impl Pace {
+    /// A checkpoint of so many nodes begins.
+    pub(super) fn begin(&self, nodes: usize) {
+        self.done.store(0, Relaxed);
+        self.nodes.store(nodes as u64, Relaxed);
+        self.began_ns.store(self.opened.elapsed().as_nanos() as u64, Relaxed);
+    }
+
+    /// So many nodes of it are in the base.
+    pub(super) fn advance(&self, done: usize) {
+        self.done.store(done as u64, Relaxed);
+    }
+
+    /// How many nodes of it are in the base.
+    pub(super) fn done(&self) -> usize {
+        self.done.load(Relaxed) as usize
+    }
+
+    /// How long a writer is to pause that has filled `bytes` of the `limit` of the next memtable.
+    pub(super) fn pause(&self, bytes: usize, limit: usize) -> Option<Duration> {
+        let free = limit as f64 * FREE_PART;
+        if bytes as f64 <= free {
+            return None;
+        }
+        let (nodes, done) = (self.nodes.load(Relaxed), self.done.load(Relaxed));
+        let part = done as f64 / nodes.max(1) as f64;
+        let ahead = bytes as f64 - free - (limit as f64 - free) * part;
+        if ahead <= 0.0 {
+            return None;
+        }
+        let began = Duration::from_nanos(self.began_ns.load(Relaxed));
+        let elapsed = self.opened.elapsed().saturating_sub(began).as_secs_f64();
+        // As long as the checkpoint took for as much. As long as it has done nothing, nobody knows.
+        let seconds = ahead / (limit as f64 * part) * elapsed;
+        Some(Duration::try_from_secs_f64(seconds).map_or(PAUSE_MAX, |time| time.min(PAUSE_MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: usize = 1000;
+
+    #[test]
+    fn a_writer_pauses_only_when_it_is_ahead() {
+        let pace = Pace::default();
+        pace.begin(100);
+        assert_eq!(pace.pause(125, LIMIT), None, "the free part");
+        assert_eq!(pace.pause(126, LIMIT), Some(PAUSE_MAX), "nothing is done yet");
+        pace.advance(50);
+        // The free part, and half of the rest.
+        assert_eq!(pace.pause(562, LIMIT), None);
+        assert!(pace.pause(563, LIMIT).is_some());
+        pace.advance(100);
+        assert_eq!(pace.pause(LIMIT, LIMIT), None);
+    }
+
+    #[test]
+    fn a_pause_is_as_long_as_the_checkpoint_takes_for_as_much() {
+        let opened = Instant::now().checked_sub(Duration::from_secs(1)).unwrap();
+        let pace = Pace { opened, ..Pace::default() };
+        pace.nodes.store(1_000_000, Relaxed);
+        pace.advance(500_000);
+        // A second for the half of it: two microseconds for a millionth.
+        let pause = pace.pause(562_501, 1_000_000).unwrap();
+        assert!(pause >= Duration::from_micros(2) && pause < Duration::from_millis(2), "{pause:?}");
+        assert_eq!(pace.pause(900_000, 1_000_000), Some(PAUSE_MAX));
+    }
+}
