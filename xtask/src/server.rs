@@ -53,7 +53,7 @@ pub(crate) fn free_port() -> Outcome<u16> {
         PORTS.start + (chance.hash_one(attempt) % u64::from(PORTS.end - PORTS.start)) as u16
     });
     let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
-    let tried = format!("cannot find a free port in {} of {PORTS:?}", TRIES);
+    let tried = format!("cannot find a free port in {TRIES} of {PORTS:?}");
     ports.into_iter().find(is_free).ok_or_else(|| Failure::new(tried))
 }
 
