@@ -1,13 +1,14 @@
 //! Backups of a store that is in use, and the way back.
 //!
-//! A backup is a store: the base, and the log since its last checkpoint. The log is read first and the base copied
-//! then. A checkpoint goes into the base in pieces, and the log must have all that any piece of it has: so none is
-//! committed from before the log is read until LMDB has begun to copy what is committed by then. Writers go on
-//! meanwhile. It needs nothing else of the process that writes: the program makes it from
+//! A backup is a store: the base, and the log since its last checkpoint. The log is copied first and the base
+//! then. A checkpoint goes into the base in pieces, and the log must have all that any piece of it has: so what was
+//! written to the log meanwhile is read once more while nothing is committed to the base, until LMDB has begun to copy
+//! what is committed by then. That takes no longer than to read from memory; writers go on meanwhile. It needs nothing else of the process that writes: the program makes it from
 //! outside, of a running server or of none, with LMDB's reader table to keep the pages that it
 //! reads; and a server makes it itself, of the store that it has open, when a client asks for it.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     fs::{self, File},
     io,
@@ -182,13 +183,20 @@ impl<'d> Making<'d> {
         copy_base: impl FnOnce(&File, File) -> io::Result<()>,
     ) -> Result<BackupReport, PageFileError> {
         let path = self.directory.path();
-        let commits_off = lock::keep_commits_off(self.source)?;
-        let segments = copy_log(storage, path, self.stop)?;
+        let mut segments = copy_log(storage, path, self.stop)?;
         let file = files::create_new(&path.join(DATA_FILE))?;
+        let commits_off = lock::keep_commits_off(self.source)?;
+        let written_since = capture_from(storage, segments.keys().last().copied())?;
         copy_base(&file, commits_off)?;
         file.sync_all()?;
-        let (base_sequence, sequence) = verify(path)?;
         let copies = DirectoryStorage::existing(path);
+        for (segment, captured) in written_since {
+            if segments.insert(segment, captured.last_sequence).is_some() {
+                copies.remove(segment)?;
+            }
+            write_segment(&copies, segment, &captured, self.stop)?;
+        }
+        let (base_sequence, sequence) = verify(path)?;
         // What the base holds as well need not be read at every opening.
         for (segment, last) in segments {
             if last.is_none_or(|last| last <= base_sequence) {
@@ -203,12 +211,11 @@ impl<'d> Making<'d> {
     }
 }
 
-/// Copies the segments that are there. Gives each with its last transaction.
-fn copy_log(
-    storage: &dyn LogStorage,
-    to: &Path,
-    stop: &AtomicBool,
-) -> io::Result<Vec<(u64, Option<u64>)>> {
+/// Segments that were copied, each with its last transaction.
+type Copied = BTreeMap<u64, Option<u64>>;
+
+/// Copies the segments that are there.
+fn copy_log(storage: &dyn LogStorage, to: &Path, stop: &AtomicBool) -> io::Result<Copied> {
     let log = to.join(LOG_DIRECTORY);
     let mut attempts_left = LOG_ATTEMPTS_MAX;
     loop {
@@ -238,16 +245,46 @@ fn copy_segments(
     storage: &dyn LogStorage,
     copies: &DirectoryStorage,
     stop: &AtomicBool,
-) -> io::Result<Vec<(u64, Option<u64>)>> {
-    let mut copied = Vec::new();
+) -> io::Result<Copied> {
+    let mut copied = Copied::new();
     for segment in storage.list()? {
-        let Captured { bytes, last_sequence } = capture(storage, segment)?;
-        if !bytes.is_empty() {
-            paced::write_bytes(&files::create_new(&copies.path(segment))?, &bytes, stop)?;
-            copied.push((segment, last_sequence));
+        let captured = capture(storage, segment)?;
+        if !captured.bytes.is_empty() {
+            write_segment(copies, segment, &captured, stop)?;
+            copied.insert(segment, captured.last_sequence);
         }
     }
     Ok(copied)
+}
+
+fn write_segment(
+    copies: &DirectoryStorage,
+    segment: u64,
+    captured: &Captured,
+    stop: &AtomicBool,
+) -> io::Result<()> {
+    paced::write_bytes(&files::create_new(&copies.path(segment))?, &captured.bytes, stop)
+}
+
+/// Reads the last segment that was copied, to which more may have been written since, and those after it. One that is
+/// gone meanwhile holds nothing that the base does not.
+fn capture_from(
+    storage: &dyn LogStorage,
+    last_copied: Option<u64>,
+) -> io::Result<Vec<(u64, Captured)>> {
+    let mut found = Vec::new();
+    for segment in storage.list()? {
+        if last_copied.is_some_and(|last| segment < last) {
+            continue;
+        }
+        match capture(storage, segment) {
+            Ok(captured) if captured.bytes.is_empty() => {}
+            Ok(captured) => found.push((segment, captured)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
 }
 
 /// Makes a store in `directory`, which is absent or empty, of a backup, once that is found sound.
