@@ -131,9 +131,9 @@ pub const LOG_LEFT_BYTES_DEFAULT: u64 = 1 << 20;
 /// The default of [`Options::log_growth_bytes`]: 1 MiB.
 pub const LOG_GROWTH_BYTES_DEFAULT: u64 = 1 << 20;
 
-/// The default of [`Options::checkpoint_pages`]: 4 MiB. With fewer, the two syncs of each transaction become a large part of
-/// its time.
-pub const CHECKPOINT_PAGES_DEFAULT: usize = 1024;
+/// The default of [`Options::checkpoint_pages`]: 16 MiB. LMDB writes its list of free pages with each transaction, which may
+/// be megabytes where much is free; with more, the log's syncs wait longer.
+pub const CHECKPOINT_PAGES_DEFAULT: usize = 4096;
 
 /// The default of [`Options::checkpoint_retry`].
 pub const CHECKPOINT_RETRY_DEFAULT: Duration = Duration::from_secs(1);
