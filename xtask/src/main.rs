@@ -3,6 +3,7 @@
 mod bench;
 mod dependencies;
 mod docs;
+mod excerpt;
 mod failure;
 mod files;
 mod interleavings;

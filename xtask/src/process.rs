@@ -3,11 +3,13 @@
 use std::{
     ffi::OsString,
     fmt,
+    io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
     process::{self, Stdio},
 };
 
 use crate::{
+    excerpt::Excerpt,
     failure::{Failure, Outcome},
     files,
 };
@@ -78,6 +80,32 @@ impl Command {
             return Ok(());
         }
         Err(Failure::new(format!("`{self}` failed ({status})")))
+    }
+
+    /// As [`run`](Self::run), both streams in one; a failure tells what the output said of it.
+    pub(crate) fn run_tests(&self) -> Outcome {
+        println!("$ {self}");
+        let tried = || Failure::of(format!("cannot run {self}"));
+        let (output, input) = io::pipe().map_err(tried())?;
+        let mut child = {
+            // The command, and with it our writing end, goes before the output is read to its end.
+            let mut command = self.prepare();
+            command.stdout(input.try_clone().map_err(tried())?).stderr(input);
+            command.spawn().map_err(tried())?
+        };
+        let mut excerpt = Excerpt::default();
+        for line in BufReader::new(output).split(b'\n') {
+            let line = line.map_err(tried())?;
+            let line = String::from_utf8_lossy(&line);
+            println!("{line}");
+            excerpt.take(&line);
+        }
+        let status = child.wait().map_err(tried())?;
+        if status.success() {
+            return Ok(());
+        }
+        let said = excerpt.lines().join("\n");
+        Err(Failure::new(format!("`{self}` failed ({status}). It said:\n{said}")))
     }
 
     /// As [`run`](Self::run), and gives what it wrote to standard output, which is shown at its end.

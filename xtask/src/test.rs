@@ -57,16 +57,13 @@ pub(crate) fn run(names: &[&str]) -> Outcome {
         println!("\n== {suite}");
         let start = Instant::now();
         let outcome = test();
-        if let Err(failure) = &outcome {
-            println!("{failure}");
-        }
         verdicts.push(Verdict { suite, outcome, took: start.elapsed() });
     }
     let must_be_complete = std::env::var("CI").is_ok_and(|ci| ci == "true");
     conclude(&verdicts, must_be_complete)
 }
 
-/// Shows what each suite said. A suite that could not run, or only in part, counts as failed where
+/// Shows what each suite said, what failed last of all. A suite that could not run, or only in part, counts as failed where
 /// everything is supposed to be there.
 fn conclude(verdicts: &[Verdict], must_be_complete: bool) -> Outcome {
     println!();
@@ -83,6 +80,11 @@ fn conclude(verdicts: &[Verdict], must_be_complete: bool) -> Outcome {
         }
         println!("{suite:<14}{word:<8}{:>6.1} s{why}", took.as_secs_f64());
     }
+    for Verdict { suite, outcome, .. } in verdicts {
+        if let Err(failure) = outcome {
+            println!("\n== {suite} failed: {failure}");
+        }
+    }
     if bad.is_empty() {
         return Ok(());
     }
@@ -94,7 +96,7 @@ fn rust() -> Outcome<Ready> {
     const PROGRAMS: [(&str, &str); 3] =
         [("cdb", "tinycdb"), ("redis-server", "redis-server"), ("memcached", "memcached")];
     let found = PROGRAMS.map(|(program, package)| setup::program(program, package));
-    Command::cargo(["test", "--workspace", "--locked", "--quiet"]).run()?;
+    Command::cargo(["test", "--workspace", "--locked", "--quiet", "--no-fail-fast"]).run_tests()?;
     for program in found {
         if let Ready::No(why) = program? {
             return Ok(Ready::Partly(why));
@@ -159,7 +161,7 @@ fn python() -> Outcome<Ready> {
     let binary = server::binary()?;
     Command::new(setup::python(), ["-m", "pytest", "tests", "--quiet", "-rs", "--durations=5"])
         .variable("TOKAIDO_BINARY", binary)
-        .run()?;
+        .run_tests()?;
     // What is compared with it is skipped; the others need not wait for it.
     Ok(match redis {
         Ready::No(why) => Ready::Partly(why),
@@ -198,7 +200,10 @@ fn java() -> Outcome<Ready> {
 
 fn against_a_server(tests: &Command) -> Outcome<Ready> {
     let server = Server::start(&server::binary()?, PROCEDURES, &[])?;
-    tests.clone().variable("TOKAIDO_ADDRESS", format!("127.0.0.1:{}", server.port())).run()?;
+    tests
+        .clone()
+        .variable("TOKAIDO_ADDRESS", format!("127.0.0.1:{}", server.port()))
+        .run_tests()?;
     Ok(Ready::Yes)
 }
 
