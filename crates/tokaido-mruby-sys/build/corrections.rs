@@ -45,6 +45,12 @@ const CORRECTIONS: &[Correction] = &[
                 (h_ar_p(h) ? ar_ea_n_used(h) : ht_ea_n_used(h)), entry_var)           \\\n    \
                 if (!entry_deleted_p(entry_var))\n",
     },
+    // A fiber for which there was no memory has no calls, whose environments could be unshared.
+    Correction {
+        file: "src/gc.c",
+        wrong: "          while (ce <= ci) {\n",
+        right: "          while (ce && ce <= ci) {\n",
+    },
 ];
 
 /// The file to compile in the place of one of the sources: itself, or its copy below `out`.

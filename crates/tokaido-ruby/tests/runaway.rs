@@ -130,6 +130,18 @@ fn what_takes_all_memory_is_stopped() {
 }
 
 #[test]
+fn a_fiber_for_which_memory_ends_at_any_point_is_collected() {
+    let text = support::write_body("a = []; loop { a << Fiber.new { } }");
+    // The limits differ by less than any part of a fiber takes.
+    for more in (0..4096).step_by(64) {
+        let memory_bytes = (4 << 20) + more;
+        let mut bed = Bed::one_with_limits(&text, Limits { memory_bytes, ..Limits::default() });
+        let error = bed.run().expect_err("memory ends");
+        assert!(matches!(error, CallError::MemoryLimit { .. }), "{memory_bytes}: {error:?}");
+    }
+}
+
+#[test]
 fn deep_recursion_is_an_error_that_can_be_rescued() {
     let mut bed =
         Bed::body("def r = 1 + r\nbegin; r; rescue SystemStackError => e; e.class.name; end");
