@@ -92,9 +92,13 @@ fn conclude(verdicts: &[Verdict], must_be_complete: bool) -> Outcome {
 }
 
 fn rust() -> Outcome<Ready> {
-    // A few tests compare with TinyCDB's tool, or measure these servers. The others need not wait for them.
-    const PROGRAMS: [(&str, &str); 3] =
-        [("cdb", "tinycdb"), ("redis-server", "redis-server"), ("memcached", "memcached")];
+    // A few tests compare with TinyCDB's tool, with Ruby, or measure these servers. The others need not wait for them.
+    const PROGRAMS: [(&str, &str); 4] = [
+        ("cdb", "tinycdb"),
+        ("ruby", "ruby"),
+        ("redis-server", "redis-server"),
+        ("memcached", "memcached"),
+    ];
     let found = PROGRAMS.map(|(program, package)| setup::program(program, package));
     Command::cargo(["test", "--workspace", "--locked", "--quiet", "--no-fail-fast"]).run_tests()?;
     for program in found {
@@ -129,6 +133,11 @@ fn peers() -> Outcome<Ready> {
     }
     if let missing @ Ready::No(_) = setup::program("memccapable", "libmemcached-tools")? {
         return Ok(missing);
+    }
+    for language in ["ruby", "mruby"] {
+        if let missing @ Ready::No(_) = setup::program(language, language)? {
+            return Ok(missing);
+        }
     }
     // It is where only root's path leads; mod_lua comes with it.
     if !Path::new("/usr/sbin/apache2").exists()

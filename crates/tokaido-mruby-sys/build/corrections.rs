@@ -1,6 +1,6 @@
 //! Mistakes of mruby's that later versions have corrected, in the sources that we build by default: a file with one is
-//! compiled from a copy without it. Each is a matter of memory that a program in Ruby could reach; what can be
-//! avoided in Ruby is, in tokaido-ruby's `ruby/builtin.rb`.
+//! compiled from a copy without it. Each is a matter of memory that a program in Ruby could reach, or has a program
+//! mean something else; what can be avoided in Ruby is, in tokaido-ruby's `ruby/builtin.rb`.
 
 use std::{
     fs,
@@ -50,6 +50,19 @@ const CORRECTIONS: &[Correction] = &[
         file: "src/gc.c",
         wrong: "          while (ce <= ci) {\n",
         right: "          while (ce && ce <= ci) {\n",
+    },
+    // A method of one expression that has no parentheses has a block all the same, for which there was no register.
+    Correction {
+        file: "mrbgems/mruby-compiler/core/y.tab.c",
+        wrong: "  node *n = d->cdr->cdr;\n\n  n->car = locals_node(p);\n",
+        right: "  node *n = d->cdr->cdr;\n\n  if (!a && p->locals) p->locals->car = cons(nsym(0), p->locals->car);\n  \
+                n->car = locals_node(p);\n",
+    },
+    Correction {
+        file: "mrbgems/mruby-compiler/core/y.tab.c",
+        wrong: "  node *n = d->cdr->cdr->cdr;\n\n  n->car = locals_node(p);\n",
+        right: "  node *n = d->cdr->cdr->cdr;\n\n  if (!a && p->locals) p->locals->car = cons(nsym(0), p->locals->car);\n  \
+                n->car = locals_node(p);\n",
     },
 ];
 

@@ -142,6 +142,7 @@ impl Mruby {
         build.opt_level(2).include(self.out.join("include")).include("c");
         // Where copies of sources find what they include.
         build.include(self.root.join("src"));
+        build.include(self.root.join("mrbgems/mruby-compiler/core"));
         for (name, value) in DEFINITIONS {
             build.define(name, *value);
         }

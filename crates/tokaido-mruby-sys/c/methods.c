@@ -21,6 +21,7 @@ enum operation {
   REQUEST_FIELD, REQUEST_PAIRS, HEADER_SET, HEADER_GET, WRITE, RESPOND,
   JSON_PARSE,
   BEGIN_TRANSACTION, COMMIT, ROLL_BACK, PRINT, REGEXP_COMPILE, REGEXP_SEARCH,
+  RESPOND_BARE, DOCUMENT_ROOT, STAT, FIGURES,
   /* These take what was gathered. */
   GET_MANY, COMMAND, JSON_GENERATE, RESPOND_JSON,
 };
@@ -125,6 +126,10 @@ METHOD(core_roll_back, ROLL_BACK, 0, 0)
 METHOD(core_print, PRINT, 2, 2)
 METHOD(core_regexp_compile, REGEXP_COMPILE, 2, 2)
 METHOD(core_regexp_search, REGEXP_SEARCH, 3, 3)
+METHOD(core_respond_bare, RESPOND_BARE, 2, 2)
+METHOD(core_document_root, DOCUMENT_ROOT, 0, 0)
+METHOD(core_stat, STAT, 1, 1)
+METHOD(core_figures, FIGURES, 0, 0)
 METHOD_OF_VALUE(core_command, COMMAND)
 METHOD_OF_VALUE(core_json_generate, JSON_GENERATE)
 METHOD_OF_VALUE(core_respond_json, RESPOND_JSON)
@@ -138,6 +143,50 @@ core_run_file(mrb_state *mrb, mrb_value self)
   (void)self;
   mrb_get_args(mrb, "Sz", &text, &path);
   return tokaido_run(mrb, tokaido_compile(mrb, RSTRING_PTR(text), (size_t)RSTRING_LEN(text), path));
+}
+
+/* Where what `compile` has made is kept: no method of Ruby's finds a variable of that name. */
+#define COMPILED mrb_intern_lit(mrb, "compiled")
+
+/* `compile(text, path)`: compiles a file, and gives the number that `run_compiled` knows it by. */
+static mrb_value
+core_compile(mrb_state *mrb, mrb_value self)
+{
+  mrb_value text, kept;
+  const char *path;
+  mrb_get_args(mrb, "Sz", &text, &path);
+  mrb_value compiled = tokaido_compile(mrb, RSTRING_PTR(text), (size_t)RSTRING_LEN(text), path);
+  kept = mrb_iv_get(mrb, self, COMPILED);
+  if (mrb_nil_p(kept)) {
+    kept = mrb_ary_new(mrb);
+    mrb_iv_set(mrb, self, COMPILED, kept);
+  }
+  mrb_ary_push(mrb, kept, compiled);
+  return mrb_int_value(mrb, RARRAY_LEN(kept) - 1);
+}
+
+/* `run_compiled(number)`: runs it as the top level of its file, which may be done any number of times. */
+static mrb_value
+core_run_compiled(mrb_state *mrb, mrb_value self)
+{
+  mrb_int number;
+  mrb_get_args(mrb, "i", &number);
+  mrb_value kept = mrb_iv_get(mrb, self, COMPILED);
+  if (mrb_nil_p(kept) || number < 0 || number >= RARRAY_LEN(kept)) {
+    mrb_raise(mrb, E_ARGUMENT_ERROR, "nothing was compiled under that number");
+  }
+  return tokaido_run(mrb, mrb_ary_ref(mrb, kept, number));
+}
+
+/* `remove_global(name)`: forgets a global variable. */
+static mrb_value
+core_remove_global(mrb_state *mrb, mrb_value self)
+{
+  mrb_sym name;
+  (void)self;
+  mrb_get_args(mrb, "n", &name);
+  mrb_gv_remove(mrb, name);
+  return mrb_nil_value();
 }
 
 /* `remember(values)`: sets the global variables that tell of a match. */
@@ -178,6 +227,9 @@ static const entry core_methods[] = {
   { "run_file", core_run_file }, { "begin_transaction", core_begin_transaction }, { "commit", core_commit },
   { "roll_back", core_roll_back }, { "print", core_print }, { "regexp_compile", core_regexp_compile },
   { "regexp_search", core_regexp_search }, { "remember", core_remember },
+  { "respond_bare", core_respond_bare }, { "document_root", core_document_root }, { "stat", core_stat },
+  { "figures", core_figures }, { "compile", core_compile }, { "run_compiled", core_run_compiled },
+  { "remove_global", core_remove_global },
 };
 
 #define COUNT(entries) (sizeof(entries) / sizeof((entries)[0]))

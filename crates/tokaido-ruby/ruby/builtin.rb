@@ -66,6 +66,50 @@ module Kernel
   end
 end
 
+class Integer
+  def pred = self - 1
+
+  def gcd(other)
+    a, b = abs, other.abs
+    a, b = b, a % b until b == 0
+    a
+  end
+
+  def lcm(other) = self == 0 || other == 0 ? 0 : (self / gcd(other) * other).abs
+
+  # The bit at that place.
+  def [](place) = place < 0 ? 0 : place > 63 ? (self < 0 ? 1 : 0) : self >> place & 1
+
+  # The digits, the lowest first.
+  def digits(base = 10)
+    raise ArgumentError, "a base is at least 2, this is #{base}" if base < 2
+    raise ArgumentError, "a number below 0 has no digits" if self < 0
+    number, digits = self, []
+    loop do
+      digits << number % base
+      number /= base
+      return digits if number == 0
+    end
+  end
+end
+
+class Range
+  # Every so many of a range of numbers.
+  def step(by = 1)
+    return to_enum(:step, by) unless block_given?
+    raise ArgumentError, "a step is more than 0, this is #{by}" unless by > 0
+    value, turn = self.begin, 0
+    while self.end.nil? || value < self.end || value == self.end && !exclude_end?
+      yield value
+      turn += 1
+      value = self.begin + turn * by
+    end
+    self
+  end
+
+  alias % step
+end
+
 class Hash
   alias __to_h to_h
 

@@ -8,8 +8,8 @@ use std::{
 
 use tokaido_mruby_sys::{Calls, Item};
 use tokaido_script::{
-    CommandError, CommandReply, Expressions, Fault, Host, Limits, Procedure, Scope, Sources,
-    Transaction, Value,
+    CommandError, CommandReply, DocumentRoot, Expressions, Fault, Host, Limits, Procedure, Scope,
+    Sources, Transaction, Value,
     json::{self, Rules},
 };
 use tokaido_store::{DatabaseId, ReadTransaction, Snapshot, Store, WriteTransaction, Writer};
@@ -17,9 +17,10 @@ use tokaido_store::{DatabaseId, ReadTransaction, Snapshot, Store, WriteTransacti
 use crate::{
     database, exchange,
     items::{self, Argument, Gathering},
-    load,
+    load, machine,
     operation::Operation,
     regexp, scan, script,
+    setup::Setup,
 };
 
 /// The functions that C calls.
@@ -52,6 +53,8 @@ pub(crate) struct Context {
     pub(crate) scratch: Vec<u8>,
     /// The regular expressions of the VM.
     pub(crate) expressions: Expressions,
+    /// Below which files may be looked at; `None`: nowhere.
+    pub(crate) document_root: Option<DocumentRoot>,
     /// What a script begins its transactions with, while it runs.
     pub(crate) writer: Option<*mut dyn Writer>,
     /// What a script reads from.
@@ -62,11 +65,11 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(store: &Arc<dyn Store>, sources: &Sources, limits: Limits) -> Self {
+    pub(crate) fn new(setup: &Setup) -> Self {
         Self {
-            limits,
-            store: Arc::clone(store),
-            sources: sources.clone(),
+            limits: setup.limits,
+            store: Arc::clone(&setup.store),
+            sources: setup.sources.clone(),
             declared: Vec::new(),
             procedure: String::new(),
             writes: 0,
@@ -75,6 +78,7 @@ impl Context {
             answer: Vec::new(),
             scratch: Vec::new(),
             expressions: Expressions::default(),
+            document_root: setup.document_root.as_deref().map(DocumentRoot::new),
             writer: None,
             snapshot: None,
             value: Value::Nil,
@@ -148,12 +152,12 @@ impl Context {
     }
 
     /// The running transaction with the host that runs commands in it. As [`read`](Self::read).
-    fn host<'t>(&mut self) -> Result<(&'t mut (dyn Host + 'static), Transaction<'t>), Fault> {
+    pub(crate) fn host<'t>(
+        &mut self,
+    ) -> Result<(&'t mut (dyn Host + 'static), Transaction<'t>), Fault> {
         let running = self.running.ok_or_else(ended)?;
         let host = running.host.ok_or_else(|| {
-            Fault::Refused(
-                "tx.command needs a server around it; use the methods of databases".to_owned(),
-            )
+            Fault::Refused("tx.command and Apache::Scoreboard need a server around them".to_owned())
         })?;
         self.writes += 1;
         // SAFETY: as in `read`.
@@ -217,6 +221,7 @@ impl Context {
                 script::run(self, operation, arguments)
             }
             O::RegexpCompile | O::RegexpSearch => regexp::run(self, operation, arguments),
+            O::DocumentRoot | O::Stat | O::Figures => machine::run(self, operation, arguments),
             _ => exchange::run(self, operation, arguments),
         }
     }

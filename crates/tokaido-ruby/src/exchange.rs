@@ -56,13 +56,11 @@ pub(crate) fn run(
     let (request, response) = (context.exchange.request()?, context.exchange.response()?);
     match operation {
         Operation::RequestField => {
-            let text = match arguments[0].integer("a field")? {
-                0 => request.method.as_bytes(),
-                1 => request.path.as_bytes(),
-                2 => request.query.as_bytes(),
-                _ => request.body,
-            };
-            context.answer.push(items::bytes(text));
+            let field = arguments[0].integer("a field")?;
+            match plain_field(request, field) {
+                Some(text) => context.answer.push(items::bytes(text)),
+                None => made_field(context, request, field),
+            }
         }
         Operation::RequestPairs => {
             let kind = arguments[0].integer("a kind")?;
@@ -85,6 +83,10 @@ pub(crate) fn run(
             response.set_type("text/plain; charset=utf-8");
             response.status = status_of(arguments[0].integer("a status")?)?;
         }
+        Operation::RespondBare => {
+            response.append(&[&arguments[1].text("a body")?], &context.limits)?;
+            response.status = status_of(arguments[0].integer("a status")?)?;
+        }
         _ => {
             let Value::Array(given) = context.gathering.take() else { return Ok(()) };
             let [Value::Integer(status), body] = &given[..] else { return Ok(()) };
@@ -94,6 +96,43 @@ pub(crate) fn run(
         }
     }
     Ok(())
+}
+
+/// A field of a request as it came.
+fn plain_field<'r>(request: &HttpRequest<'r>, field: i64) -> Option<&'r [u8]> {
+    Some(match field {
+        0 => request.method.as_bytes(),
+        1 => request.path.as_bytes(),
+        2 => request.query.as_bytes(),
+        3 => request.body,
+        4 => request.target.as_bytes(),
+        _ => return None,
+    })
+}
+
+/// A field that is made of what is known of a request: the protocol, the addresses and ports of client and server,
+/// when it came in ms, and the path, decoded where that can be done.
+fn made_field(context: &mut Context, request: &HttpRequest<'_>, field: i64) {
+    let address = if field < 8 { request.client } else { request.server };
+    match field {
+        5 => {
+            let protocol = if request.is_1_1 { "HTTP/1.1" } else { "HTTP/1.0" };
+            context.answer_bytes(protocol.into());
+        }
+        6 | 8 => {
+            let ip = address.map(|address| address.ip().to_string());
+            context.answer_bytes(ip.unwrap_or_default().into_bytes());
+        }
+        7 | 9 => {
+            context.answer.push(items::integer(address.map_or(0, |a| i64::from(a.port()))));
+        }
+        10 => context.answer.push(items::number(request.began_ms)),
+        _ => {
+            let decoded = percent::decode(request.path);
+            let path = decoded.map_or_else(|| request.path.into(), std::borrow::Cow::into_owned);
+            context.answer_bytes(path);
+        }
+    }
 }
 
 fn status_of(status: i64) -> Result<u16, Fault> {

@@ -10,12 +10,15 @@ mod database;
 mod exchange;
 mod items;
 mod load;
+mod machine;
+mod mod_mruby;
 mod operation;
 mod pattern;
 mod regexp;
 mod report;
 mod scan;
 mod script;
+mod setup;
 mod state;
 mod vm;
 

@@ -3,14 +3,16 @@
 use std::{collections::HashSet, path::PathBuf};
 
 use tokaido_script::{
-    Dialect, Fault, Listing, LoadError, Mode, Procedure, Route, RuntimeError, Source, Sources,
+    Dialect, Fault, Listing, LoadError, Mode, Procedure, Route, RuntimeError, Source,
 };
 
 use crate::{
     context::Context,
     items::{self, Argument},
+    mod_mruby,
     operation::Operation,
     report::Failure,
+    setup::Setup,
     state::{RubyState, cannot_start},
 };
 
@@ -20,17 +22,33 @@ pub(crate) const EXTENSION: &str = "rb";
 /// Loads every file; those with errors are left out and reported.
 pub(crate) fn load(
     state: &mut RubyState,
-    sources: &Sources,
+    setup: &Setup,
 ) -> Result<(Vec<Procedure>, Vec<LoadError>), RuntimeError> {
     let mut errors = Vec::new();
-    for source in sources.of(EXTENSION) {
-        if source.dialect_name() != Dialect::NATIVE.name {
-            let message = format!("Ruby has no dialect {:?}", source.dialect_name());
+    for source in setup.files() {
+        if source.dialect_name() != setup.dialect.name {
+            let known = format!("{} and {}", Dialect::NATIVE.name, Dialect::MOD_MRUBY.name);
+            let name = source.dialect_name();
+            let message = format!("Ruby has no dialect {name:?}; there are {known}");
             errors.push(LoadError::of_file(source, message));
             continue;
         }
-        let module = [items::bytes(source.module.as_bytes())];
-        if let Err(failure) = state.call(c"load_module", &module, 1) {
+        let mut given = vec![items::bytes(source.module.as_bytes())];
+        let loaded = if setup.is_mod_mruby() {
+            match mod_mruby::declared(source) {
+                Ok(settings) => {
+                    items::flatten(&settings, &mut given);
+                    state.call(c"load_script", &given, 2)
+                }
+                Err(message) => {
+                    errors.push(LoadError::of_file(source, message));
+                    continue;
+                }
+            }
+        } else {
+            state.call(c"load_module", &given, 1)
+        };
+        if let Err(failure) = loaded {
             let is_stopped = !matches!(failure, Failure::Raised { .. } | Failure::Refused { .. });
             errors.push(load_error(source, failure.load_message()));
             if is_stopped {

@@ -40,6 +40,10 @@ pub(crate) enum Operation {
     Print,
     RegexpCompile,
     RegexpSearch,
+    RespondBare,
+    DocumentRoot,
+    Stat,
+    Figures,
     GetMany,
     Command,
     JsonGenerate,
@@ -48,7 +52,7 @@ pub(crate) enum Operation {
 
 impl Operation {
     /// All of them, by number.
-    pub(crate) const ALL: [Self; 40] = [
+    pub(crate) const ALL: [Self; 44] = [
         Self::Get,
         Self::Has,
         Self::Record,
@@ -85,6 +89,10 @@ impl Operation {
         Self::Print,
         Self::RegexpCompile,
         Self::RegexpSearch,
+        Self::RespondBare,
+        Self::DocumentRoot,
+        Self::Stat,
+        Self::Figures,
         Self::GetMany,
         Self::Command,
         Self::JsonGenerate,

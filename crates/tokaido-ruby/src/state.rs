@@ -3,17 +3,16 @@
 use std::{
     ffi::{CStr, c_int, c_void},
     ptr::NonNull,
-    sync::Arc,
     time::Duration,
 };
 
 use tokaido_mruby_sys::{self as sys, Item, RawVm};
-use tokaido_script::{Interrupt, Limits, RuntimeError, Sources, Stop, StopTarget, Value, Watched};
-use tokaido_store::Store;
+use tokaido_script::{Limits, RuntimeError, Stop, StopTarget, Value, Watched};
 
 use crate::{
     context::{CALLS, Context},
     report::{Failure, failure_of, unreported},
+    setup::Setup,
 };
 
 /// The files of the API's half in Ruby, in the order in which they build on each other.
@@ -26,7 +25,17 @@ const PRELUDE: [&str; 6] = [
     include_str!("../ruby/regexp.rb"),
 ];
 
-/// What scripts have beside it.
+/// What scripts of mod_mruby's have beside it.
+const MOD_MRUBY_PRELUDE: [&str; 6] = [
+    concat!("module Tokaido\n  VERSION = \"", env!("CARGO_PKG_VERSION"), "\".freeze\nend\n"),
+    include_str!("../ruby/apache/visit.rb"),
+    include_str!("../ruby/apache/apache.rb"),
+    include_str!("../ruby/apache/request.rb"),
+    include_str!("../ruby/apache/server.rb"),
+    include_str!("../ruby/apache/rack.rb"),
+];
+
+/// What scripts of the command line have beside it.
 const SCRIPT_PRELUDE: &str = include_str!("../ruby/script.rb");
 
 /// The name of each of them in backtraces, where they are left out.
@@ -61,13 +70,9 @@ impl Drop for RubyState {
 }
 
 impl RubyState {
-    pub(crate) fn new(
-        store: &Arc<dyn Store>,
-        sources: &Sources,
-        limits: Limits,
-        interrupt: Interrupt,
-    ) -> Result<Self, RuntimeError> {
-        let context = Box::into_raw(Box::new(Context::new(store, sources, limits)));
+    pub(crate) fn new(setup: &Setup) -> Result<Self, RuntimeError> {
+        let limits = setup.limits;
+        let context = Box::into_raw(Box::new(Context::new(setup)));
         // SAFETY: the context lives until the VM is closed, and so do the functions.
         let raw =
             unsafe { sys::tokaido_open(&raw const CALLS, context.cast(), limits.memory_bytes) };
@@ -77,10 +82,11 @@ impl RubyState {
             return Err(cannot_start("there is no memory for it"));
         };
         let target = StopTarget { vm: raw.as_ptr().cast(), stop, go_on };
-        let watched = Some(Watched::new(target, interrupt));
+        let watched = Some(Watched::new(target, setup.interrupt.clone()));
         let mut state =
             Self { watched, raw, context, limits, symbols_first: 0, runs_scripts: false };
-        for text in PRELUDE {
+        let more: &[&str] = if setup.is_mod_mruby() { &MOD_MRUBY_PRELUDE } else { &[] };
+        for text in PRELUDE.iter().chain(more) {
             state
                 .load(text.as_bytes(), PRELUDE_PATH)
                 .map_err(|failure| cannot_start(&failure.load_message()))?;

@@ -1,12 +1,13 @@
 //! A Ruby virtual machine with every Ruby file loaded, and the calls into it: limits, errors, and a new state where the
 //! old one can no longer be trusted.
 
-use std::{ffi::CStr, sync::Arc};
+use std::{ffi::CStr, path::PathBuf, sync::Arc};
 
 use tokaido_mruby_sys::Item;
 use tokaido_script::{
-    CallError, HttpRequest, HttpResponse, Interrupt, Language, Limits, LoadError, Procedure,
-    ProcedureId, Runtime, RuntimeError, Scope, Sources, Value, check_arguments,
+    CallError, Dialect, HttpRequest, HttpResponse, Interrupt, Language, Limits, LoadError,
+    Procedure, ProcedureId, Runtime, RuntimeError, Scope, Sources, Value, check_arguments,
+    together,
 };
 use tokaido_store::Store;
 
@@ -14,12 +15,16 @@ use crate::{
     items,
     load::{self, EXTENSION},
     report::Failure,
+    setup::Setup,
     state::{RubyState, Usage},
 };
 
-/// Ruby as a language of procedures.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ruby;
+/// Ruby as a language of procedures, with a virtual machine of their own for scripts of mod_mruby's.
+#[derive(Clone, Debug, Default)]
+pub struct Ruby {
+    /// Below which scripts of mod_mruby's may look at files; `None`: nowhere.
+    pub document_root: Option<PathBuf>,
+}
 
 impl Language for Ruby {
     fn extension(&self) -> &'static str {
@@ -32,8 +37,11 @@ impl Language for Ruby {
         sources: &Sources,
         limits: Limits,
     ) -> Result<(Box<dyn Runtime>, Vec<LoadError>), RuntimeError> {
-        let (vm, errors) = RubyVm::new(store, sources, limits)?;
-        Ok((Box::new(vm), errors))
+        let (vm, mut errors) = RubyVm::new(store, sources, limits)?;
+        let root = self.document_root.clone();
+        let (scripts, failed) = RubyVm::of_mod_mruby(store, sources, limits, root)?;
+        errors.extend(failed);
+        Ok((together(vec![Box::new(vm), Box::new(scripts)]), errors))
     }
 }
 
@@ -41,16 +49,13 @@ impl Language for Ruby {
 pub struct RubyVm {
     pub(crate) state: Option<RubyState>,
     procedures: Vec<Procedure>,
-    store: Arc<dyn Store>,
-    sources: Sources,
-    limits: Limits,
-    interrupt: Interrupt,
+    setup: Setup,
     /// How many databases had been dropped when Ruby last forgot its objects of them.
     dropped: u64,
 }
 
 impl RubyVm {
-    /// Loads the files. Those with errors are left out and reported; the others serve.
+    /// Loads the files that are written for Tokaido itself. Those with errors are left out and reported; the others serve.
     ///
     /// # Errors
     /// If mruby cannot start.
@@ -59,22 +64,51 @@ impl RubyVm {
         sources: &Sources,
         limits: Limits,
     ) -> Result<(Self, Vec<LoadError>), RuntimeError> {
-        let interrupt = Interrupt::default();
+        Self::start(Setup {
+            store: Arc::clone(store),
+            sources: sources.clone(),
+            limits,
+            interrupt: Interrupt::default(),
+            dialect: &Dialect::NATIVE,
+            document_root: None,
+        })
+    }
+
+    /// Loads the files that are written for mod_mruby, which may look at files below `document_root`.
+    ///
+    /// # Errors
+    /// If mruby cannot start.
+    pub fn of_mod_mruby(
+        store: &Arc<dyn Store>,
+        sources: &Sources,
+        limits: Limits,
+        document_root: Option<PathBuf>,
+    ) -> Result<(Self, Vec<LoadError>), RuntimeError> {
+        Self::start(Setup {
+            store: Arc::clone(store),
+            sources: sources.clone(),
+            limits,
+            interrupt: Interrupt::default(),
+            dialect: &Dialect::MOD_MRUBY,
+            document_root,
+        })
+    }
+
+    fn start(setup: Setup) -> Result<(Self, Vec<LoadError>), RuntimeError> {
         let (mut state, mut procedures, mut errors) = (None, Vec::new(), Vec::new());
-        if sources.of(EXTENSION).next().is_some() {
-            let mut made = RubyState::new(store, sources, limits, interrupt.clone())?;
-            (procedures, errors) = load::load(&mut made, sources)?;
+        if setup.files().next().is_some() {
+            let mut made = RubyState::new(&setup)?;
+            (procedures, errors) = load::load(&mut made, &setup)?;
             state = Some(made);
         }
-        let (store, sources) = (Arc::clone(store), sources.clone());
-        let dropped = store.databases_dropped();
-        Ok((Self { state, procedures, store, sources, limits, interrupt, dropped }, errors))
+        let dropped = setup.store.databases_dropped();
+        Ok((Self { state, procedures, setup, dropped }, errors))
     }
 
     /// What stops the calls of this VM.
     #[must_use]
     pub fn interrupt(&self) -> Interrupt {
-        self.interrupt.clone()
+        self.setup.interrupt.clone()
     }
 
     /// What its virtual machine holds, if it has one. Collects its garbage.
@@ -93,7 +127,7 @@ impl RubyVm {
     ) -> Result<Value, CallError> {
         let name = &self.procedures[procedure.index()].name;
         let Some(state) = &mut self.state else { panic!("{name} has a file, so there is a VM") };
-        let dropped = self.store.databases_dropped();
+        let dropped = self.setup.store.databases_dropped();
         if dropped != self.dropped {
             self.dropped = dropped;
             // Should it fail, then for want of memory, and the call does so, too.
@@ -118,7 +152,7 @@ impl RubyVm {
             (Ok(_), Some(message)) => Failure::Raised { message, traceback: String::new() },
             (Err(failure), _) => failure,
         };
-        let (name, limits) = (name.clone(), self.limits);
+        let (name, limits) = (name.clone(), self.setup.limits);
         if matches!(result, Failure::Memory) {
             self.replace_state();
         } else {
@@ -135,18 +169,18 @@ impl RubyVm {
     }
 
     pub(crate) fn limits(&self) -> Limits {
-        self.limits
+        self.setup.limits
     }
 
     /// One without procedures.
     pub(crate) fn new_state(&self) -> Result<RubyState, RuntimeError> {
-        RubyState::new(&self.store, &self.sources, self.limits, self.interrupt.clone())
+        RubyState::new(&self.setup)
     }
 
     /// After it was refused memory a VM may be in a state that nobody tested; a new one is cheap.
     pub(crate) fn replace_state(&mut self) {
         let replaced = self.new_state().and_then(|mut state| {
-            let (procedures, _) = load::load(&mut state, &self.sources)?;
+            let (procedures, _) = load::load(&mut state, &self.setup)?;
             Ok((state, procedures))
         });
         let names = |procedures: &[Procedure]| -> Vec<String> {

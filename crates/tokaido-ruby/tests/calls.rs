@@ -6,6 +6,18 @@ use support::{Bed, error_of, eval, json, text};
 use tokaido_script::{CallError, Value};
 
 #[test]
+fn a_method_of_one_expression_yields() {
+    let text = "class M < Tokaido::Procedures
+ def twice = [yield(1), yield(2)]
+ def self.maybe = block_given? ? yield : 'none'
+ def local = (a = 5; [a, yield(a)])
+ write def f(tx) = [twice { |x| x * 10 }, M.maybe, M.maybe { 'some' }, local { |x| x + 1 }]
+end";
+    let answer = json(&Bed::one(text).run().unwrap());
+    assert_eq!(answer, r#"[[10,20],"none","some",[5,6]]"#);
+}
+
+#[test]
 fn values_survive_the_way_there_and_back() {
     let mut bed = Bed::one("class M < Tokaido::Procedures\n write def f(tx, *args) = args\nend");
     let values = [

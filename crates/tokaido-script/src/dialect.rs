@@ -1,13 +1,15 @@
-//! The Lua that user code finds: which functions, how files become procedures, and what becomes of a
+//! What user code finds: which functions, how files become procedures, and what becomes of a
 //! variable that nobody declared.
 
-/// A kind of Lua code.
+/// A kind of Lua code; one is of Ruby, of which there is here only what a file may say of itself.
 ///
 /// Every dialect stands on the core of the prelude: databases, transactions, values, errors, limits.
 #[derive(Debug)]
 pub struct Dialect {
     /// By which a file says that it is written in it.
     pub name: &'static str,
+    /// How the names of its files end. Files of the native dialect may end otherwise, in other languages.
+    pub extension: &'static str,
     /// The text of the Lua file that makes `core.loader`, which turns files into procedures.
     pub loader: &'static str,
     /// What it adds to the core and the loader, in order: the texts of Lua files, each of which gets
@@ -76,6 +78,7 @@ impl Dialect {
         &Self::TOKYO_TYRANT,
         &Self::OPENRESTY,
         &Self::MOD_LUA,
+        &Self::MOD_MRUBY,
     ];
 
     /// The dialect of that name.
@@ -85,6 +88,11 @@ impl Dialect {
     pub fn find(name: &str) -> Result<&'static Self, UnknownDialect> {
         let found = Self::ALL.iter().find(|dialect| dialect.name == name);
         found.copied().ok_or_else(|| UnknownDialect { name: name.to_owned() })
+    }
+
+    /// Those that are of Lua.
+    pub(crate) fn of_lua() -> impl Iterator<Item = &'static Self> {
+        Self::ALL.iter().copied().filter(|dialect| dialect.extension == "lua")
     }
 
     /// What makes a procedure one that writes, for a message.
@@ -100,6 +108,7 @@ impl Dialect {
     /// made, and require each other.
     pub const NATIVE: Self = Self {
         name: "tokaido",
+        extension: "lua",
         loader: include_str!("../lua/loader.lua"),
         prelude: &[
             include_str!("../lua/procedure.lua"),
@@ -114,6 +123,7 @@ impl Dialect {
     /// Kyoto Tycoon's: the global functions of a file are procedures, which get a map and fill another one.
     pub const KYOTO_TYCOON: Self = Self {
         name: "kyototycoon",
+        extension: "lua",
         loader: include_str!("../lua/cabinet/loader.lua"),
         prelude: &[
             include_str!("../lua/cabinet/texts.lua"),
@@ -138,6 +148,7 @@ impl Dialect {
     /// their globals in common.
     pub const OPENRESTY: Self = Self {
         name: "ngx",
+        extension: "lua",
         loader: include_str!("../lua/ngx/loader.lua"),
         prelude: &[
             include_str!("../lua/ngx/api.lua"),
@@ -184,6 +195,7 @@ impl Dialect {
     /// Tokyo Tyrant's: the global functions of a file are procedures, which get a key and a value.
     pub const TOKYO_TYRANT: Self = Self {
         name: "tokyotyrant",
+        extension: "lua",
         loader: include_str!("../lua/cabinet/loader.lua"),
         prelude: &[
             include_str!("../lua/cabinet/texts.lua"),
@@ -206,6 +218,7 @@ impl Dialect {
     /// its own globals.
     pub const MOD_LUA: Self = Self {
         name: "mod_lua",
+        extension: "lua",
         loader: include_str!("../lua/apache/loader.lua"),
         prelude: &[
             include_str!("../lua/apache/tables.lua"),
@@ -239,9 +252,28 @@ impl Dialect {
         has_exact_values: false,
     };
 
+    /// That of Apache's mod_mruby: a file of Ruby is run for each request, or in a phase of each. What it finds is in
+    /// the crate of that language.
+    pub const MOD_MRUBY: Self = Self {
+        name: "mod_mruby",
+        extension: "rb",
+        loader: "",
+        prelude: &[],
+        globals: Globals::Allowed,
+        settings: &[
+            Setting::value("route"),
+            Setting::guard("phase"),
+            Setting::value("location"),
+            Setting::value("realm"),
+            Setting::value("writes"),
+        ],
+        has_exact_values: true,
+    };
+
     /// That of Redis, for scripts that clients send: see [`RedisVm`](crate::RedisVm).
     pub(crate) const REDIS: Self = Self {
         name: "redis",
+        extension: "lua",
         loader: include_str!("../lua/redis/environment.lua"),
         prelude: &[
             include_str!("../lua/redis/call.lua"),

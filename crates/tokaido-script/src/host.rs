@@ -45,6 +45,11 @@ pub trait Host {
         None
     }
 
+    /// How busy the server is.
+    fn figures(&mut self) -> Option<ServerFigures> {
+        None
+    }
+
     /// Whether the database of Tokyo Tyrant's scripts is a table, whose values are rows.
     fn is_table(&mut self) -> bool {
         false
@@ -57,6 +62,19 @@ pub trait Host {
     fn may_run(&mut self, _arguments: &[&[u8]]) -> Option<bool> {
         None
     }
+}
+
+/// How busy a server is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerFigures {
+    /// For how long it has run, in seconds.
+    pub uptime_s: u64,
+    /// Requests of all protocols that it has answered.
+    pub requests: u64,
+    /// Connections that are open.
+    pub connections_open: u64,
+    /// Maximum number of them.
+    pub connections_max: u64,
 }
 
 /// A call of a function of Tokyo Tyrant's `misc`.

@@ -54,7 +54,7 @@ mod vm;
 mod vm_script;
 mod watchdog;
 
-pub use apache::SharedValues;
+pub use apache::{DocumentRoot, FileError, SharedValues};
 pub use bridge::HostFunction;
 pub use call_error::CallError;
 pub use dialect::{Dialect, Globals, Setting, UnknownDialect};
@@ -63,7 +63,7 @@ pub use fault::Fault;
 pub use function_bench::{
     BenchCode, BenchOptions, BenchSample, FunctionBench, TraceEvent, TraceOutcome,
 };
-pub use host::{CommandError, CommandReply, Host, MiscCall, Scope, Transaction};
+pub use host::{CommandError, CommandReply, Host, MiscCall, Scope, ServerFigures, Transaction};
 pub use http::{HttpRequest, HttpResponse, Progress, Waiting};
 pub use interrupt::Interrupt;
 pub use limits::{
@@ -76,7 +76,7 @@ pub use redis::{
     FunctionCall, FunctionFlags, FunctionVm, LibraryError, RedisCall, RedisScript, RedisVm,
     RegisteredFunction, sha1_hex,
 };
-pub use runtime::{Language, Runtime, RuntimeError, start};
+pub use runtime::{Language, Runtime, RuntimeError, start, together};
 pub use settings::Settings;
 pub use sockets::{Receive, Received, SocketOption, SocketTarget, Sockets};
 pub use source::Source;

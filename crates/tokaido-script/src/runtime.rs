@@ -154,7 +154,8 @@ pub fn start(
 }
 
 /// One runtime made of several.
-pub(crate) fn together(mut runtimes: Vec<Box<dyn Runtime>>) -> Box<dyn Runtime> {
+#[must_use]
+pub fn together(mut runtimes: Vec<Box<dyn Runtime>>) -> Box<dyn Runtime> {
     if runtimes.len() == 1
         && let Some(runtime) = runtimes.pop()
     {

@@ -20,30 +20,52 @@ pub struct Source {
     pub settings: Vec<(String, String)>,
 }
 
-/// How a file says its dialect, on its first line or below one for a shell.
-const DIALECT_COMMENT: &str = "-- dialect:";
+/// How a file says its dialect, on its first line or below one for a shell, behind the sign of a comment.
+const DIALECT_COMMENT: &str = " dialect:";
 
 /// What other programs read in such comments.
-const OTHER_WORDS: [&str; 4] = ["luacheck", "selene", "stylua", "vim"];
+const OTHER_WORDS: [&str; 9] = [
+    "luacheck",
+    "selene",
+    "stylua",
+    "vim",
+    "encoding",
+    "coding",
+    "frozen_string_literal",
+    "rubocop",
+    "warn_indent",
+];
 
 impl Source {
     /// The name of the dialect that it is written in, be there such a dialect or not.
     #[must_use]
     pub fn dialect_name(&self) -> &str {
-        let own = || Some(self.head().next()?.strip_prefix(DIALECT_COMMENT)?.trim());
+        let own = || {
+            let comment = self.head().next()?.strip_prefix(self.comment_sign())?;
+            Some(comment.strip_prefix(DIALECT_COMMENT)?.trim())
+        };
         self.dialect.as_deref().or_else(own).unwrap_or(Dialect::NATIVE.name)
     }
 
-    /// What it says of itself in comments `-- name: value` above its first line of code, and then what
+    /// What begins a comment in its language.
+    fn comment_sign(&self) -> &'static str {
+        if self.path.extension().is_some_and(|extension| extension == "rb") { "#" } else { "--" }
+    }
+
+    /// What it says of itself in comments `-- name: value` (in Ruby `# name: value`) above its first line of code, and then what
     /// the configuration says of it: what stands further behind goes over what stands before.
     ///
     /// A setting that went unnoticed could leave a route without what guards it. So one that is known
     /// but written differently is an error, and so is one that a file with a route alone knows of.
-    pub(crate) fn all_settings(&self, known: &[Setting]) -> Result<Vec<(&str, &str)>, String> {
+    ///
+    /// # Errors
+    /// A message of that.
+    pub fn all_settings(&self, known: &[Setting]) -> Result<Vec<(&str, &str)>, String> {
         let (mut found, mut unknown) = (Vec::new(), None);
+        let sign = self.comment_sign();
         for comment in self.comments() {
             let text = comment.trim();
-            let Some((before, after)) = text.strip_prefix("--").and_then(|t| t.split_once(':'))
+            let Some((before, after)) = text.strip_prefix(sign).and_then(|t| t.split_once(':'))
             else {
                 continue;
             };
@@ -52,8 +74,8 @@ impl Source {
                 if found.iter().any(|(other, _)| *other == name) {
                     return Err(format!("it says `{name}` twice, and one would go unnoticed"));
                 }
-                if !comment.starts_with(&format!("-- {name}: ")) || value.is_empty() {
-                    let as_it_is = format!("`-- {name}: VALUE`");
+                if !comment.starts_with(&format!("{sign} {name}: ")) || value.is_empty() {
+                    let as_it_is = format!("`{sign} {name}: VALUE`");
                     return Err(format!("its line `{text}` is to be written as {as_it_is}"));
                 }
                 found.push((setting.name, value));
@@ -83,9 +105,11 @@ impl Source {
                 if text.contains(end) {
                     long_until = None;
                 }
-            } else if let Some(end) = end_of_long_comment(text) {
+            } else if let Some(end) = end_of_long_comment(text)
+                && self.comment_sign() == "--"
+            {
                 long_until = (!text.contains(&end)).then_some(end);
-            } else if text.starts_with("--") {
+            } else if text.starts_with(self.comment_sign()) {
                 comments.push(line);
             } else if !text.is_empty() {
                 break;

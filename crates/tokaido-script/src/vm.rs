@@ -21,14 +21,14 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Lua {
     /// Those that files may be written in.
-    pub dialects: &'static [&'static Dialect],
+    pub dialects: Vec<&'static Dialect>,
     /// What they are told.
     pub settings: Arc<Settings>,
 }
 
 impl Default for Lua {
     fn default() -> Self {
-        Self { dialects: Dialect::ALL, settings: Arc::default() }
+        Self { dialects: Dialect::of_lua().collect(), settings: Arc::default() }
     }
 }
 
@@ -44,7 +44,7 @@ impl Language for Lua {
         limits: Limits,
     ) -> Result<(Box<dyn Runtime>, Vec<LoadError>), RuntimeError> {
         let (mut runtimes, mut errors) = (Vec::<Box<dyn Runtime>>::new(), Vec::new());
-        for &dialect in self.dialects {
+        for &dialect in &self.dialects {
             if load::of_dialect(sources, dialect).next().is_some() {
                 let (store, settings) = (Ok(Arc::clone(store)), Arc::clone(&self.settings));
                 let (vm, failed) = Vm::start(dialect, store, sources, limits, settings)?;

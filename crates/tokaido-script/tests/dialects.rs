@@ -10,6 +10,7 @@ use tokaido_store::Store;
 
 /// Global functions of a file are its procedures, `shout` is there for all, and globals stay.
 static PLAIN: Dialect = Dialect {
+    extension: "lua",
     name: "plain",
     loader: r#"
         local core = ...
@@ -49,7 +50,7 @@ static DIALECTS: [&Dialect; 2] = [&Dialect::NATIVE, &PLAIN];
 fn start_with(files: &[(&str, &str)]) -> (MemoryStore, Box<dyn Runtime>, Vec<LoadError>) {
     let store = MemoryStore::new();
     let shared: Arc<dyn Store> = Arc::new(store.clone());
-    let lua = Lua { dialects: &DIALECTS, ..Lua::default() };
+    let lua = Lua { dialects: DIALECTS.to_vec(), ..Lua::default() };
     let started = start(&[Arc::new(lua)], &shared, &sources(files), Limits::default());
     let (runtime, errors) = started.unwrap();
     (store, runtime, errors)

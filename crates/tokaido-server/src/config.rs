@@ -14,24 +14,24 @@ use tokaido_store::{
     tree::{self, SyncMode},
 };
 
+mod apache;
 mod databases;
 mod kyoto;
 mod limits;
 mod listen;
 mod memcached;
-mod mod_lua;
 mod ngx;
 mod redis;
 mod rewrite;
 mod scripts;
 mod tyrant;
 
+pub(crate) use apache::ApacheConfig;
 pub use databases::{Bytes, DatabaseConfig, Databases};
 pub use kyoto::KyotoConfig;
 pub use limits::{LIMITS, Limit, Limits};
 pub use listen::{Address, AddressError, Listen, Mode};
 pub use memcached::MemcachedConfig;
-pub(crate) use mod_lua::ModLuaConfig;
 pub(crate) use ngx::NgxConfig;
 pub use redis::{DebugCommand, RedisConfig};
 pub(crate) use redis::{SLOW_ENTRIES_MAX, TRACKED_KEYS_MAX};
@@ -100,7 +100,9 @@ pub struct Config {
     /// What handlers of OpenResty's may use.
     pub ngx: NgxConfig,
     /// What scripts of Apache's mod_lua may use.
-    pub mod_lua: ModLuaConfig,
+    pub mod_lua: ApacheConfig,
+    /// The same of mod_mruby.
+    pub mod_mruby: ApacheConfig,
     /// Sizes and times.
     pub limits: Limits,
     /// The file that it was read from, into which `CONFIG REWRITE` writes; `None`: there is none.
@@ -133,7 +135,8 @@ impl Default for Config {
             tyrant: TyrantConfig::default(),
             redis: RedisConfig::default(),
             ngx: NgxConfig::default(),
-            mod_lua: ModLuaConfig::default(),
+            mod_lua: ApacheConfig::default(),
+            mod_mruby: ApacheConfig::default(),
             limits: Limits::default(),
             file: None,
         }
@@ -222,7 +225,8 @@ impl Config {
         self.kyoto.validate()?;
         self.tyrant.validate()?;
         self.redis.validate()?;
-        self.mod_lua.validate()?;
+        self.mod_lua.validate("mod_lua.document_root")?;
+        self.mod_mruby.validate("mod_mruby.document_root")?;
         self.limits.validate()?;
         let (given, min) = (self.limits.snapshots_max, self.snapshots_min());
         if given < min {
@@ -430,7 +434,7 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `backups`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `acl_file`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `ngx`, `mod_lua`, `limits`
+        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `backups`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `acl_file`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `ngx`, `mod_lua`, `mod_mruby`, `limits`
         ");
         let message = |text: &str| parse(text).expect_err(text).to_string();
         let no_port = message("[[listen]]\naddress = \"localhost\"");

@@ -102,6 +102,19 @@ impl Metrics {
         self.workers.iter().map(|w| counter(w).load(Relaxed)).sum()
     }
 
+    /// Requests of all protocols that were answered.
+    pub(crate) fn requests(&self) -> u64 {
+        let of_protocol = |counters: &RequestCounters| {
+            let RequestCounters { local, writer, pool, errors: _ } = counters;
+            [local, writer, pool].iter().map(|counter| counter.load(Relaxed)).sum::<u64>()
+        };
+        let of_worker = |worker: &WorkerCounters| {
+            let WorkerCounters { resp, http, memcached, kyoto, tyrant, .. } = worker;
+            [resp, http, memcached, kyoto, tyrant].into_iter().map(of_protocol).sum::<u64>()
+        };
+        self.workers.iter().map(|worker| of_worker(worker)).sum()
+    }
+
     /// Everything as Prometheus reads it.
     pub(crate) fn encode(
         self: &Arc<Self>,

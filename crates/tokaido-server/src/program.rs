@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -207,14 +208,15 @@ pub(crate) fn languages(config: &Config) -> Vec<Arc<dyn Language>> {
         ..Settings::default()
     };
     let lua = Arc::new(Lua { settings: Arc::new(settings), ..Lua::default() });
-    [vec![lua as _], languages_beside_lua()].concat()
+    [vec![lua as _], languages_beside_lua(config.mod_mruby.document_root.clone())].concat()
 }
 
-/// Those that need no settings.
+/// Those beside Lua. Scripts of mod_mruby's may look at files below `document_root`.
 #[must_use]
-pub fn languages_beside_lua() -> Vec<Arc<dyn Language>> {
+#[cfg_attr(not(feature = "ruby"), expect(unused_variables, reason = "there are none"))]
+pub fn languages_beside_lua(document_root: Option<PathBuf>) -> Vec<Arc<dyn Language>> {
     #[cfg(feature = "ruby")]
-    return vec![Arc::new(tokaido_ruby::Ruby)];
+    return vec![Arc::new(tokaido_ruby::Ruby { document_root })];
     #[cfg(not(feature = "ruby"))]
     return Vec::new();
 }

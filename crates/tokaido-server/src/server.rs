@@ -24,7 +24,6 @@ use crate::{
     http::Hosts,
     listeners::{self, ListenError, Listener},
     loading::Loading,
-    metrics::Metrics,
     pool::{self, PoolHandle},
     procedure_watch::{ProcedureWatch, Watched},
     procedures::LocalProgram,
@@ -177,7 +176,7 @@ impl Server {
         };
         let shared = Arc::new(Shared::new(store, options)?);
         shared.program.set_loading(Loading::done(sources, load_errors.clone()));
-        let metrics = Arc::new(Metrics::new(config.worker_count()));
+        let metrics = Arc::clone(&shared.metrics);
         let watch = Arc::new(Watch::new(&config.limits));
         let reloading = Mutex::default();
         let hosts = Hosts::new(&config);

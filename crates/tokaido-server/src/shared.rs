@@ -21,6 +21,7 @@ use crate::{
     kyoto,
     loading::Loading,
     memcached,
+    metrics::Metrics,
     pause::Pause,
     placement::Place,
     program::{CurrentProgram, Program},
@@ -86,6 +87,7 @@ pub struct Shared {
     /// Of every database that is not mounted: one engine runs all transactions of a store.
     capabilities: Capabilities,
     options: SharedOptions,
+    pub(crate) metrics: Arc<Metrics>,
     started_at: Instant,
     started_at_ms: u64,
     run_id: String,
@@ -136,6 +138,7 @@ impl Shared {
             stopping: Stopping::default(),
             pause: Pause::default(),
             instruments: Instruments::new(&options.redis),
+            metrics: Arc::new(Metrics::new(options.workers)),
             options,
             started_at: Instant::now(),
             started_at_ms,

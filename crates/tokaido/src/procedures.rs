@@ -53,7 +53,7 @@ pub(crate) fn start_all(
     store: &Arc<dyn Store>,
     directory: &Path,
 ) -> Result<(Box<dyn Runtime>, Vec<LoadError>), Error> {
-    let languages = [vec![Arc::new(Lua::default()) as _], languages_beside_lua()].concat();
+    let languages = [vec![Arc::new(Lua::default()) as _], languages_beside_lua(None)].concat();
     let extensions: Vec<_> = languages.iter().map(|language| language.extension()).collect();
     let sources = read(directory, &extensions)?;
     let (runtime, failed) = start(&languages, store, &sources, Limits::default())?;

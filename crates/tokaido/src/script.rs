@@ -66,9 +66,11 @@ impl Script {
         };
         let dialect = Dialect::find(source.dialect_name());
         let dialect = dialect.map_err(|error| Error::Usage(error.to_string()))?;
-        if dialect.name == Dialect::MOD_LUA.name {
-            let message = "handlers of mod_lua answer requests; serve them with `tokaido serve --mod-lua FILE`";
-            return Err(Error::Usage(message.to_owned()));
+        if [Dialect::MOD_LUA.name, Dialect::MOD_MRUBY.name].contains(&dialect.name) {
+            let (name, flag) = (dialect.name, dialect.name.replace('_', "-"));
+            return Err(Error::Usage(format!(
+                "handlers of {name} answer requests; serve them with `tokaido serve --{flag} FILE`"
+            )));
         }
         Ok(Self { dialect, name, text, arguments })
     }

@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test takes what it needs")]
 
 #[path = "../../../tokaido-script/tests/support/store.rs"]
-mod store;
+pub mod store;
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use tokaido_script::{
 };
 use tokaido_store::Store;
 
-use store::MemoryStore;
+pub use store::MemoryStore;
 
 pub struct Bed {
     pub store: MemoryStore,

@@ -17,7 +17,7 @@ const DEPTH_MAX: usize = 64;
 
 /// Why a file cannot be had.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FileError {
+pub enum FileError {
     /// It is not there, or not to be read.
     #[error("{0}")]
     Missing(io::Error),
@@ -28,24 +28,30 @@ pub(crate) enum FileError {
 
 /// A folder whose files handlers may read.
 #[derive(Clone, Debug)]
-pub(crate) struct DocumentRoot {
+pub struct DocumentRoot {
     path: PathBuf,
 }
 
 impl DocumentRoot {
     /// `path` as it is from the root of the file system.
-    pub(crate) fn new(path: &Path) -> Self {
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         // By its parts, so that no slash is left at its end.
         Self { path: absolute.components().collect() }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Opens a file by its path, which begins with that of the root or is one within it.
-    pub(crate) fn open(&self, path: &[u8]) -> Result<File, FileError> {
+    ///
+    /// # Errors
+    /// See [`FileError`].
+    pub fn open(&self, path: &[u8]) -> Result<File, FileError> {
         let outside = || FileError::Outside(String::from_utf8_lossy(path).into_owned());
         let root = match self.path.as_os_str().as_encoded_bytes() {
             b"/" => b"",

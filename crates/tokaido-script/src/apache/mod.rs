@@ -9,7 +9,7 @@ mod values;
 mod wildcard;
 
 pub(crate) use date::parse_date;
-pub(crate) use files::{DocumentRoot, FileError};
+pub use files::{DocumentRoot, FileError};
 pub(crate) use form::{pairs_of_arguments, pairs_of_form, pairs_of_multipart};
 pub(crate) use text::{Operation, transform};
 pub use values::SharedValues;

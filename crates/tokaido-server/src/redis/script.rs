@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use tokaido_script::{
-    CommandError, CommandReply, Host, MiscCall, Scope, Sockets, Transaction, Value,
+    CommandError, CommandReply, Host, MiscCall, Scope, ServerFigures, Sockets, Transaction, Value,
 };
 use tokaido_store::DatabaseId;
 use tokaido_wire::resp::{Request, Version, format_double};
@@ -160,6 +160,16 @@ impl Host for ScriptCommands<'_> {
         call: MiscCall<'_>,
     ) -> Result<Option<Vec<Vec<u8>>>, CommandError> {
         tyrant::misc_of_script(self.shared, transaction, call)
+    }
+
+    fn figures(&mut self) -> Option<ServerFigures> {
+        let Shared { metrics, .. } = self.shared;
+        Some(ServerFigures {
+            uptime_s: self.shared.uptime_s(),
+            requests: metrics.requests(),
+            connections_open: metrics.sum(|worker| &worker.connections_open),
+            connections_max: self.shared.limits().connections_max as u64,
+        })
     }
 
     fn is_table(&mut self) -> bool {

@@ -24,7 +24,7 @@ const CONFIG_PATH: &str = "tokaido.toml";
 /// Start a server
 ///
 /// Options come from the configuration file, and flags go over it; each option has a flag of the
-/// same name, which of the sections [memcached], [kyoto], [tyrant], [redis], [ngx] and [mod_lua] begins with that; the example file tokaido.toml tells
+/// same name, which of the sections [memcached], [kyoto], [tyrant], [redis], [ngx], [mod_lua] and [mod_mruby] begins with that; the example file tokaido.toml tells
 /// more of each. Those of its section [limits] are left out of -h.
 ///
 /// The server answers every protocol on the same port. It stops on SIGINT and SIGTERM, once it has
@@ -69,6 +69,10 @@ pub(crate) struct ServeArgs {
     /// a FILE that begins with / and has a = needs ROUTE; may be given several times
     #[arg(long, value_name = "[ROUTE=]FILE")]
     mod_lua: Vec<String>,
+    /// Script of Apache's mod_mruby, with the path that it answers unless that is /NAME.rb or it says so itself;
+    /// a FILE that begins with / and has a = needs ROUTE; may be given several times
+    #[arg(long, value_name = "[ROUTE=]FILE")]
+    mod_mruby: Vec<String>,
     /// Refuse to start if any of the procedures cannot be loaded
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     strict: Option<bool>,
@@ -139,6 +143,9 @@ pub(crate) struct ServeArgs {
     /// Directory whose files handlers of mod_lua may read and send; without it they may not
     #[arg(long, value_name = "DIR")]
     mod_lua_document_root: Option<PathBuf>,
+    /// Directory whose files scripts of mod_mruby may look at; without it they may not
+    #[arg(long, value_name = "DIR")]
+    mod_mruby_document_root: Option<PathBuf>,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -214,7 +221,10 @@ impl ServeArgs {
         };
         let ngx = self.ngx.into_iter().map(|given| routed(given, &Dialect::OPENRESTY));
         let mod_lua = self.mod_lua.into_iter().map(|given| routed(given, &Dialect::MOD_LUA));
-        let scripts: Vec<_> = own.chain(kyoto).chain(tyrant).chain(ngx).chain(mod_lua).collect();
+        let mod_mruby = self.mod_mruby.into_iter();
+        let mod_mruby = mod_mruby.map(|given| routed(given, &Dialect::MOD_MRUBY));
+        let lua = own.chain(kyoto).chain(tyrant).chain(ngx).chain(mod_lua);
+        let scripts: Vec<_> = lua.chain(mod_mruby).collect();
         if !scripts.is_empty() {
             config.scripts = scripts;
         }
@@ -245,6 +255,7 @@ impl ServeArgs {
             config.ngx.socket_allow = self.ngx_socket_allow;
         }
         put(&mut config.mod_lua.document_root, self.mod_lua_document_root.map(Some));
+        put(&mut config.mod_mruby.document_root, self.mod_mruby_document_root.map(Some));
         self.limits.put_over(&mut config.limits)
     }
 }

@@ -1,4 +1,4 @@
-//! `[mod_lua]`: what scripts of Apache's mod_lua may use.
+//! `[mod_lua]` and `[mod_mruby]`: what scripts of these modules of Apache's may use.
 
 use std::path::PathBuf;
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 
-/// What scripts of Apache's mod_lua may use.
+/// What scripts of one of Apache's modules may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ModLuaConfig {
+pub struct ApacheConfig {
     /// The directory whose files they may read and send; `None`: there is none.
     #[serde(with = "super::empty_is_none")]
     pub document_root: Option<PathBuf>,
 }
 
-impl ModLuaConfig {
+impl ApacheConfig {
     /// Refuses a directory that is not there.
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+    pub(super) fn validate(&self, option: &'static str) -> Result<(), ConfigError> {
         match &self.document_root {
             Some(path) if !path.is_dir() => {
                 let message =
                     format!("{} is no directory; make it, or name another", path.display());
-                Err(ConfigError::Value { option: "mod_lua.document_root", message })
+                Err(ConfigError::Value { option, message })
             }
             _ => Ok(()),
         }
@@ -36,8 +36,8 @@ mod tests {
     #[test]
     fn a_document_root_is_a_directory() {
         let check = |root: &str| {
-            let config = ModLuaConfig { document_root: Some(root.into()) };
-            config.validate().map_err(|error| error.to_string())
+            let config = ApacheConfig { document_root: Some(root.into()) };
+            config.validate("mod_lua.document_root").map_err(|error| error.to_string())
         };
         assert_eq!(check("/"), Ok(()));
         let error = check("/none/of/these").unwrap_err();
