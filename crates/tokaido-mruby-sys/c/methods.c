@@ -61,7 +61,14 @@ native(mrb_state *mrb, mrb_value self, int operation, mrb_int least, mrb_int mos
   const mrb_value *arguments;
   mrb_int count;
   tokaido_item items[ARGUMENTS_MAX];
-  mrb_get_args(mrb, "*", &arguments, &count);
+  /* They are read where they stand, on the stack: nothing runs meanwhile that could move it. */
+  if (mrb->c->ci->nk == 0) {
+    count = mrb_get_argc(mrb);
+    arguments = mrb_get_argv(mrb);
+  }
+  else {
+    mrb_get_args(mrb, "*!", &arguments, &count);
+  }
   if (count < least || count > most) mrb_argnum_error(mrb, count, (int)least, (int)most);
   for (mrb_int i = 0; i < count; i++) {
     if (!tokaido_item_of(mrb, arguments[i], &items[i])) {

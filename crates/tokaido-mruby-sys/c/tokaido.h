@@ -69,6 +69,9 @@ typedef struct tokaido_vm {
   /* Nothing raises while the compiler runs, which could not take it. */
   bool is_compiling;
   mrb_value core;
+  /* The method of `core` that was called last, by the address of its name, and its symbol. */
+  const char *method;
+  mrb_sym method_symbol;
   struct RObject *stop;
   /* The classes that C code makes objects of. */
   struct RClass *database_class, *error_class;
@@ -81,6 +84,7 @@ tokaido_vm *tokaido_open(const tokaido_calls *calls, void *context, size_t limit
 void tokaido_close(tokaido_vm *vm);
 void tokaido_set_limit(tokaido_vm *vm, size_t limit);
 int tokaido_load(tokaido_vm *vm, const char *text, size_t len, const char *path);
+/* The name of the method stays where it is as long as the program. */
 int tokaido_call(tokaido_vm *vm, const char *method, const tokaido_item *arguments, size_t count);
 void tokaido_stop(tokaido_vm *vm);
 void tokaido_go_on(tokaido_vm *vm);

@@ -153,8 +153,13 @@ call(mrb_state *mrb, void *data)
   for (size_t i = 0; i < task->count; i++) {
     mrb_ary_push(mrb, arguments, tokaido_build(mrb, &items));
   }
-  mrb_sym method = mrb_intern_cstr(mrb, task->method);
-  mrb_value result = mrb_funcall_argv(mrb, task->vm->core, method, RARRAY_LEN(arguments), RARRAY_PTR(arguments));
+  tokaido_vm *vm = task->vm;
+  /* Most calls are of one method, whose name is at one place. */
+  if (vm->method != task->method) {
+    vm->method = task->method;
+    vm->method_symbol = mrb_intern_cstr(mrb, task->method);
+  }
+  mrb_value result = mrb_funcall_argv(mrb, vm->core, vm->method_symbol, RARRAY_LEN(arguments), RARRAY_PTR(arguments));
   mrb_gc_protect(mrb, result);
   task->vm->calls->gather_begin(task->vm->context);
   tokaido_walk(mrb, result, 0);

@@ -24,15 +24,15 @@ module Tokaido
     class << self
       def call(index, *arguments)
         owner, method = @procedures[index]
-        Regexp.remember(nil)
+        Regexp.remember(nil) if $~
         owner.new.__send__(method, TRANSACTION, *arguments)
       end
 
       def dispatch(index)
         owner, method = @procedures[index]
-        Regexp.remember(nil)
-        response = Response.new
-        body = owner.new.__send__(method, TRANSACTION, Request.new, response)
+        Regexp.remember(nil) if $~
+        response = @responses.new
+        body = owner.new.__send__(method, @transaction, @requests.new, response)
         case body
         when String then respond(response.status, body)
         when nil then respond(response.status, "")
@@ -40,6 +40,11 @@ module Tokaido
         else
           raise TypeError, "a handler returns a string, a hash, an array or nil; this is #{body.class}"
         end
+      end
+
+      # What each dispatch needs: a constant is looked for in one module after the other.
+      def prepare(transaction, requests, responses)
+        @transaction, @requests, @responses = transaction, requests, responses
       end
 
       # Notes a procedure of the file that is being loaded.

@@ -61,12 +61,8 @@ module Tokaido
   end
 
   class Response
-    attr_reader :status, :headers
-
-    def initialize
-      @status = 200
-      @headers = HEADERS
-    end
+    def status = @status || 200
+    def headers = HEADERS
 
     def status=(status)
       unless status.is_a?(Integer) && status >= 200 && status <= 599

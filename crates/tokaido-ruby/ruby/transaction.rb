@@ -203,4 +203,5 @@ module Tokaido
   end
 
   TRANSACTION = Transaction.new.freeze
+  Core.prepare(TRANSACTION, Request, Response)
 end

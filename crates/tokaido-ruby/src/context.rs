@@ -26,6 +26,9 @@ use crate::{
 /// The functions that C calls.
 pub(crate) static CALLS: Calls = Calls { native, gather_begin, gather };
 
+/// Room for items of an answer that stays between calls.
+const ANSWER_ITEMS_KEPT: usize = 64;
+
 /// What the running call was lent. The two transactions are the same object.
 #[derive(Clone, Copy)]
 struct Running {
@@ -109,7 +112,10 @@ impl Context {
     /// Takes the transaction back. Gives the message of the fault that forbids to commit it, if there was one.
     pub(crate) fn end(&mut self) -> Option<String> {
         self.running = None;
-        self.answer = Vec::new();
+        self.answer.clear();
+        if self.answer.capacity() > ANSWER_ITEMS_KEPT {
+            self.answer = Vec::new();
+        }
         self.scratch = Vec::new();
         self.value = Value::Nil;
         self.poison.take()

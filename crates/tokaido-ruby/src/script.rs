@@ -44,7 +44,7 @@ impl RubyVm {
 
     fn script(
         &mut self,
-        method: &CStr,
+        method: &'static CStr,
         name: &str,
         given: &[Item],
         count: usize,

@@ -104,7 +104,7 @@ impl RubyState {
     /// Calls a method of `Tokaido::Core`.
     pub(crate) fn call(
         &mut self,
-        method: &CStr,
+        method: &'static CStr,
         arguments: &[Item],
         count: usize,
     ) -> Result<Value, Failure> {
@@ -114,7 +114,7 @@ impl RubyState {
     /// The same for a script, whose time has a limit of its own.
     pub(crate) fn call_script(
         &mut self,
-        method: &CStr,
+        method: &'static CStr,
         arguments: &[Item],
         count: usize,
     ) -> Result<Value, Failure> {
@@ -124,7 +124,7 @@ impl RubyState {
     fn call_within(
         &mut self,
         limit: Option<Duration>,
-        method: &CStr,
+        method: &'static CStr,
         arguments: &[Item],
         count: usize,
     ) -> Result<Value, Failure> {

@@ -121,7 +121,7 @@ impl RubyVm {
         &mut self,
         procedure: ProcedureId,
         scope: Scope<'_>,
-        method: &CStr,
+        method: &'static CStr,
         arguments: &[Value],
         exchange: Option<(&HttpRequest<'_>, &mut HttpResponse)>,
     ) -> Result<Value, CallError> {

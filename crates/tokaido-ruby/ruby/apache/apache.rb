@@ -38,7 +38,7 @@ class Apache
   class << self
     # Appends to the body of the answer.
     def rputs(text)
-      Tokaido::ModMruby::Visit.current!.write(text.to_s)
+      (@visits ||= Tokaido::ModMruby::Visit).current!.write(text.to_s)
       self
     end
 

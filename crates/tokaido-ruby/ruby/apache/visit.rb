@@ -113,12 +113,14 @@ module Tokaido
           PHASES[phase] << script
         end
 
-        def phases?
-          @has_phases
+        # Notes that a text has global variables, perhaps.
+        def look_for_globals(text)
+          @has_globals ||= text.include?("$")
         end
 
         # Forgets the global variables that a request has made.
         def sweep_globals
+          return unless @has_globals
           names = global_variables
           @globals ||= names
           return if names.size == @globals.size
@@ -126,29 +128,33 @@ module Tokaido
         end
 
         def answer(script)
-          sweep_globals unless @globals
+          sweep_globals if @has_globals && !@globals
           @current = visit = new(script)
-          code = visit.run
-          visit.respond(code)
-          visit.run_log if phases?
+          if @has_phases
+            visit.respond(visit.run)
+            visit.run_log
+          else
+            script.run
+            visit.respond(visit.code)
+          end
           nil
         ensure
           @current = nil
-          sweep_globals
+          sweep_globals if @has_globals
         end
       end
 
       attr_accessor :code, :status, :content_type, :body, :filter, :script
-      attr_reader :fields
 
       def initialize(script)
         @script = script
         @code = OK
         @status = 200
         @body = ""
-        # Fields of the request that were asked for or set.
-        @fields = {}
       end
+
+      # Fields of the request that were asked for or set.
+      def fields = @fields ||= {}
 
       def write(text)
         raise Tokaido::Error, "the answer is made, and what is called for the log changes nothing of it" if @answered
@@ -158,7 +164,7 @@ module Tokaido
 
       # The path, decoded where that can be done.
       def path
-        @fields[:uri] ||= Core.request_field(11)
+        fields[:uri] ||= Core.request_field(11)
       end
 
       def headers_in
@@ -199,7 +205,6 @@ module Tokaido
 
       # The phases up to the handler and the filters behind it; gives the result.
       def run
-        return answered_by(@script) unless Visit.phases?
         code = run_all("post_read_request")
         code = translate if code == OK
         %w[access_checker check_user_id].each { |phase| code = run_all(phase) if code == OK }
@@ -213,8 +218,9 @@ module Tokaido
       # Sends the answer that a result stands for.
       def respond(code)
         @answered = true
+        return send_own(@status) if code == 0
         case code
-        when OK, DONE then send_own(@status)
+        when DONE then send_own(@status)
         when DECLINED then send_page(404)
         when 200..299 then send_own(@status = code)
         else send_page(PAGES.key?(code) ? code : 500)
@@ -264,7 +270,7 @@ module Tokaido
           return code unless code == OK || code == DECLINED
           break if code == OK
         end
-        chosen = @fields[:filename]
+        chosen = fields[:filename]
         if chosen && chosen != file
           @script = BY_PATH[chosen] or return 404
         elsif path != uri
@@ -285,7 +291,7 @@ module Tokaido
           @credentials = nil
           case code
           when Apache::AuthnProvider::AUTH_GRANTED
-            @fields[:user], @fields[:ap_auth_type] = user, "Basic"
+            fields[:user], fields[:ap_auth_type] = user, "Basic"
           when Apache::AuthnProvider::AUTH_GENERAL_ERROR then return 500
           else return challenge(script)
           end
@@ -324,7 +330,8 @@ module Tokaido
         status = 500 unless status.is_a?(Integer) && status >= 200 && status <= 599
         send_table(@err_headers_out, @content_type) if @err_headers_out
         send_table(@headers_out, @content_type) if @headers_out
-        Core.header_set("content-encoding", @fields[:content_encoding], false) if @fields[:content_encoding]
+        encoding = @fields && @fields[:content_encoding]
+        Core.header_set("content-encoding", encoding, false) if encoding
         Core.header_set("content-type", @content_type, false) if @content_type
         Core.respond_bare(status, @body)
       end
@@ -355,6 +362,7 @@ module Tokaido
       # Loads a file of the dialect; what is said of it is judged in Rust.
       def load_script(name, settings)
         text, path = source(name)
+        ModMruby::Visit.look_for_globals(text)
         phase = settings["phase"] || "handler"
         script = ModMruby::Script.new(path, compile(text, path), settings)
         if phase == "child_init"
@@ -371,8 +379,16 @@ module Tokaido
       end
 
       def dispatch(index)
-        Regexp.remember(nil)
+        Regexp.remember(nil) if $~
         ModMruby::Visit.answer(@procedures[index])
+      end
+
+      alias __load_module load_module
+
+      def load_module(name)
+        text, = source(name)
+        ModMruby::Visit.look_for_globals(text) if text
+        __load_module(name)
       end
 
       def declare(*)
