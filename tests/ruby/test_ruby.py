@@ -155,3 +155,50 @@ def test_caches_are_databases(own_server, procedures, tmp_path):
 def test_a_command_line_calls_them_without_a_server(procedures, tmp_path):
     told = tokaido("call", "--dir", tmp_path / "store", "--procedures", procedures, "hits.count", "a")
     assert told.stdout == "1\n", told.stderr
+
+
+COLLECTIONS = """
+class Kinds < Tokaido::Procedures
+  write def fill(tx, n)
+    main = tx[:main]
+    n.to_i.times do |i|
+      main.hash_at("h")["f#{i}"] = i
+      main.list_at("l").push(i)
+      main.set_at("s") << i
+      main.sorted_set_at("z").add("m#{i}", i / 4.0)
+    end
+    tx.command(:hlen, "h")
+  end
+
+  read def all(tx)
+    main = tx[:main]
+    [main.hash_at("h").to_h, main.list_at("l").to_a, main.set_at("s").sort, main.sorted_set_at("z").to_h]
+  end
+end
+"""
+
+
+@pytest.mark.parametrize("count", [3, 700])
+def test_collections_are_those_of_redis(own_server, tmp_path, count):
+    made = tmp_path / "procedures"
+    made.mkdir()
+    (made / "kinds.rb").write_text(COLLECTIONS)
+    server = own_server(procedures=made).start()
+    client = server.redis(decode_responses=True)
+    assert client.execute_command("kinds.fill", count) == count
+    texts = [str(i) for i in range(count)]
+    assert client.hgetall("h") == {f"f{i}": i for i in texts}
+    assert client.lrange("l", 0, -1) == texts
+    assert client.smembers("s") == set(texts)
+    assert client.zrange("z", 0, -1, withscores=True) == [(f"m{i}", int(i) / 4) for i in texts]
+
+    # And what commands write, handles read.
+    client.hset("h", "f0", "x")
+    client.lpush("l", "y")
+    client.sadd("s", "z")
+    client.zadd("z", {"m0": 9e9})
+    fields, items, members, scores = call(server, "kinds.all")[1]["result"]
+    assert (fields["f0"], len(fields)) == ("x", count)
+    assert items == ["y", *texts]
+    assert members == sorted([*texts, "z"])
+    assert (scores["m0"], scores["m2"], len(scores)) == (9e9, 0.5, count)

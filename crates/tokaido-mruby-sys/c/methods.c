@@ -12,7 +12,7 @@
 #include "database.h"
 
 /* Maximum number of arguments of an operation. */
-#define ARGUMENTS_MAX 9
+#define ARGUMENTS_MAX 10
 
 /* crates/tokaido-ruby/src/operation.rs has the same. */
 enum operation {
@@ -22,6 +22,7 @@ enum operation {
   JSON_PARSE,
   BEGIN_TRANSACTION, COMMIT, ROLL_BACK, PRINT, REGEXP_COMPILE, REGEXP_SEARCH,
   RESPOND_BARE, DOCUMENT_ROOT, STAT, FIGURES,
+  HASH, LIST, SET, SORTED_SET,
   /* These take what was gathered. */
   GET_MANY, COMMAND, JSON_GENERATE, RESPOND_JSON,
 };
@@ -109,6 +110,10 @@ METHOD(db_expire, EXPIRE, 2, 2)
 METHOD(db_statistics, STATISTICS, 0, 0)
 METHOD(db_clear, CLEAR, 0, 0)
 METHOD(db_page, PAGE, 8, 8)
+METHOD(db_hash, HASH, 2, 4)
+METHOD(db_list, LIST, 2, 6)
+METHOD(db_set, SET, 2, 4)
+METHOD(db_sorted_set, SORTED_SET, 2, 10)
 METHOD_OF_VALUE(db_get_many, GET_MANY)
 METHOD(db_get_all, GET_ALL, 1, 1)
 
@@ -222,7 +227,8 @@ static const entry database_methods[] = {
   { "__put", db_put }, { "__put_with", db_put_with }, { "compare_and_set", db_swap }, { "delete", db_delete },
   { "increment", db_increment }, { "increment_float", db_increment_float }, { "append", db_append },
   { "__expire", db_expire }, { "__statistics", db_statistics }, { "clear", db_clear }, { "__page", db_page },
-  { "get_many", db_get_many }, { "get_all", db_get_all },
+  { "get_many", db_get_many }, { "get_all", db_get_all }, { "__hash", db_hash }, { "__list", db_list }, { "__set", db_set },
+  { "__sorted_set", db_sorted_set },
 };
 
 static const entry core_methods[] = {

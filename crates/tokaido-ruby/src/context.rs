@@ -15,7 +15,7 @@ use tokaido_script::{
 use tokaido_store::{DatabaseId, ReadTransaction, Snapshot, Store, WriteTransaction, Writer};
 
 use crate::{
-    database, exchange,
+    collections, database, exchange,
     items::{self, Argument, Gathering},
     load, machine,
     operation::Operation,
@@ -216,6 +216,9 @@ impl Context {
                 database::write(self, operation, this, arguments)
             }
             O::Append | O::Expire | O::Clear => database::write(self, operation, this, arguments),
+            O::Hash | O::List | O::Set | O::SortedSet => {
+                collections::run(self, operation, this, arguments)
+            }
             O::Page => scan::page(self, this, arguments),
             O::Open | O::Drop | O::Now | O::Writable | O::Writes | O::Log => {
                 database::other(self, operation, arguments)
@@ -318,7 +321,7 @@ unsafe extern "C" fn native(
 ) -> c_int {
     // SAFETY: nothing else uses the context while Ruby runs.
     let context = unsafe { &mut *context.cast::<Context>() };
-    let mut taken = [Argument::Nil; 9];
+    let mut taken = [Argument::Nil; 10];
     for (i, place) in taken.iter_mut().enumerate().take(count) {
         // SAFETY: there are `count` items, whose bytes live until this returns.
         *place = unsafe { Argument::of(&*arguments.add(i)) };

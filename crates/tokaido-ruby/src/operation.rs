@@ -44,6 +44,10 @@ pub(crate) enum Operation {
     DocumentRoot,
     Stat,
     Figures,
+    Hash,
+    List,
+    Set,
+    SortedSet,
     GetMany,
     Command,
     JsonGenerate,
@@ -52,7 +56,7 @@ pub(crate) enum Operation {
 
 impl Operation {
     /// All of them, by number.
-    pub(crate) const ALL: [Self; 44] = [
+    pub(crate) const ALL: [Self; 48] = [
         Self::Get,
         Self::Has,
         Self::Record,
@@ -93,6 +97,10 @@ impl Operation {
         Self::DocumentRoot,
         Self::Stat,
         Self::Figures,
+        Self::Hash,
+        Self::List,
+        Self::Set,
+        Self::SortedSet,
         Self::GetMany,
         Self::Command,
         Self::JsonGenerate,

@@ -16,12 +16,13 @@ use crate::{
 };
 
 /// The files of the API's half in Ruby, in the order in which they build on each other.
-const PRELUDE: [&str; 6] = [
+const PRELUDE: [&str; 7] = [
     include_str!("../ruby/builtin.rb"),
     include_str!("../ruby/core.rb"),
     include_str!("../ruby/procedures.rb"),
     include_str!("../ruby/http.rb"),
     include_str!("../ruby/transaction.rb"),
+    include_str!("../ruby/collections.rb"),
     include_str!("../ruby/regexp.rb"),
 ];
 

@@ -9,10 +9,16 @@ use support::{Bed, json};
 const MANUAL: &str = include_str!("../../../docs/ruby.md");
 
 /// What the first column calls a class, and what the object is called in the second.
-const CLASSES: [(&str, &str, &str); 5] = [
+const CLASSES: [(&str, &str, &str); 11] = [
     ("transaction", "tx", "Tokaido::Transaction"),
     ("database", "db", "Tokaido::Database"),
     ("scan", "scan", "Tokaido::Scan"),
+    ("collection", "collection", "Tokaido::Collection"),
+    ("hash", "hash", "Tokaido::StoredHash"),
+    ("list", "list", "Tokaido::StoredList"),
+    ("set", "set", "Tokaido::StoredSet"),
+    ("sorted set", "sorted", "Tokaido::StoredSortedSet"),
+    ("range of scores", "range", "Tokaido::ScoreRange"),
     ("request", "req", "Tokaido::Request"),
     ("response", "res", "Tokaido::Response"),
 ];
@@ -26,8 +32,8 @@ fn documented() -> BTreeSet<String> {
             let Some(rest) = code.strip_prefix(object) else { continue };
             let name = if rest.starts_with('[') {
                 if rest.contains("] = ") { "[]=" } else { "[]" }.to_owned()
-            } else if rest.starts_with(" << ") {
-                "<<".to_owned()
+            } else if let Some(operation) = rest.strip_prefix(' ') {
+                operation.split(' ').next().unwrap_or_default().replace('\\', "")
             } else {
                 let Some(rest) = rest.strip_prefix('.') else { continue };
                 let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '?');

@@ -59,7 +59,7 @@ pub use bridge::HostFunction;
 pub use call_error::CallError;
 pub use dialect::{Dialect, Globals, Setting, UnknownDialect};
 pub use expressions::{Expression, ExpressionError, Expressions};
-pub use fault::Fault;
+pub use fault::{Fault, check_elements, check_value};
 pub use function_bench::{
     BenchCode, BenchOptions, BenchSample, FunctionBench, TraceEvent, TraceOutcome,
 };

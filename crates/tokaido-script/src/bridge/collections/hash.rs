@@ -8,7 +8,7 @@ use tokaido_store::{
     counter::{self, format_float},
 };
 
-use super::shared::{Filling, check_value, half_done, random, to_read, to_write};
+use super::shared::{Filling, check_value, random, to_read, to_write};
 use crate::bridge::{
     context::{Context, Fault, NO, YES},
     many::Many,
@@ -106,7 +106,7 @@ fn set(
     field: &[u8],
     value: &[u8],
 ) -> Result<i32, Fault> {
-    let added = hash.set(tx, context.limits.packing, [(field, value)]).map_err(half_done)?;
+    let added = hash.set(tx, context.limits.packing, [(field, value)]).map_err(Fault::half_done)?;
     Ok(answer(added > 0))
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn hash_delete(
     field: &[u8],
 ) -> Result<i32, Fault> {
     let (tx, id) = to_write(context, index)?;
-    Ok(answer(Hash::new(id, key).remove(tx, [field]).map_err(half_done)? > 0))
+    Ok(answer(Hash::new(id, key).remove(tx, [field]).map_err(Fault::half_done)? > 0))
 }
 
 /// Adds to the counter in a field; the code tells the new value's width.

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use tokaido_collections::{End, List};
 use tokaido_store::{Direction, ReadError, ReadTransaction};
 
-use super::shared::{Filling, check_elements, check_value, half_done, to_read, to_write};
+use super::shared::{Filling, check_elements, check_value, to_read, to_write};
 use crate::bridge::{
     context::{Context, Fault, NO, YES},
     write::answer,
@@ -92,7 +92,7 @@ pub(crate) fn list_push(
     let (tx, id) = to_write(context, index)?;
     check_value(item)?;
     let packing = context.limits.packing;
-    let len = List::new(id, key).push(tx, packing, end(at), [item]).map_err(half_done)?;
+    let len = List::new(id, key).push(tx, packing, end(at), [item]).map_err(Fault::half_done)?;
     context.reply.number = len as f64;
     Ok(YES)
 }
@@ -111,7 +111,7 @@ pub(crate) fn list_pop(
         item.extend_from_slice(popped);
         ControlFlow::Continue(())
     });
-    let popped = popped.map_err(half_done)?;
+    let popped = popped.map_err(Fault::half_done)?;
     context.reply.data(&context.scratch);
     Ok(answer(popped > 0))
 }
@@ -128,7 +128,7 @@ pub(crate) fn list_set(
     check_value(item)?;
     let list = List::new(id, key);
     let Some(at) = index_of(list.len(tx)?, position) else { return Ok(NO) };
-    Ok(answer(list.set(tx, context.limits.packing, at, item).map_err(half_done)?))
+    Ok(answer(list.set(tx, context.limits.packing, at, item).map_err(Fault::half_done)?))
 }
 
 /// Puts an item before the one of a position, or behind the last one; the number of items is then the
@@ -146,7 +146,7 @@ pub(crate) fn list_insert(
     let len = list.len(tx)?;
     let Some(at) = index_of(len, position).filter(|&at| at <= len) else { return Ok(NO) };
     check_elements(&context.limits, at.min(len - at))?;
-    let len = list.insert(tx, context.limits.packing, at, item).map_err(half_done)?;
+    let len = list.insert(tx, context.limits.packing, at, item).map_err(Fault::half_done)?;
     context.reply.number = len as f64;
     Ok(YES)
 }
@@ -164,7 +164,7 @@ pub(crate) fn list_remove(
     let Some(at) = index_of(len, position).filter(|&at| at < len) else { return Ok(NO) };
     check_elements(&context.limits, at.min(len - at))?;
     copy_item(tx, &list, at, &mut context.scratch)?;
-    list.remove(tx, &[at]).map_err(half_done)?;
+    list.remove(tx, &[at]).map_err(Fault::half_done)?;
     context.reply.data(&context.scratch);
     Ok(YES)
 }
@@ -188,7 +188,7 @@ pub(crate) fn list_trim(
     if !kept.is_empty() {
         check_elements(&context.limits, len - (kept.end - kept.start))?;
     }
-    list.trim(tx, kept).map_err(half_done)?;
+    list.trim(tx, kept).map_err(Fault::half_done)?;
     Ok(YES)
 }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use tokaido_collections::{Set, intersect, subtract, unite};
 
-use super::shared::{Filling, check_elements, half_done, random, to_read, to_write};
+use super::shared::{Filling, check_elements, random, to_read, to_write};
 use crate::bridge::{
     context::{Context, Fault, NO, YES, database},
     many::{Many, many_add},
@@ -45,7 +45,8 @@ pub(crate) fn set_add(
     member: &[u8],
 ) -> Result<i32, Fault> {
     let (tx, id) = to_write(context, index)?;
-    let added = Set::new(id, key).add(tx, context.limits.packing, [member]).map_err(half_done)?;
+    let added =
+        Set::new(id, key).add(tx, context.limits.packing, [member]).map_err(Fault::half_done)?;
     Ok(answer(added > 0))
 }
 
@@ -57,7 +58,7 @@ pub(crate) fn set_remove(
     member: &[u8],
 ) -> Result<i32, Fault> {
     let (tx, id) = to_write(context, index)?;
-    Ok(answer(Set::new(id, key).remove(tx, [member]).map_err(half_done)? > 0))
+    Ok(answer(Set::new(id, key).remove(tx, [member]).map_err(Fault::half_done)? > 0))
 }
 
 /// Takes a member out that chance chooses, as the reply's data.
@@ -69,7 +70,7 @@ pub(crate) fn set_pop(context: &mut Context, index: i32, key: &[u8]) -> Result<i
         member.extend_from_slice(popped);
         ControlFlow::Continue(())
     });
-    let popped = popped.map_err(half_done)?;
+    let popped = popped.map_err(Fault::half_done)?;
     context.reply.data(&context.scratch);
     Ok(answer(popped > 0))
 }

@@ -5,18 +5,14 @@ use std::{
     ops::ControlFlow,
 };
 
-use tokaido_store::{
-    DatabaseId, ReadError, ReadTransaction, WriteError, WriteTransaction, limits::VALUE_LEN_MAX,
-};
+use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
 
-use crate::{
-    Limits,
-    bridge::{
-        context::{Context, Fault, database},
-        pages::LoadedPage,
-        write::own_database,
-    },
+use crate::bridge::{
+    context::{Context, Fault, database},
+    pages::LoadedPage,
+    write::own_database,
 };
+pub(super) use crate::fault::{check_elements, check_value};
 
 /// A page ends when so much has been read. The first entry is read whatever its size.
 const PAGE_BYTES_MAX: usize = 16 << 10;
@@ -36,35 +32,6 @@ pub(super) fn to_write<'t>(
     index: i32,
 ) -> Result<(&'t mut (dyn WriteTransaction + 'static), DatabaseId), Fault> {
     Ok((context.write()?, own_database(index)?))
-}
-
-/// Why a change of a collection failed. What it is refused for before anything is written leaves the
-/// transaction as it was; anything else may have come half way.
-pub(super) fn half_done(error: WriteError) -> Fault {
-    match error {
-        WriteError::Read(ReadError::OtherKind | ReadError::KeyLength { .. })
-        | WriteError::FieldLength { .. } => error.into(),
-        _ => Fault::Poisoned(error.to_string()),
-    }
-}
-
-/// Refuses a value that no element has room for, before anything is written.
-pub(super) fn check_value(value: &[u8]) -> Result<(), Fault> {
-    match value.len() {
-        0..=VALUE_LEN_MAX => Ok(()),
-        len => Err(Fault::refused(WriteError::ValueLength { len, max: VALUE_LEN_MAX })),
-    }
-}
-
-/// Refuses to go through so many elements in one call, within which no time limit is looked at.
-pub(super) fn check_elements(limits: &Limits, elements: u64) -> Result<(), Fault> {
-    let max = limits.many_keys_max;
-    if elements <= max as u64 {
-        return Ok(());
-    }
-    Err(Fault::Refused(format!(
-        "at most {max} elements are gone through in one call, these are {elements}; do it in parts"
-    )))
 }
 
 /// A random number.

@@ -5,7 +5,7 @@ use std::ops::{Bound, ControlFlow, Range};
 use tokaido_collections::{SortedSet, Span};
 use tokaido_store::{Direction, ReadError, ReadTransaction};
 
-use super::shared::{Filling, check_elements, half_done, random, to_read, to_write};
+use super::shared::{Filling, check_elements, random, to_read, to_write};
 use crate::bridge::{
     context::{Context, Fault, NO, YES},
     write::answer,
@@ -138,7 +138,7 @@ pub(crate) fn sorted_add(
         is_new = old.is_none();
         Some(offered)
     });
-    updated.map_err(half_done)?;
+    updated.map_err(Fault::half_done)?;
     Ok(answer(is_new))
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn sorted_increment(
         new = old.unwrap_or(0.0) + by;
         (!new.is_nan()).then_some(new)
     });
-    updated.map_err(half_done)?;
+    updated.map_err(Fault::half_done)?;
     if new.is_nan() {
         return Err(Fault::Refused("the sum of these two infinities is no score".to_owned()));
     }
@@ -173,7 +173,7 @@ pub(crate) fn sorted_remove(
     member: &[u8],
 ) -> Result<i32, Fault> {
     let (tx, id) = to_write(context, index)?;
-    let removed = SortedSet::new(id, key).remove(tx, [member]).map_err(half_done)?;
+    let removed = SortedSet::new(id, key).remove(tx, [member]).map_err(Fault::half_done)?;
     Ok(answer(removed > 0))
 }
 
@@ -198,7 +198,7 @@ pub(crate) fn sorted_remove_in(
         check_elements(&context.limits, ranks.end - ranks.start)?;
     }
     let keep_on = |_: &[u8], _| ControlFlow::Continue(());
-    let removed = set.remove_ranks(tx, ranks, direction, keep_on).map_err(half_done)?;
+    let removed = set.remove_ranks(tx, ranks, direction, keep_on).map_err(Fault::half_done)?;
     context.reply.number = removed as f64;
     Ok(YES)
 }
@@ -219,7 +219,7 @@ pub(crate) fn sorted_pop(
         *number = score;
         ControlFlow::Continue(())
     });
-    let popped = popped.map_err(half_done)?;
+    let popped = popped.map_err(Fault::half_done)?;
     context.reply.data(&context.scratch);
     Ok(answer(popped > 0))
 }

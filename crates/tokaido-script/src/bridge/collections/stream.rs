@@ -5,7 +5,7 @@ use std::{io::Write as _, ops::RangeInclusive};
 use tokaido_collections::{Fields, Stream, StreamId, Trim};
 use tokaido_store::{Direction, ReadTransaction, WriteError, limits::VALUE_LEN_MAX};
 
-use super::shared::{Filling, half_done, to_read, to_write};
+use super::shared::{Filling, to_read, to_write};
 use crate::bridge::{
     context::{Context, Fault, NO, YES},
     pages::LoadedPage,
@@ -148,10 +148,10 @@ pub(crate) fn stream_add(
     })?;
     let mut state = match found {
         Some(state) => state,
-        None => stream.open(tx).map_err(half_done)?,
+        None => stream.open(tx).map_err(Fault::half_done)?,
     };
     let fields = pairs.iter().flat_map(|pair| pair.iter().copied());
-    stream.append(tx, &mut state, id, fields).map_err(half_done)?;
+    stream.append(tx, &mut state, id, fields).map_err(Fault::half_done)?;
     reply_id(context, id)
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn stream_delete(
     let (tx, database) = to_write(context, index)?;
     let stream = Stream::new(database, key);
     let Some(mut state) = stream.state(tx)? else { return Ok(NO) };
-    Ok(answer(stream.delete(tx, &mut state, [id]).map_err(half_done)? > 0))
+    Ok(answer(stream.delete(tx, &mut state, [id]).map_err(Fault::half_done)? > 0))
 }
 
 /// Deletes the first entries, as many as one call may: all but the last `max_count`, and those before `min_id`.
@@ -185,10 +185,10 @@ pub(crate) fn stream_trim(
     let Some(mut state) = stream.state(tx)? else { return Ok(NO) };
     // An infinite number is more than there are.
     let to_len = Trim::ToLen(max_count as u64);
-    let mut trimmed = stream.trim(tx, &mut state, to_len, max).map_err(half_done)?;
+    let mut trimmed = stream.trim(tx, &mut state, to_len, max).map_err(Fault::half_done)?;
     if let Some(last) = min_id.and_then(StreamId::previous) {
         let left = max - trimmed;
-        trimmed += stream.trim(tx, &mut state, Trim::UpTo(last), left).map_err(half_done)?;
+        trimmed += stream.trim(tx, &mut state, Trim::UpTo(last), left).map_err(Fault::half_done)?;
     }
     context.reply.number = trimmed as f64;
     Ok(answer(trimmed == max))

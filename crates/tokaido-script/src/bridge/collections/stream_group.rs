@@ -6,7 +6,7 @@ use tokaido_collections::{OpenGroup, Pending, State, Stream, StreamId};
 use tokaido_store::{DatabaseId, Direction, ReadTransaction};
 
 use super::{
-    shared::{check_elements, half_done, to_read, to_write},
+    shared::{check_elements, to_read, to_write},
     stream::{id_of, ids_of, load_entry, push_entry, reply_id},
 };
 use crate::{
@@ -79,9 +79,10 @@ pub(crate) fn group_create(
     let after = after.map(id_of).transpose()?;
     let (tx, database) = to_write(context, index)?;
     let stream = Stream::new(database, key);
-    let mut state = stream.open(tx).map_err(half_done)?;
+    let mut state = stream.open(tx).map_err(Fault::half_done)?;
     let after = after.unwrap_or(state.last_id);
-    let created = stream.create_group(tx, &mut state, name, after, None).map_err(half_done)?;
+    let created =
+        stream.create_group(tx, &mut state, name, after, None).map_err(Fault::half_done)?;
     Ok(answer(created))
 }
 
@@ -95,7 +96,7 @@ pub(crate) fn group_destroy(
     let (tx, database) = to_write(context, index)?;
     let stream = Stream::new(database, key);
     let Some(mut state) = stream.state(tx)? else { return Ok(NO) };
-    Ok(answer(stream.destroy_group(tx, &mut state, name).map_err(half_done)?))
+    Ok(answer(stream.destroy_group(tx, &mut state, name).map_err(Fault::half_done)?))
 }
 
 /// Delivers up to `count` new entries to a consumer, which is made if there is none, as a page; how many they
@@ -138,9 +139,9 @@ pub(crate) fn group_read(
         return Err(too_large(&limits, "read fewer entries"));
     }
     if !ids.is_empty() {
-        let (consumer, _) = group.open_consumer(tx, consumer).map_err(half_done)?;
-        group.deliver(tx, consumer, &ids, false).map_err(half_done)?;
-        group.save(tx).map_err(half_done)?;
+        let (consumer, _) = group.open_consumer(tx, consumer).map_err(Fault::half_done)?;
+        group.deliver(tx, consumer, &ids, false).map_err(Fault::half_done)?;
+        group.save(tx).map_err(Fault::half_done)?;
     }
     context.reply.number = ids.len() as f64;
     Ok(YES)
@@ -157,8 +158,8 @@ pub(crate) fn group_acknowledge(
     let id = id_of(id)?;
     let (tx, database) = to_write(context, index)?;
     let Found { mut group, .. } = Found::find(tx, database, key, name)?;
-    let was_pending = group.acknowledge(tx, id).map_err(half_done)?;
-    group.save(tx).map_err(half_done)?;
+    let was_pending = group.acknowledge(tx, id).map_err(Fault::half_done)?;
+    group.save(tx).map_err(Fault::half_done)?;
     Ok(answer(was_pending))
 }
 
@@ -178,8 +179,8 @@ pub(crate) fn group_claim(
     let Found { stream, mut group, .. } = Found::find(tx, database, key, name)?;
     let is_there = load_entry(&mut context.page, tx, stream, id)?;
     if !is_there {
-        group.acknowledge(tx, id).map_err(half_done)?;
-        group.save(tx).map_err(half_done)?;
+        group.acknowledge(tx, id).map_err(Fault::half_done)?;
+        group.save(tx).map_err(Fault::half_done)?;
         return Ok(NO);
     }
     let Some(pending) = group.pending(tx, id)? else { return Ok(NO) };
@@ -187,11 +188,11 @@ pub(crate) fn group_claim(
     if (now_ms.saturating_sub(pending.delivered_at_ms) as f64) < idle_ms {
         return Ok(NO);
     }
-    let (consumer, _) = group.open_consumer(tx, consumer).map_err(half_done)?;
+    let (consumer, _) = group.open_consumer(tx, consumer).map_err(Fault::half_done)?;
     let deliveries = pending.deliveries.saturating_add(1);
     let claimed = Pending { consumer, delivered_at_ms: now_ms, deliveries };
-    group.set_pending(tx, id, claimed).map_err(half_done)?;
-    group.save(tx).map_err(half_done)?;
+    group.set_pending(tx, id, claimed).map_err(Fault::half_done)?;
+    group.save(tx).map_err(Fault::half_done)?;
     Ok(YES)
 }
 
