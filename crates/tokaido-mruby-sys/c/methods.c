@@ -22,9 +22,9 @@ enum operation {
   JSON_PARSE,
   BEGIN_TRANSACTION, COMMIT, ROLL_BACK, PRINT, REGEXP_COMPILE, REGEXP_SEARCH,
   RESPOND_BARE, DOCUMENT_ROOT, STAT, FIGURES,
-  HASH, LIST, SET, SORTED_SET,
+  HASH, LIST, SET, SORTED_SET, CALL_FAILED,
   /* These take what was gathered. */
-  GET_MANY, COMMAND, JSON_GENERATE, RESPOND_JSON,
+  GET_MANY, COMMAND, CALL, JSON_GENERATE, RESPOND_JSON,
 };
 
 static const struct mrb_data_type database_type = { "Tokaido::Database", NULL };
@@ -142,7 +142,9 @@ METHOD(core_respond_bare, RESPOND_BARE, 2, 2)
 METHOD(core_document_root, DOCUMENT_ROOT, 0, 0)
 METHOD(core_stat, STAT, 1, 1)
 METHOD(core_figures, FIGURES, 0, 0)
+METHOD(core_call_failed, CALL_FAILED, 1, 1)
 METHOD_OF_VALUE(core_command, COMMAND)
+METHOD_OF_VALUE(core_call_elsewhere, CALL)
 METHOD_OF_VALUE(core_json_generate, JSON_GENERATE)
 METHOD_OF_VALUE(core_respond_json, RESPOND_JSON)
 
@@ -236,7 +238,8 @@ static const entry core_methods[] = {
   { "log", core_log }, { "source", core_source }, { "add", core_add }, { "request_field", core_request_field },
   { "request_pairs", core_request_pairs }, { "header_set", core_header_set }, { "header_get", core_header_get },
   { "write", core_write }, { "respond", core_respond }, { "json_parse", core_json_parse },
-  { "command", core_command }, { "json_generate", core_json_generate }, { "respond_json", core_respond_json },
+  { "command", core_command }, { "call_elsewhere", core_call_elsewhere }, { "call_failed", core_call_failed },
+  { "json_generate", core_json_generate }, { "respond_json", core_respond_json },
   { "run_file", core_run_file }, { "begin_transaction", core_begin_transaction }, { "commit", core_commit },
   { "roll_back", core_roll_back }, { "print", core_print }, { "regexp_compile", core_regexp_compile },
   { "regexp_search", core_regexp_search }, { "remember", core_remember },

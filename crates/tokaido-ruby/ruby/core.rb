@@ -16,6 +16,8 @@ module Tokaido
   module Core
     # By number: the class, the method, and whether it answers a route.
     @procedures = []
+    # Those that answer no route, by name, with their mode.
+    @named = {}
     # Names of the modules that are being loaded, outermost first.
     @loading = []
     # Names of modules that were loaded, or could not be, with what was wrong.
@@ -26,6 +28,20 @@ module Tokaido
         owner, method = @procedures[index]
         Regexp.remember(nil) if $~
         owner.new.__send__(method, TRANSACTION, *arguments)
+      end
+
+      # Calls a procedure from within another one. Of one that may write, all happens, or nothing: if it fails, so does
+      # the transaction, even where the error is rescued.
+      def call_nested(name, arguments)
+        owner, method, mode = @named[name]
+        return call_other(name, arguments) unless owner
+        raise Tokaido::Error, "#{name} writes, and its caller only reads" if mode == "write" && !writable
+        begin
+          owner.new.__send__(method, TRANSACTION, *arguments)
+        rescue Exception => error
+          call_failed(error.message) if mode == "write"
+          raise error
+        end
       end
 
       def dispatch(index)
@@ -53,6 +69,7 @@ module Tokaido
         _, line = owner.instance_method(method).source_location
         add(here, name, mode, verb, pattern, line)
         @procedures << [owner, method]
+        @named["#{here}.#{name}"] ||= [owner, method, mode] unless verb
         method
       end
 
@@ -128,6 +145,13 @@ module Tokaido
       end
 
       private
+
+      def call_other(name, arguments)
+        is_done, result, code, status = call_elsewhere([name, *arguments])
+        return result if is_done
+        raise Refusal.new(result, code: code, status: status) if code || status
+        raise Tokaido::Error, result
+      end
 
       def user_trace(error)
         (error.backtrace || []).reject { |line| line.start_with?("(tokaido)") || line.start_with?("(unknown)") }

@@ -29,6 +29,11 @@ module Tokaido
       Core.command(arguments)
     end
 
+    # Calls another procedure in this transaction, of whatever language, and gives its result: `tx.call("shop.buy", "fan")`.
+    def call(name, *arguments)
+      Core.call_nested(name.to_s, arguments)
+    end
+
     def inspect
       "#<transaction>"
     end

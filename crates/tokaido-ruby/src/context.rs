@@ -15,7 +15,7 @@ use tokaido_script::{
 use tokaido_store::{DatabaseId, ReadTransaction, Snapshot, Store, WriteTransaction, Writer};
 
 use crate::{
-    collections, database, exchange,
+    call, collections, database, exchange,
     items::{self, Argument, Gathering},
     load, machine,
     operation::Operation,
@@ -163,7 +163,9 @@ impl Context {
     ) -> Result<(&'t mut (dyn Host + 'static), Transaction<'t>), Fault> {
         let running = self.running.ok_or_else(ended)?;
         let host = running.host.ok_or_else(|| {
-            Fault::Refused("tx.command and Apache::Scoreboard need a server around them".to_owned())
+            Fault::Refused(
+                "tx.command, tx.call and Apache::Scoreboard need a server around them".to_owned(),
+            )
         })?;
         self.writes += 1;
         // SAFETY: as in `read`.
@@ -188,11 +190,16 @@ impl Context {
         self.answer.push(items::bytes(&self.scratch));
     }
 
+    /// From here on the transaction can no longer be committed.
+    pub(crate) fn poison(&mut self, why: String) {
+        self.poison.get_or_insert(why);
+    }
+
     fn fail(&mut self, fault: Fault) {
         let message = match fault {
             Fault::Refused(message) => message,
             Fault::Poisoned(message) => {
-                self.poison.get_or_insert_with(|| message.clone());
+                self.poison(message.clone());
                 message
             }
         };
@@ -225,6 +232,8 @@ impl Context {
             }
             O::Source | O::Add => load::run(self, operation, arguments),
             O::Command => self.command(),
+            O::Call => call::elsewhere(self),
+            O::CallFailed => call::failed(self, arguments),
             O::JsonParse | O::JsonGenerate => self.json(operation, arguments),
             O::BeginTransaction | O::Commit | O::RollBack | O::Print => {
                 script::run(self, operation, arguments)

@@ -5,6 +5,7 @@
 
 #![deny(missing_docs)]
 
+mod call;
 mod collections;
 mod context;
 mod database;

@@ -48,15 +48,17 @@ pub(crate) enum Operation {
     List,
     Set,
     SortedSet,
+    CallFailed,
     GetMany,
     Command,
+    Call,
     JsonGenerate,
     RespondJson,
 }
 
 impl Operation {
     /// All of them, by number.
-    pub(crate) const ALL: [Self; 48] = [
+    pub(crate) const ALL: [Self; 50] = [
         Self::Get,
         Self::Has,
         Self::Record,
@@ -101,8 +103,10 @@ impl Operation {
         Self::List,
         Self::Set,
         Self::SortedSet,
+        Self::CallFailed,
         Self::GetMany,
         Self::Command,
+        Self::Call,
         Self::JsonGenerate,
         Self::RespondJson,
     ];

@@ -210,12 +210,7 @@ impl Runtime for RubyVm {
     ) -> Result<Value, CallError> {
         let called = &self.procedures[procedure.index()];
         if let Some(route) = &called.route {
-            return Err(CallError::Value {
-                message: format!(
-                    "{} answers {} {}; call it over HTTP",
-                    called.name, route.method, route.pattern
-                ),
-            });
+            return Err(CallError::Value { message: called.answers(route) });
         }
         check_arguments(arguments)?;
         self.run(procedure, scope, c"call", arguments, None)

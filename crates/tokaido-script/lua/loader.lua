@@ -99,6 +99,8 @@ function loader.exports(name)
         field = field, mode = value.mode, method = value.method, pattern = value.pattern,
         run = value.run, line = core.line_of(value.run),
       }
+      local whole = name .. "." .. field
+      if not value.method and not core.own_procedures[whole] then core.own_procedures[whole] = value end
     end
   end
   sort(exports, function(a, b) return a.field < b.field end)

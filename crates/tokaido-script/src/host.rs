@@ -2,7 +2,7 @@
 
 use tokaido_store::{ReadTransaction, WriteTransaction};
 
-use crate::{Sockets, TyrantCommons, Value};
+use crate::{CallError, Sockets, TyrantCommons, Value};
 
 /// The transaction that a call runs in.
 pub enum Transaction<'t> {
@@ -27,6 +27,19 @@ pub trait Host {
         transaction: Transaction<'_>,
         arguments: &[&[u8]],
     ) -> Result<CommandReply<'_>, CommandError>;
+
+    /// Calls a procedure of another language, or dialect, within the transaction.
+    ///
+    /// # Errors
+    /// See [`NestedError`].
+    fn call(
+        &mut self,
+        _transaction: Transaction<'_>,
+        name: &[u8],
+        _arguments: &[Value],
+    ) -> Result<Value, NestedError> {
+        Err(NestedError::unknown(name))
+    }
 
     /// Calls a function of Tokyo Tyrant's `misc`, and gives what that gives; `None` if it has refused.
     ///
@@ -116,12 +129,64 @@ pub enum CommandError {
     Failed(String),
 }
 
+/// A procedure that another one has called gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum NestedError {
+    /// It was not called.
+    #[error("{0}")]
+    Refused(String),
+    /// It failed.
+    #[error("{error}")]
+    Failed {
+        /// Why.
+        error: CallError,
+        /// If so, the transaction cannot be committed, even if the script catches the error: of what a procedure does,
+        /// all happens, or nothing.
+        may_have_written: bool,
+    },
+}
+
+impl NestedError {
+    pub(crate) fn unknown(name: &[u8]) -> Self {
+        Self::Refused(format!("there is no procedure {}", String::from_utf8_lossy(name)))
+    }
+
+    /// The code and the HTTP status with which the procedure has said no, if it has.
+    #[must_use]
+    pub fn code_and_status(&self) -> (Option<&str>, Option<u16>) {
+        match self {
+            Self::Failed { error: CallError::Refused { code, status, .. }, .. } => {
+                (code.as_deref(), *status)
+            }
+            _ => (None, None),
+        }
+    }
+
+    /// Whether the transaction can no longer be committed.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Failed { may_have_written: true, .. })
+    }
+}
+
 /// What a call runs in.
 pub struct Scope<'t> {
     /// The transaction.
     pub transaction: Transaction<'t>,
     /// Who runs the call's commands; without one they are refused.
     pub host: Option<&'t mut dyn Host>,
+}
+
+impl<'s> Scope<'s> {
+    /// That of a transaction which may be lent for longer than the host.
+    pub fn of<'t: 's>(transaction: Transaction<'t>, host: &'s mut dyn Host) -> Self {
+        let host = Some(host);
+        // Each arm lends the transaction for as long as the host is lent.
+        match transaction {
+            Transaction::Read(tx) => Scope { transaction: Transaction::Read(tx), host },
+            Transaction::Write(tx) => Scope { transaction: Transaction::Write(tx), host },
+        }
+    }
 }
 
 impl<'t> From<Transaction<'t>> for Scope<'t> {

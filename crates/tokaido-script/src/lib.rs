@@ -48,6 +48,7 @@ mod source;
 mod sources;
 mod state;
 mod timer;
+mod together;
 mod tyrant;
 mod value;
 mod vm;
@@ -63,7 +64,9 @@ pub use fault::{Fault, check_elements, check_value};
 pub use function_bench::{
     BenchCode, BenchOptions, BenchSample, FunctionBench, TraceEvent, TraceOutcome,
 };
-pub use host::{CommandError, CommandReply, Host, MiscCall, Scope, ServerFigures, Transaction};
+pub use host::{
+    CommandError, CommandReply, Host, MiscCall, NestedError, Scope, ServerFigures, Transaction,
+};
 pub use http::{HttpRequest, HttpResponse, Progress, Waiting};
 pub use interrupt::Interrupt;
 pub use limits::{
@@ -76,12 +79,13 @@ pub use redis::{
     FunctionCall, FunctionFlags, FunctionVm, LibraryError, RedisCall, RedisScript, RedisVm,
     RegisteredFunction, sha1_hex,
 };
-pub use runtime::{Language, Runtime, RuntimeError, start, together};
+pub use runtime::{Language, Runtime, RuntimeError};
 pub use settings::Settings;
 pub use sockets::{Receive, Received, SocketOption, SocketTarget, Sockets};
 pub use source::Source;
 pub use sources::{ScriptFile, SourcePlaces, Sources};
 pub use timer::Timer;
+pub use together::{start, together};
 pub use tyrant::{TyrantCommons, TyrantSettings};
 pub use value::Value;
 pub use vm::{Lua, Vm, check_arguments};

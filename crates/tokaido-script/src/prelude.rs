@@ -4,14 +4,14 @@ use mlua::{LightUserData, Lua, Table, Variadic, chunk::ChunkMode};
 
 use crate::{
     Dialect, Limits,
-    bridge::{self, Context, command, functions},
+    bridge::{self, Context, call, command, functions},
     json, openresty, pattern, pattern_weight,
     redis::codecs,
 };
 
 /// What every dialect stands on, in the order in which the files build on each other, with what each
 /// gets beside the table of parts.
-const CORE: [(&str, &[&str]); 22] = [
+const CORE: [(&str, &[&str]); 23] = [
     (include_str!("../lua/native.lua"), &[]),
     (include_str!("../lua/text.lua"), &[]),
     (include_str!("../lua/database.lua"), &["Database", ""]),
@@ -28,6 +28,7 @@ const CORE: [(&str, &[&str]); 22] = [
     (include_str!("../lua/stream_group.lua"), &[]),
     (include_str!("../lua/transaction.lua"), &[]),
     (include_str!("../lua/command.lua"), &[]),
+    (include_str!("../lua/call.lua"), &[]),
     (include_str!("../lua/json.lua"), &[]),
     (include_str!("../lua/http.lua"), &[]),
     (include_str!("../lua/errors.lua"), &[]),
@@ -112,6 +113,7 @@ fn rust_side(lua: &Lua, context: *mut Context, limits: Limits) -> mlua::Result<T
         rust.set("find_plain", lua.create_c_function(pattern::lua_find_plain)?)?;
         rust.set("fetch_reply", lua.create_c_function(command::lua_fetch_reply)?)?;
         rust.set("codec", lua.create_c_function(codecs::lua_codec)?)?;
+        rust.set("call_procedure", lua.create_c_function(call::lua_call_procedure)?)?;
         rust.set("call_function", lua.create_c_function(functions::lua_call_function)?)?;
     }
     Ok(rust)

@@ -46,6 +46,12 @@ pub struct Procedure {
 }
 
 impl Procedure {
+    /// What is told to those who call it by name although it answers a route.
+    #[must_use]
+    pub fn answers(&self, route: &Route) -> String {
+        format!("{} answers {} {}; call it over HTTP", self.name, route.method, route.pattern)
+    }
+
     /// What is told of it if `first` has a name or route already that it declares, too.
     #[must_use]
     pub fn declared_twice(&self, what: &str, first: &Self) -> String {

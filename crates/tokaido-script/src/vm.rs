@@ -13,8 +13,9 @@ use crate::{
     bridge::{context::StoreOrReason, functions::SharedFunction},
     failure::Failure,
     limits::ARGUMENTS_MAX,
-    load, runtime,
+    load,
     state::LuaState,
+    together,
 };
 
 /// Lua as a language of procedures: a VM for each dialect that has files.
@@ -59,7 +60,7 @@ impl Language for Lua {
             let error = UnknownDialect { name: source.dialect_name().to_owned() };
             errors.push(LoadError::of_file(source, error.to_string()));
         }
-        Ok((runtime::together(runtimes), errors))
+        Ok((together(runtimes), errors))
     }
 }
 
@@ -273,12 +274,7 @@ impl Runtime for Vm {
     ) -> Result<Value, CallError> {
         let called = &self.procedures[procedure.index()];
         if let Some(route) = &called.route {
-            return Err(CallError::Value {
-                message: format!(
-                    "{} answers {} {}; call it over HTTP",
-                    called.name, route.method, route.pattern
-                ),
-            });
+            return Err(CallError::Value { message: called.answers(route) });
         }
         check_arguments(arguments)?;
         self.begin(procedure, scope);

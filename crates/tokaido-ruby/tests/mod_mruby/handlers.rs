@@ -355,7 +355,7 @@ pub(crate) const HANDLERS: &[Handler] = &[
     get(
         "no_scoreboard_here",
         "Apache::Scoreboard.new.busy_worker",
-        "m.rb:2: tx.command and Apache::Scoreboard need a server around them",
+        "m.rb:2: tx.command, tx.call and Apache::Scoreboard need a server around them",
     ),
     // The log.
     get(

@@ -382,11 +382,16 @@ impl Context {
         Ok(unsafe { &*cache })
     }
 
+    /// From here on the transaction can no longer be committed.
+    pub(crate) fn poison(&mut self, why: String) {
+        self.poison.get_or_insert(why);
+    }
+
     pub(crate) fn fail(&mut self, fault: Fault) -> i32 {
         let message = match fault {
             Fault::Refused(message) => message,
             Fault::Poisoned(message) => {
-                self.poison.get_or_insert_with(|| message.clone());
+                self.poison(message.clone());
                 message
             }
         };

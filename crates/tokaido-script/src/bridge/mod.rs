@@ -10,6 +10,7 @@
 mod apache;
 mod cabinet;
 mod cache;
+pub(crate) mod call;
 mod collections;
 pub(crate) mod command;
 pub(crate) mod context;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Context, apache, cabinet, cache,
+    Context, apache, cabinet, cache, call,
     collections::{hash, list, set, sorted_set, stream, stream_group},
     command,
     context::Fault,
@@ -97,6 +97,7 @@ fn of_databases() -> Vec<Function> {
         many::many_run(int);
         many::many_next();
         many::all_run(int, bytes);
+        call::call_failed(bytes);
         command::command_run();
         command::command_of(int, bytes, bytes, bytes, bytes, bytes, bytes);
         command::set_resp(int);

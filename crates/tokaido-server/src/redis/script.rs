@@ -78,13 +78,7 @@ impl<'s> ScriptCommands<'s> {
         &'t mut self,
         transaction: Transaction<'l>,
     ) -> Scope<'t> {
-        // Each arm lends the transaction for as long as the commands are lent.
-        match transaction {
-            Transaction::Read(tx) => Scope { transaction: Transaction::Read(tx), host: Some(self) },
-            Transaction::Write(tx) => {
-                Scope { transaction: Transaction::Write(tx), host: Some(self) }
-            }
-        }
+        Scope::of(transaction, self)
     }
 }
 
