@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import socket
 import struct
+import subprocess
 import threading
 
 import pytest
@@ -202,3 +203,25 @@ def test_collections_are_those_of_redis(own_server, tmp_path, count):
     assert items == ["y", *texts]
     assert members == sorted([*texts, "z"])
     assert (scores["m0"], scores["m2"], len(scores)) == (9e9, 0.5, count)
+
+
+CHECK_STUBS = """
+require "rbs"
+loader = RBS::EnvironmentLoader.new
+ARGV.each { |path| loader.add(path: Pathname(path)) }
+environment = RBS::Environment.from_loader(loader).resolve_type_names
+builder = RBS::DefinitionBuilder.new(env: environment)
+own = environment.class_decls.keys.select { |name| name.to_s =~ /\\A::(Tokaido|Apache|Userdata)/ }
+own.each do |name|
+  builder.build_instance(name)
+  builder.build_singleton(name)
+end
+puts own.size
+"""
+
+
+def test_the_stubs_for_editors_are_rbs():
+    stubs = HERE.parents[1] / "crates" / "tokaido-ruby" / "sig"
+    checked = subprocess.run(["ruby", "-e", CHECK_STUBS, *stubs.glob("*.rbs")], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    assert int(checked.stdout) > 25

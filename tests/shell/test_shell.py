@@ -119,6 +119,16 @@ def test_the_prompt_shows_the_database_and_an_open_multi(shell):
     shell.expect("     > ")
     shell.line("end")
     shell.expect("pages> ")
+    shell.line("ruby")
+    shell.expect("pages (ruby)> ")
+    shell.line("cups = [1,")
+    shell.expect("            > ")
+    shell.line("2]")
+    shell.expect("\n[1, 2]")
+    shell.line("cups.size + 40")
+    shell.expect("\n42")
+    shell.line("lua")
+    shell.expect("pages> ")
     shell.line("exit")
     assert shell.status() == 0
 

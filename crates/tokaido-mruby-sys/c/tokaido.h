@@ -54,6 +54,8 @@ enum tokaido_outcome {
   TOKAIDO_RAISED,
   /* There was an error, and none of it could be reported. */
   TOKAIDO_UNREPORTED,
+  /* Nothing was run: more lines are wanted. */
+  TOKAIDO_UNFINISHED,
 };
 
 typedef struct tokaido_vm {
@@ -73,6 +75,10 @@ typedef struct tokaido_vm {
   const char *method;
   mrb_sym method_symbol;
   struct RObject *stop;
+  /* The local variables of the lines that were typed, with how many values of theirs are on the stack; NULL before the
+   * first line. */
+  struct mrb_ccontext *lines;
+  mrb_int kept;
   /* The classes that C code makes objects of. */
   struct RClass *database_class, *error_class;
 } tokaido_vm;
@@ -86,6 +92,11 @@ void tokaido_set_limit(tokaido_vm *vm, size_t limit);
 int tokaido_load(tokaido_vm *vm, const char *text, size_t len, const char *path);
 /* The name of the method stays where it is as long as the program. */
 int tokaido_call(tokaido_vm *vm, const char *method, const tokaido_item *arguments, size_t count);
+/* Runs a line that was typed. Its local variables are there for the next one. What was gathered is a text that shows its
+ * value. */
+int tokaido_type(tokaido_vm *vm, const char *text, size_t len, const char *path);
+/* Whether a line has made a local variable of that name. */
+bool tokaido_has_local(tokaido_vm *vm, const char *name);
 void tokaido_stop(tokaido_vm *vm);
 void tokaido_go_on(tokaido_vm *vm);
 bool tokaido_is_refused(const tokaido_vm *vm);

@@ -1,6 +1,7 @@
 /* Opens, fills, calls and closes a VM. */
 #include "tokaido.h"
 #include <stdlib.h>
+#include <string.h>
 #include <mruby/array.h>
 #include <mruby/class.h>
 #include <mruby/compile.h>
@@ -62,6 +63,7 @@ tokaido_close(tokaido_vm *vm)
   vm->limit = SIZE_MAX;
   if (vm->mrb != NULL) {
     tokaido_go_on(vm);
+    if (vm->lines != NULL) mrb_ccontext_free(vm->mrb, vm->lines);
     mrb_close(vm->mrb);
   }
   tokaido_current = outer;
@@ -135,6 +137,7 @@ typedef struct {
   const tokaido_item *arguments;
   size_t len, count;
   mrb_value raised;
+  bool is_unfinished;
 } task;
 
 static mrb_value
@@ -162,6 +165,68 @@ call(mrb_state *mrb, void *data)
   mrb_value result = mrb_funcall_argv(mrb, vm->core, vm->method_symbol, RARRAY_LEN(arguments), RARRAY_PTR(arguments));
   mrb_gc_protect(mrb, result);
   task->vm->calls->gather_begin(task->vm->context);
+  tokaido_walk(mrb, result, 0);
+  return mrb_nil_value();
+}
+
+/* Whether what was parsed breaks off: within a text, or where something has to follow. */
+static bool
+is_unfinished(const struct mrb_parser_state *parser)
+{
+  static const char unexpected_end[] = "syntax error, unexpected end of file";
+  if (parser->parsing_heredoc != NULL || parser->lex_strterm != NULL) return true;
+  const char *message = parser->nerr > 0 ? parser->error_buffer[0].message : NULL;
+  return message != NULL && strncmp(message, unexpected_end, sizeof(unexpected_end) - 1) == 0;
+}
+
+/* Compiles a line whose local variables are those of the lines before it, and its own; nil if it breaks off. */
+static mrb_value
+compile_line(mrb_state *mrb, task *task)
+{
+  tokaido_vm *vm = task->vm;
+  if (vm->lines == NULL) {
+    vm->lines = mrb_ccontext_new(mrb);
+    vm->lines->capture_errors = TRUE;
+    mrb_ccontext_filename(mrb, vm->lines, task->path);
+  }
+  vm->is_compiling = true;
+  struct mrb_parser_state *parser = mrb_parse_nstring(mrb, task->text, task->len, vm->lines);
+  struct RProc *procedure = NULL;
+  task->is_unfinished = parser != NULL && is_unfinished(parser);
+  bool is_wrong = task->is_unfinished || parser == NULL || parser->nerr > 0 || parser->tree == NULL;
+  if (!is_wrong) procedure = mrb_generate_code(mrb, parser);
+  vm->is_compiling = false;
+  if (procedure == NULL) mrb->exc = NULL;
+  if (procedure == NULL && !task->is_unfinished) raise_syntax_error(mrb, parser, task->path);
+  mrb_parser_free(parser);
+  return procedure == NULL ? mrb_nil_value() : mrb_obj_value(procedure);
+}
+
+/* Runs a line where no method runs, so that its local variables stay at the bottom of the stack. */
+static mrb_value
+type(mrb_state *mrb, void *data)
+{
+  task *task = data;
+  tokaido_vm *vm = task->vm;
+  mrb_value line = compile_line(mrb, task);
+  if (mrb_nil_p(line)) return line;
+  struct RProc *procedure = mrb_proc_ptr(line);
+  MRB_PROC_SET_TARGET_CLASS(procedure, mrb->object_class);
+  mrb_vm_ci_target_class_set(mrb->c->ci, mrb->object_class);
+  mrb_int locals = procedure->body.irep->nlocals;
+  /* Blocks of the lines before have these variables in common with it. */
+  struct REnv *shared = mrb_vm_ci_env(mrb->c->cibase);
+  if (shared != NULL && MRB_ENV_LEN(shared) < locals) MRB_ENV_SET_LEN(shared, locals);
+  mrb_value result = mrb_vm_run(mrb, procedure, mrb_top_self(mrb), vm->kept);
+  vm->kept = locals;
+  if (mrb->exc) {
+    mrb_value raised = mrb_obj_value(mrb->exc);
+    mrb->exc = NULL;
+    mrb_exc_raise(mrb, raised);
+  }
+  mrb_gc_protect(mrb, result);
+  result = mrb_funcall_argv(mrb, vm->core, mrb_intern_lit(mrb, "shown"), 1, &result);
+  vm->calls->gather_begin(vm->context);
   tokaido_walk(mrb, result, 0);
   return mrb_nil_value();
 }
@@ -215,6 +280,26 @@ tokaido_call(tokaido_vm *vm, const char *method, const tokaido_item *arguments, 
 {
   task task = { .vm = vm, .method = method, .arguments = arguments, .count = count };
   return run(vm, call, &task);
+}
+
+/* Runs a line that was typed. */
+int
+tokaido_type(tokaido_vm *vm, const char *text, size_t len, const char *path)
+{
+  task task = { .vm = vm, .text = text, .len = len, .path = path };
+  int outcome = run(vm, type, &task);
+  return outcome == TOKAIDO_DONE && task.is_unfinished ? TOKAIDO_UNFINISHED : outcome;
+}
+
+bool
+tokaido_has_local(tokaido_vm *vm, const char *name)
+{
+  const struct mrb_ccontext *lines = vm->lines;
+  mrb_sym symbol = mrb_intern_check_cstr(vm->mrb, name);
+  for (int i = 0; symbol != 0 && lines != NULL && i < lines->slen; i++) {
+    if (lines->syms[i] == symbol) return true;
+  }
+  return false;
 }
 
 bool

@@ -14,6 +14,7 @@ pub const DATABASE: i32 = 8;
 
 pub const DONE: c_int = 0;
 pub const RAISED: c_int = 1;
+pub const UNFINISHED: c_int = 3;
 
 /// A value, or the beginning of one.
 #[repr(C)]
@@ -63,6 +64,13 @@ unsafe extern "C" {
         arguments: *const Item,
         count: usize,
     ) -> c_int;
+    pub fn tokaido_type(
+        vm: *mut RawVm,
+        text: *const c_char,
+        len: usize,
+        path: *const c_char,
+    ) -> c_int;
+    pub fn tokaido_has_local(vm: *mut RawVm, name: *const c_char) -> bool;
     pub fn tokaido_stop(vm: *mut RawVm);
     pub fn tokaido_go_on(vm: *mut RawVm);
     pub fn tokaido_is_refused(vm: *const RawVm) -> bool;

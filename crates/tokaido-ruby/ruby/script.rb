@@ -57,6 +57,11 @@ module Tokaido
       nil
     end
 
+    # What the shell shows of a line's value: as Ruby writes it, and as `puts` writes it, or nil if there is nothing.
+    def shown(value)
+      [value.inspect.to_s, value.nil? ? nil : lines_of(value).chomp]
+    end
+
     # What `puts` writes of a value.
     def lines_of(value)
       return value.map { |one| lines_of(one) }.join if value.is_a?(Array)
@@ -84,6 +89,11 @@ module Kernel
 
   def printf(text, *arguments)
     print(format(text, *arguments))
+  end
+
+  # Sends a command to the server that the shell is connected to, and gives its reply.
+  def command(*arguments)
+    Tokaido::Core.command(arguments)
   end
 
   # Writes to the standard error.

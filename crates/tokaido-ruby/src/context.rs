@@ -1,15 +1,17 @@
 //! What the operations of Ruby's methods know of the running call, and how C reaches them.
 
 use std::{
+    cell::RefCell,
     ffi::{c_int, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
     sync::Arc,
 };
 
 use tokaido_mruby_sys::{Calls, Item};
 use tokaido_script::{
-    CommandError, CommandReply, DocumentRoot, Expressions, Fault, Host, Limits, Procedure, Scope,
-    Sources, Transaction, Value,
+    CommandError, CommandReply, DocumentRoot, Expressions, Fault, Host, HostFunction, Limits,
+    Procedure, Scope, Sources, Transaction, Value,
     json::{self, Rules},
 };
 use tokaido_store::{DatabaseId, ReadTransaction, Snapshot, Store, WriteTransaction, Writer};
@@ -22,6 +24,9 @@ use crate::{
     regexp, scan, script,
     setup::Setup,
 };
+
+/// A function of the program around, which is kept when the virtual machine is replaced.
+pub(crate) type SharedCommand = Rc<RefCell<HostFunction>>;
 
 /// The functions that C calls.
 pub(crate) static CALLS: Calls = Calls { native, gather_begin, gather };
@@ -40,7 +45,7 @@ struct Running {
 /// What C hands to every operation. One for each VM, at an address that stays.
 pub(crate) struct Context {
     pub(crate) limits: Limits,
-    pub(crate) store: Arc<dyn Store>,
+    store: Option<Arc<dyn Store>>,
     pub(crate) sources: Sources,
     /// Those that files have declared while they were loaded.
     pub(crate) declared: Vec<Procedure>,
@@ -60,6 +65,8 @@ pub(crate) struct Context {
     pub(crate) document_root: Option<DocumentRoot>,
     /// What a script begins its transactions with, while it runs.
     pub(crate) writer: Option<*mut dyn Writer>,
+    /// What runs the commands of lines and scripts outside of transactions.
+    pub(crate) command: Option<SharedCommand>,
     /// What a script reads from.
     pub(crate) snapshot: Option<Box<dyn Snapshot>>,
     value: Value,
@@ -71,7 +78,7 @@ impl Context {
     pub(crate) fn new(setup: &Setup) -> Self {
         Self {
             limits: setup.limits,
-            store: Arc::clone(&setup.store),
+            store: setup.store.clone(),
             sources: setup.sources.clone(),
             declared: Vec::new(),
             procedure: String::new(),
@@ -83,11 +90,17 @@ impl Context {
             expressions: Expressions::default(),
             document_root: setup.document_root.as_deref().map(DocumentRoot::new),
             writer: None,
+            command: None,
             snapshot: None,
             value: Value::Nil,
             running: None,
             poison: None,
         }
+    }
+
+    /// What scripts begin transactions of.
+    pub(crate) fn store(&self) -> Result<&Arc<dyn Store>, Fault> {
+        self.store.as_ref().ok_or_else(no_store)
     }
 
     /// Lends a transaction, and the host, to the operations.
@@ -246,6 +259,11 @@ impl Context {
 
     fn command(&mut self) -> Result<(), Fault> {
         let Value::Array(arguments) = self.gathering.take() else { return Ok(()) };
+        if let Some(command) = self.command.clone().filter(|_| !self.is_running()) {
+            let reply = (*command.borrow_mut())(&arguments).map_err(Fault::Refused)?;
+            self.answer_value(reply);
+            return Ok(());
+        }
         let mut texts = Vec::with_capacity(arguments.len());
         for argument in arguments {
             texts.push(text_of(argument, "an argument of a command")?);
@@ -300,6 +318,12 @@ pub(crate) fn text_of(value: Value, what: &str) -> Result<Vec<u8>, Fault> {
         Value::Number(number) => Argument::Number(number).text(what).map(Into::into),
         _ => Err(Fault::Refused(format!("{what} is a string, a symbol or a number"))),
     }
+}
+
+pub(crate) fn no_store() -> Fault {
+    Fault::refused(
+        "there is no store here that a transaction could be of; commands reach the server",
+    )
 }
 
 fn ended() -> Fault {

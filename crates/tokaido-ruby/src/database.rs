@@ -281,7 +281,7 @@ fn open(context: &mut Context, name: Argument<'_>) -> Result<(), Fault> {
     // A transaction must be running, or the object would be taken for a licence to write.
     context.read()?;
     check_database_name(&name).map_err(Fault::refused)?;
-    let store = Arc::clone(&context.store);
+    let store = Arc::clone(context.store()?);
     let (number, is_there) = match store.find_database(&name) {
         Some(id) => (id.index() as i64, true),
         None if context.is_writable() => {

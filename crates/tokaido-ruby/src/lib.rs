@@ -24,5 +24,6 @@ mod setup;
 mod state;
 mod vm;
 
+pub use script::{LineOutcome, ShownValue};
 pub use state::Usage;
 pub use vm::{Ruby, RubyVm};

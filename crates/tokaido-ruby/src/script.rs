@@ -2,23 +2,47 @@
 //! they begin.
 
 use std::{
-    ffi::CStr,
+    cell::RefCell,
+    ffi::{CStr, CString},
     io::{self, Write as _},
-    sync::Arc,
+    rc::Rc,
 };
 
-use tokaido_mruby_sys::Item;
-use tokaido_script::{CallError, Fault, RuntimeError, Transaction, Value, check_arguments};
+use tokaido_script::{
+    CallError, Fault, HostFunction, RuntimeError, Transaction, Value, check_arguments,
+};
 use tokaido_store::{CommitError, Snapshot, Writer};
 
 use crate::{
-    context::Context,
+    context::{Context, no_store},
     items::{self, Argument},
     operation::Operation,
     report::Failure,
     state::RubyState,
     vm::RubyVm,
 };
+
+/// What lines that are typed are called in errors.
+const LINES_NAME: &str = "shell";
+const LINES_PATH: &CStr = c"shell";
+
+/// What came of a line that was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LineOutcome {
+    /// It has a value, as everything in Ruby has.
+    Value(ShownValue),
+    /// It is the beginning of something: nothing was run, and more lines are wanted.
+    Unfinished,
+}
+
+/// The value of a line, as it is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShownValue {
+    /// As `inspect` writes it.
+    pub inspected: Vec<u8>,
+    /// As `puts` writes it; `None` for nil.
+    pub plain: Option<Vec<u8>>,
+}
 
 impl RubyVm {
     /// Runs a text as the top level of a file, outside of any transaction, for `tokaido run`. Its memory and its time are
@@ -39,17 +63,55 @@ impl RubyVm {
         let mut given = vec![items::bytes(text), items::bytes(name.as_bytes())];
         given.push(items::array(arguments.len()));
         arguments.iter().for_each(|argument| items::flatten(argument, &mut given));
-        self.script(c"run_script", name, &given, 3, Some(writer)).map(|_| ())
+        let run = |state: &mut RubyState| state.call_script(c"run_script", &given, 3);
+        self.script(name, Some(writer), run).map(|_| ())
     }
 
-    fn script(
+    /// Runs a line that was typed, as [`run_script`](Self::run_script) runs a text, if there is a writer. Its local
+    /// variables are there for the lines that follow, unless the virtual machine had to be replaced.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub fn run_line(
         &mut self,
-        method: &'static CStr,
+        text: &str,
+        writer: Option<&mut dyn Writer>,
+    ) -> Result<LineOutcome, CallError> {
+        let shown = self.script(LINES_NAME, writer, |state| state.run_line(text, LINES_PATH))?;
+        let Some(shown) = shown else { return Ok(LineOutcome::Unfinished) };
+        let Value::Array(shown) = shown else {
+            return Ok(LineOutcome::Value(ShownValue::default()));
+        };
+        let mut texts = shown.into_iter().map(|text| match text {
+            Value::String(text) => Some(text),
+            _ => None,
+        });
+        let (inspected, plain) = (texts.next().flatten(), texts.next().flatten());
+        Ok(LineOutcome::Value(ShownValue { inspected: inspected.unwrap_or_default(), plain }))
+    }
+
+    /// Whether a line has made a local variable of that name.
+    #[must_use]
+    pub fn has_local(&self, name: &str) -> bool {
+        let Ok(name) = CString::new(name) else { return false };
+        self.state.as_ref().is_some_and(|state| state.has_local(&name))
+    }
+
+    /// Has `command` of lines and scripts call this function, with the command's name first.
+    pub fn set_command(&mut self, command: HostFunction) {
+        let command = Rc::new(RefCell::new(command));
+        self.command = Some(Rc::clone(&command));
+        if let Some(state) = &mut self.state {
+            state.context().command = Some(command);
+        }
+    }
+
+    fn script<T>(
+        &mut self,
         name: &str,
-        given: &[Item],
-        count: usize,
         mut writer: Option<&mut dyn Writer>,
-    ) -> Result<Value, CallError> {
+        run: impl FnOnce(&mut RubyState) -> Result<T, Failure>,
+    ) -> Result<T, CallError> {
         let limits = self.limits();
         let raised = |message: String| CallError::Raised { message, traceback: String::new() };
         let state = self.state_of_scripts().map_err(|error| raised(error.to_string()))?;
@@ -65,7 +127,7 @@ impl RubyVm {
                 std::mem::transmute::<*mut (dyn Writer + '_), *mut (dyn Writer + 'static)>(writer)
             }
         });
-        let result = state.call_script(method, given, count);
+        let result = run(state);
         let context = state.context();
         context.end();
         context.snapshot = None;
@@ -134,17 +196,17 @@ fn begin(context: &mut Context, may_write: bool) -> Result<(), Fault> {
             "a transaction is open already; pass its tx on instead of beginning another",
         ));
     }
-    let Some(writer) = context.writer else {
-        return Err(Fault::refused("there is no store here that a transaction could be of"));
-    };
     if may_write {
+        let Some(writer) = context.writer else {
+            return Err(no_store());
+        };
         // SAFETY: the writer outlives the script, and while it runs nothing else uses it.
         let transaction = unsafe { &mut *writer }.begin().map_err(Fault::refused)?;
         // SAFETY: as above; `commit`, `roll_back` or the end of the script take the transaction back.
         unsafe { context.begin(Transaction::Write(transaction).into()) };
         return Ok(());
     }
-    let snapshot = Arc::clone(&context.store).snapshot()?;
+    let snapshot = context.store()?.snapshot()?;
     let snapshot: *mut dyn Snapshot = &mut **context.snapshot.insert(snapshot);
     // SAFETY: the context keeps the snapshot, untouched, until the transaction is taken back.
     unsafe { context.begin(Transaction::Read(&mut *snapshot).into()) };

@@ -9,7 +9,8 @@ use crate::load::EXTENSION;
 
 /// What a virtual machine is made with.
 pub(crate) struct Setup {
-    pub(crate) store: Arc<dyn Store>,
+    /// `None`: lines of a shell alone run in it, and none of them has a transaction.
+    pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) sources: Sources,
     pub(crate) limits: Limits,
     pub(crate) interrupt: Interrupt,
@@ -20,6 +21,11 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
+    /// How many databases have been dropped so far.
+    pub(crate) fn databases_dropped(&self) -> u64 {
+        self.store.as_ref().map_or(0, |store| store.databases_dropped())
+    }
+
     /// Whether it is for scripts of mod_mruby's.
     pub(crate) fn is_mod_mruby(&self) -> bool {
         self.dialect.name == Dialect::MOD_MRUBY.name

@@ -157,6 +157,24 @@ impl RubyState {
         })
     }
 
+    /// Runs a line that was typed, after those before it. `None`: it breaks off, and nothing was run.
+    pub(crate) fn run_line(&mut self, text: &str, path: &CStr) -> Result<Option<Value>, Failure> {
+        let mut is_unfinished = false;
+        // SAFETY: text and path live until this returns.
+        let shown = self.run(self.limits.script_time, |raw| unsafe {
+            let outcome = sys::tokaido_type(raw, text.as_ptr().cast(), text.len(), path.as_ptr());
+            is_unfinished = outcome == sys::UNFINISHED;
+            if is_unfinished { sys::DONE } else { outcome }
+        })?;
+        Ok((!is_unfinished).then_some(shown))
+    }
+
+    /// Whether a line has made a local variable of that name.
+    pub(crate) fn has_local(&self, name: &CStr) -> bool {
+        // SAFETY: the VM lives, nothing of it runs, and the name lives until this returns.
+        unsafe { sys::tokaido_has_local(self.raw.as_ptr(), name.as_ptr()) }
+    }
+
     /// Runs something in the VM, no longer than it may.
     fn run(
         &mut self,

@@ -12,6 +12,7 @@ use tokaido_script::{
 use tokaido_store::Store;
 
 use crate::{
+    context::SharedCommand,
     items,
     load::{self, EXTENSION},
     report::Failure,
@@ -52,6 +53,8 @@ pub struct RubyVm {
     setup: Setup,
     /// How many databases had been dropped when Ruby last forgot its objects of them.
     dropped: u64,
+    /// What `command` of lines and scripts calls.
+    pub(crate) command: Option<SharedCommand>,
 }
 
 impl RubyVm {
@@ -65,13 +68,48 @@ impl RubyVm {
         limits: Limits,
     ) -> Result<(Self, Vec<LoadError>), RuntimeError> {
         Self::start(Setup {
-            store: Arc::clone(store),
+            store: Some(Arc::clone(store)),
             sources: sources.clone(),
             limits,
             interrupt: Interrupt::default(),
             dialect: &Dialect::NATIVE,
             document_root: None,
         })
+    }
+
+    /// One for the lines of a shell, which may require the files, and which that interrupt stops. What does not load is not
+    /// reported.
+    ///
+    /// # Errors
+    /// If mruby cannot start.
+    pub fn for_lines(
+        store: &Arc<dyn Store>,
+        sources: &Sources,
+        interrupt: Interrupt,
+    ) -> Result<Self, RuntimeError> {
+        let setup = Setup {
+            store: Some(Arc::clone(store)),
+            sources: sources.clone(),
+            limits: Limits::default(),
+            interrupt,
+            dialect: &Dialect::NATIVE,
+            document_root: None,
+        };
+        Ok(Self::start(setup)?.0)
+    }
+
+    /// One for the lines of a shell, and nothing else: it has no store and no procedures.
+    #[must_use]
+    pub fn without_store(interrupt: Interrupt) -> Self {
+        let setup = Setup {
+            store: None,
+            sources: Sources::default(),
+            limits: Limits::default(),
+            interrupt,
+            dialect: &Dialect::NATIVE,
+            document_root: None,
+        };
+        Self { state: None, procedures: Vec::new(), setup, dropped: 0, command: None }
     }
 
     /// Loads the files that are written for mod_mruby, which may look at files below `document_root`.
@@ -85,7 +123,7 @@ impl RubyVm {
         document_root: Option<PathBuf>,
     ) -> Result<(Self, Vec<LoadError>), RuntimeError> {
         Self::start(Setup {
-            store: Arc::clone(store),
+            store: Some(Arc::clone(store)),
             sources: sources.clone(),
             limits,
             interrupt: Interrupt::default(),
@@ -101,8 +139,9 @@ impl RubyVm {
             (procedures, errors) = load::load(&mut made, &setup)?;
             state = Some(made);
         }
-        let dropped = setup.store.databases_dropped();
-        Ok((Self { state, procedures, setup, dropped }, errors))
+        let dropped = setup.databases_dropped();
+        let command = None;
+        Ok((Self { state, procedures, setup, dropped, command }, errors))
     }
 
     /// What stops the calls of this VM.
@@ -127,7 +166,7 @@ impl RubyVm {
     ) -> Result<Value, CallError> {
         let name = &self.procedures[procedure.index()].name;
         let Some(state) = &mut self.state else { panic!("{name} has a file, so there is a VM") };
-        let dropped = self.setup.store.databases_dropped();
+        let dropped = self.setup.databases_dropped();
         if dropped != self.dropped {
             self.dropped = dropped;
             // Should it fail, then for want of memory, and the call does so, too.
@@ -174,7 +213,9 @@ impl RubyVm {
 
     /// One without procedures.
     pub(crate) fn new_state(&self) -> Result<RubyState, RuntimeError> {
-        RubyState::new(&self.setup)
+        let mut state = RubyState::new(&self.setup)?;
+        state.context().command = self.command.clone();
+        Ok(state)
     }
 
     /// After it was refused memory a VM may be in a state that nobody tested; a new one is cheap.

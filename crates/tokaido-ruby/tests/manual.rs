@@ -1,11 +1,15 @@
 //! Holds `docs/ruby.md` against the methods that there are.
 
+#[path = "support/stubs.rs"]
+mod stubs;
 mod support;
 
 use std::collections::BTreeSet;
 
 use support::{Bed, json};
+use tokaido_script::Value;
 
+const STUBS: &str = include_str!("../sig/tokaido.rbs");
 const MANUAL: &str = include_str!("../../../docs/ruby.md");
 
 /// What the first column calls a class, and what the object is called in the second.
@@ -64,4 +68,46 @@ fn the_table_has_every_method_and_no_other() {
         .map(str::to_owned)
         .collect();
     assert_eq!(documented(), found);
+}
+
+/// The methods of the API as the virtual machine has them, those for itself left out.
+const METHODS: &str = r##"
+classes = %w[Transaction Database Scan Collection StoredHash StoredList StoredSet StoredSortedSet ScoreRange Fields Request
+             Response Headers].map { |name| Tokaido.const_get(name) }
+names = classes.flat_map { |c| c.instance_methods(false).map { |m| "#{c}##{m}" } }
+names.concat(%i[read write get head options post put patch delete].map { |m| "Tokaido::Procedures.#{m}" })
+names.reject { |name| name.include?("__") || name.end_with?("#initialize") }
+"##;
+
+#[test]
+fn the_stubs_have_every_method_and_no_other() {
+    let found = Bed::body(METHODS).run().unwrap();
+    let Value::Array(found) = found else { panic!("{found:?}") };
+    let found: BTreeSet<String> = found
+        .into_iter()
+        .map(|name| match name {
+            Value::String(name) => String::from_utf8(name).unwrap(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    // What those of procedures do not have: scripts, mod_mruby's scripts, errors, and what is not public.
+    let elsewhere = [
+        "Kernel#command",
+        "Tokaido.log",
+        "Tokaido.snapshot",
+        "Tokaido.transact",
+        "Tokaido.tx",
+        "Tokaido::VERSION",
+        "Tokaido::Procedures#refuse",
+    ];
+    let stubs: BTreeSet<String> = stubs::names_in(STUBS)
+        .into_iter()
+        .filter(|name| !elsewhere.contains(&&**name))
+        .filter(|name| !name.contains("Refusal#") && !name.contains("Record#"))
+        .collect();
+    let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| -> Vec<String> {
+        a.difference(b).cloned().collect()
+    };
+    assert_eq!(only(&found, &stubs), Vec::<String>::new(), "not in the stubs");
+    assert_eq!(only(&stubs, &found), Vec::<String>::new(), "only in the stubs");
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    path::PathBuf,
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -208,15 +208,17 @@ pub(crate) fn languages(config: &Config) -> Vec<Arc<dyn Language>> {
         ..Settings::default()
     };
     let lua = Arc::new(Lua { settings: Arc::new(settings), ..Lua::default() });
-    [vec![lua as _], languages_beside_lua(config.mod_mruby.document_root.clone())].concat()
+    [vec![lua as _], languages_beside_lua(config.mod_mruby.document_root.as_deref())].concat()
 }
 
 /// Those beside Lua. Scripts of mod_mruby's may look at files below `document_root`.
 #[must_use]
 #[cfg_attr(not(feature = "ruby"), expect(unused_variables, reason = "there are none"))]
-pub fn languages_beside_lua(document_root: Option<PathBuf>) -> Vec<Arc<dyn Language>> {
+pub fn languages_beside_lua(document_root: Option<&Path>) -> Vec<Arc<dyn Language>> {
     #[cfg(feature = "ruby")]
-    return vec![Arc::new(tokaido_ruby::Ruby { document_root })];
+    return vec![Arc::new(tokaido_ruby::Ruby {
+        document_root: document_root.map(Path::to_path_buf),
+    })];
     #[cfg(not(feature = "ruby"))]
     return Vec::new();
 }

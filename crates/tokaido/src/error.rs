@@ -210,3 +210,9 @@ impl<E: Into<Error>> From<TransactError<E>> for Error {
         }
     }
 }
+
+/// What is said to those who want Ruby of a program that has none.
+#[cfg(not(feature = "ruby"))]
+pub(crate) fn without_ruby() -> Error {
+    Error::Usage("this program was built without Ruby, its feature \"ruby\"".to_owned())
+}

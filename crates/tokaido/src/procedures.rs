@@ -12,27 +12,39 @@ use tokaido_store::Store;
 
 use crate::error::Error;
 
-/// Starts a VM for scripts, which may require the files. A file that does not load is reported, and what
+/// Starts a VM of any dialect for scripts, which may require the files. A file that does not load is reported, and what
 /// is wrong with it is given back; the others are there.
-pub(crate) fn start_vm(
-    store: &Arc<dyn Store>,
-    directory: Option<&Path>,
-    limits: Limits,
-) -> Result<(Vm, Vec<LoadError>), Error> {
-    start_vm_of(&Dialect::NATIVE, store, directory, limits)
-}
-
-/// The same of any dialect.
 pub(crate) fn start_vm_of(
     dialect: &'static Dialect,
     store: &Arc<dyn Store>,
     directory: Option<&Path>,
     limits: Limits,
 ) -> Result<(Vm, Vec<LoadError>), Error> {
-    let sources = directory.map_or_else(|| Ok(Sources::default()), |path| read(path, &["lua"]))?;
+    let sources = read_if_any(directory, &["lua"])?;
     let (vm, failed) = Vm::of_dialect(dialect, store, &sources, limits)?;
     report(&failed);
     Ok((vm, failed))
+}
+
+/// Starts a VM for lines of the shell, which may require the files. Whoever has procedures of them, too, has reported those
+/// that do not load.
+pub(crate) fn start_lua_of_lines(
+    store: &Arc<dyn Store>,
+    directory: Option<&Path>,
+) -> Result<Vm, Error> {
+    let sources = read_if_any(directory, &["lua"])?;
+    Ok(Vm::of_dialect(&Dialect::NATIVE, store, &sources, Limits::default())?.0)
+}
+
+/// The same of Ruby, stopped by that interrupt.
+#[cfg(feature = "ruby")]
+pub(crate) fn start_ruby_of_lines(
+    store: &Arc<dyn Store>,
+    directory: Option<&Path>,
+    interrupt: tokaido_script::Interrupt,
+) -> Result<tokaido_ruby::RubyVm, Error> {
+    let sources = read_if_any(directory, &["rb"])?;
+    Ok(tokaido_ruby::RubyVm::for_lines(store, &sources, interrupt)?)
 }
 
 /// Starts a VM of Ruby for scripts, which may require the files.
@@ -42,7 +54,7 @@ pub(crate) fn start_ruby(
     directory: Option<&Path>,
     limits: Limits,
 ) -> Result<tokaido_ruby::RubyVm, Error> {
-    let sources = directory.map_or_else(|| Ok(Sources::default()), |path| read(path, &["rb"]))?;
+    let sources = read_if_any(directory, &["rb"])?;
     let (vm, failed) = tokaido_ruby::RubyVm::new(store, &sources, limits)?;
     report(&failed);
     Ok(vm)
@@ -51,17 +63,18 @@ pub(crate) fn start_ruby(
 /// Starts the procedures of every language and dialect. Files that do not load are reported in the same way.
 pub(crate) fn start_all(
     store: &Arc<dyn Store>,
-    directory: &Path,
+    directory: Option<&Path>,
 ) -> Result<(Box<dyn Runtime>, Vec<LoadError>), Error> {
     let languages = [vec![Arc::new(Lua::default()) as _], languages_beside_lua(None)].concat();
     let extensions: Vec<_> = languages.iter().map(|language| language.extension()).collect();
-    let sources = read(directory, &extensions)?;
+    let sources = read_if_any(directory, &extensions)?;
     let (runtime, failed) = start(&languages, store, &sources, Limits::default())?;
     report(&failed);
     Ok((runtime, failed))
 }
 
-fn read(directory: &Path, extensions: &[&str]) -> Result<Sources, Error> {
+fn read_if_any(directory: Option<&Path>, extensions: &[&str]) -> Result<Sources, Error> {
+    let Some(directory) = directory else { return Ok(Sources::default()) };
     Sources::read(directory, extensions, SourceLimits::default())
         .map_err(|source| Error::Io { what: "cannot read the procedures", source })
 }

@@ -1,6 +1,8 @@
 //! Scripts of Apache's mod_mruby: handlers, the phases around them, and what they find in `Apache`.
 
 mod handlers;
+#[path = "../support/stubs.rs"]
+mod stubs;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -429,6 +431,24 @@ fn the_page_lists_every_name_and_no_other() {
     assert!(missing.is_empty(), "not on the page: {missing}");
     let gone: BTreeSet<&str> = listed.difference(&kernel).copied().collect();
     assert_eq!(only(&gone, &there), Vec::<String>::new());
+}
+
+#[test]
+fn the_stubs_have_what_is_offered_and_nothing_else() {
+    let offered: BTreeSet<String> = listed()
+        .into_iter()
+        .filter(|(name, said)| !said.starts_with("refused") && name.starts_with("Apache"))
+        .map(|(name, _)| name)
+        .collect();
+    let stubs: BTreeSet<String> = stubs::names_in(include_str!("../../sig/apache.rbs"))
+        .into_iter()
+        .filter(|name| name.starts_with("Apache"))
+        .collect();
+    let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| -> Vec<String> {
+        a.difference(b).cloned().collect()
+    };
+    assert_eq!(only(&offered, &stubs), Vec::<String>::new(), "not in the stubs");
+    assert_eq!(only(&stubs, &offered), Vec::<String>::new(), "only in the stubs");
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn run(
     name: &str,
     arguments: &[Value],
 ) -> Result<Value, Error> {
-    let (mut vm, failed) = procedures::start_all(store, directory)?;
+    let (mut vm, failed) = procedures::start_all(store, Some(directory))?;
     let Some(id) = vm.find(name.as_bytes()) else {
         if let Some(message) = LoadError::why_missing(&failed, name) {
             return Err(Error::Call { name: name.to_owned(), message });

@@ -151,5 +151,5 @@ fn run_ruby(
     _directory: Option<&Path>,
     _limits: Limits,
 ) -> Result<Result<Vec<Value>, CallError>, Error> {
-    Err(Error::Usage("this program was built without Ruby, its feature \"ruby\"".to_owned()))
+    Err(crate::error::without_ruby())
 }

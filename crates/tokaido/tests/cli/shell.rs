@@ -234,3 +234,66 @@ fn ctrl_c_ends_the_waiting_for_a_server() {
         assert_eq!(ran.text(), "", "{line}");
     }
 }
+
+#[test]
+#[cfg(feature = "ruby")]
+fn ruby_runs_on_a_store_in_the_process() {
+    let directory = Directory::new();
+    directory.write("procedures/hits.rb", "class Hits < Tokaido::Procedures\n  write def count(tx, page) = tx[:hits].increment(page)\nend\n");
+    directory.write("procedures/lib/tea.rb", "module Tea\n  def self.cups = 3\nend\n");
+    let script = "\
+n = 41
+ruby
+n = 1
+n += 1
+def twice(x)
+  x * 2
+end
+puts twice(n)
+hits.count /index
+Tokaido.snapshot { |tx| tx[:hits]['/index'] }
+require 'lib/tea'
+Tea.cups
+[1, nil, 'a']
+SET k v
+lua
+n
+ruby
+n
+";
+    let procedures = format!("--procedures={}", directory.text("procedures"));
+    let ran = shell(&[&directory.store(), &procedures], script);
+    assert_eq!(ran.ok(), "1\n2\ntwice\n4\n1\n1\nfalse\n3\n1\n\na\nOK\n41\n2\n");
+    let ran = shell(
+        &["--ruby", &directory.store()],
+        "x = [\n1]\nx.frist\nraise 'no'\nexit 3\nSET k never\n",
+    );
+    assert_eq!((ran.code, ran.text()), (Some(1), "1\n"));
+    insta::assert_snapshot!(ran.stderr, @"
+    tokaido: line 3: shell:1: undefined method 'frist' for Array (NoMethodError)
+    tokaido: line 4: shell:1: no
+    ");
+}
+
+#[test]
+#[cfg(feature = "ruby")]
+fn ruby_sends_commands_to_a_server() {
+    let directory = Directory::new();
+    let server = Server::start(&directory, &[]);
+    let script = "\
+ruby
+3.times { |i| command :rpush, 'l', i }
+l = command('LRANGE', 'l', 0, -1)
+l.sum(&:to_i)
+command(:hello, 3)['proto']
+command 'nonsense'
+Tokaido.transact { |tx| tx[:main]['k'] = 1 }
+LLEN l
+";
+    let ran = shell(&[&server.connect()], script);
+    assert_eq!((ran.code, ran.text()), (Some(1), "3\n0\n1\n2\n3\n3\n3\n"));
+    insta::assert_snapshot!(ran.stderr, @"
+    tokaido: line 6: shell:1: ERR unknown command 'nonsense', with args beginning with: 
+    tokaido: line 7: shell:1: there is no store here that a transaction could be of; commands reach the server
+    ");
+}

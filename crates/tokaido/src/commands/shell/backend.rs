@@ -1,8 +1,11 @@
 //! What runs the lines of a shell: a server, or a store in this process.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use tokaido_script::{Interrupt, Limits, Runtime as _, Vm};
+use tokaido_script::{Interrupt, Runtime, Vm};
 use tokaido_server::{
     Context, Procedures, Program, Shared, SharedOptions, Target,
     redis::{COMMANDS, Session, execute},
@@ -11,15 +14,17 @@ use tokaido_store::{Store, Writer};
 use tokaido_wire::resp::{Reply, ReplyDecoder, ReplyWriter, Request};
 
 use super::{
-    lua::{self, LuaOutcome},
+    language::{Language, Outcome},
+    lua,
     place::Place,
     remote::Remote,
+    ruby::Ruby,
 };
 use crate::{
     client::{ClientError, Server},
     endpoint::{Missing, open_store},
     error::Error,
-    procedures::start_vm,
+    procedures::{start_all, start_lua_of_lines},
 };
 
 /// Chooses version 3 of the protocol, whose replies tell maps, numbers and booleans apart.
@@ -36,10 +41,16 @@ pub(crate) struct Embedded {
     // The session and the writer go before the store that they belong to.
     session: Session,
     writer: Box<dyn Writer>,
-    vm: Vm,
+    /// The procedures, of every language.
+    procedures: Box<dyn Runtime>,
+    /// What the lines run in.
+    lua: Vm,
+    ruby: Option<Ruby>,
     program: Arc<Program>,
     shared: Arc<Shared>,
     place: Place,
+    /// That of the procedures, which lines may require.
+    directory: Option<PathBuf>,
 }
 
 impl Backend {
@@ -53,15 +64,26 @@ impl Backend {
         database: &str,
     ) -> Result<Self, Error> {
         let store: Arc<dyn Store> = open_store(directory, Missing::Create)?;
-        let (vm, failed) = start_vm(&store, procedures, Limits::default())?;
+        let (runtime, failed) = start_all(&store, procedures)?;
+        let lua = start_lua_of_lines(&store, procedures)?;
         let writer = store.writer()?;
-        let program = Arc::new(Program::of(vm.procedures().to_vec()));
+        let program = Arc::new(Program::of(runtime.procedures().to_vec()));
         let options = SharedOptions { program: Arc::clone(&program), ..SharedOptions::default() };
         let shared = Arc::new(Shared::new(Arc::clone(&store), options)?);
         shared.set_load_errors(failed);
         let session = Session::new(&shared, "shell", "shell");
         let place = Place::new(database);
-        let mut embedded = Embedded { session, writer, vm, program, shared, place };
+        let mut embedded = Embedded {
+            session,
+            writer,
+            procedures: runtime,
+            lua,
+            ruby: None,
+            program,
+            shared,
+            place,
+            directory: procedures.map(Path::to_owned),
+        };
         for command in [HELLO, ["SELECT", database]] {
             if let Reply::Error(message) = embedded.execute(&command)? {
                 return Err(ClientError::Refused { message }.into());
@@ -86,11 +108,11 @@ impl Backend {
         }
     }
 
-    /// What stops the Lua that runs, and the waiting for a server.
+    /// What stops the lines that run, and the waiting for a server.
     pub(crate) fn interrupt(&self) -> Interrupt {
         match self {
             Self::Server(remote) => remote.interrupt(),
-            Self::Store(embedded) => embedded.vm.interrupt(),
+            Self::Store(embedded) => embedded.lua.interrupt(),
         }
     }
 
@@ -110,7 +132,7 @@ impl Backend {
         match self {
             Self::Server(remote) => Ok(procedure_names(remote.execute(&["FUNCTION", "LIST"])?)),
             Self::Store(embedded) => {
-                Ok(embedded.vm.procedures().iter().map(|p| p.name.clone()).collect())
+                Ok(embedded.procedures.procedures().iter().map(|p| p.name.clone()).collect())
             }
         }
     }
@@ -123,11 +145,23 @@ impl Backend {
         }
     }
 
-    /// Whether Lua has a global variable of that name.
-    pub(crate) fn has_variable(&mut self, name: &str) -> bool {
+    /// Makes sure that lines of that language can be run.
+    pub(super) fn prepare(&mut self, language: Language) -> Result<(), Error> {
         match self {
-            Self::Server(remote) => remote.has_variable(name),
-            Self::Store(embedded) => lua::has_variable(&mut embedded.vm, name),
+            Self::Server(remote) => remote.prepare(language),
+            Self::Store(embedded) => embedded.prepare(language),
+        }
+    }
+
+    /// Whether a name that stands before a dot means something in that language, which was prepared.
+    pub(super) fn has_name(&mut self, language: Language, name: &str) -> bool {
+        let (lua, ruby) = match self {
+            Self::Server(remote) => remote.languages(),
+            Self::Store(embedded) => (&mut embedded.lua, &mut embedded.ruby),
+        };
+        match language {
+            Language::Lua => lua::has_variable(lua, name),
+            Language::Ruby => ruby.as_ref().is_some_and(|ruby| ruby.has_name(name)),
         }
     }
 
@@ -139,11 +173,20 @@ impl Backend {
         }
     }
 
-    /// Runs a chunk of Lua.
-    pub(crate) fn run_lua(&mut self, text: &str) -> LuaOutcome {
-        match self {
-            Self::Server(remote) => remote.run_lua(text),
-            Self::Store(embedded) => lua::run(&mut embedded.vm, Some(&mut *embedded.writer), text),
+    /// Runs lines of that language, which was prepared.
+    pub(super) fn run(&mut self, language: Language, text: &str) -> Outcome {
+        let (lua, ruby, writer): (_, _, Option<&mut dyn Writer>) = match self {
+            Self::Server(remote) => {
+                let (lua, ruby) = remote.languages();
+                (lua, ruby, None)
+            }
+            Self::Store(embedded) => {
+                (&mut embedded.lua, &mut embedded.ruby, Some(&mut *embedded.writer))
+            }
+        };
+        match (language, ruby) {
+            (Language::Ruby, Some(ruby)) => ruby.run(writer, text),
+            _ => lua::run(lua, writer, text),
         }
     }
 }
@@ -193,12 +236,20 @@ fn text(reply: Reply) -> Option<String> {
 }
 
 impl Embedded {
+    fn prepare(&mut self, language: Language) -> Result<(), Error> {
+        if language == Language::Ruby && self.ruby.is_none() {
+            let (store, interrupt) = (self.shared.store(), self.lua.interrupt());
+            self.ruby = Some(Ruby::of_store(store, self.directory.as_deref(), interrupt)?);
+        }
+        Ok(())
+    }
+
     fn execute(&mut self, arguments: &[impl AsRef<[u8]>]) -> Result<Reply, Error> {
         let borrowed: Vec<&[u8]> = arguments.iter().map(AsRef::as_ref).collect();
         let request = Request::from_arguments(&borrowed);
         let mut bytes = Vec::new();
         let mut reply = ReplyWriter::new(&mut bytes, self.session.version());
-        let procedures = Procedures::new(&self.program, &mut self.vm);
+        let procedures = Procedures::new(&self.program, &mut *self.procedures);
         let target = Target::Writer(&mut *self.writer);
         let mut context = Context::new(&self.shared, procedures, target, true);
         execute(&mut self.session, request, &mut context, &mut reply);

@@ -1,45 +1,56 @@
-//! What a line of the shell is: a word for the shell itself, a command, or Lua.
+//! What a line of the shell is: a word for the shell itself, a command, or code.
 
 use std::collections::BTreeSet;
 
 use tokaido_wire::resp::{Decoded, Limits, RequestDecoder};
+
+use super::language::Language;
 
 /// Longest line that is taken.
 const LINE_LEN_MAX: usize = 1 << 20;
 
 /// A line that was understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(super) enum Line {
     Nothing,
     Help,
     Exit,
     /// A command and its arguments.
     Command(Vec<Vec<u8>>),
-    /// A chunk; behind `=` it is an expression whose value is wanted.
-    Lua(String),
+    /// Code; in Lua, behind `=` it is an expression whose value is wanted.
+    Code(String),
+    /// From here on code is of this language.
+    Language(Language),
 }
 
 /// A command that cannot be split into its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read this line: {0}")]
-pub(crate) struct LineError(String);
+pub(super) struct LineError(String);
 
 /// Words that begin a statement of Lua. FUNCTION is a command as well, in capitals.
 const LUA_KEYWORDS: [&str; 9] =
     ["do", "for", "function", "goto", "if", "local", "repeat", "return", "while"];
 
+/// Words that begin a line of Ruby, though commands have the same names.
+const RUBY_WORDS: [&str; 1] = ["command"];
+
 /// Understands a line. The first word decides: the name of a command or procedure, in any case,
-/// makes it a command, unless it is being assigned to or is a keyword of Lua. So does `hits.count`,
-/// unless `hits` is a variable of Lua: whoever runs it knows whether there is such a procedure, and if
-/// not, why. Everything else is Lua.
-pub(crate) fn understand(
+/// makes it a command, unless it is being assigned to or is a keyword of the language. So does `hits.count`,
+/// unless `hits` is a variable of the language: whoever runs it knows whether there is such a procedure, and if
+/// not, why. Everything else is code.
+pub(super) fn understand(
     text: &str,
+    language: Language,
     names: &BTreeSet<String>,
     is_variable: impl FnOnce(&str) -> bool,
 ) -> Result<Line, LineError> {
     let text = text.trim();
     if text.is_empty() || text.starts_with("--") || text.starts_with('#') {
         return Ok(Line::Nothing);
+    }
+    if let Some(language) = Language::of_line(text) {
+        return Ok(Line::Language(language));
     }
     let first = first_word(text);
     let rest = text[first.len()..].trim_start();
@@ -49,14 +60,18 @@ pub(crate) fn understand(
         _ => {}
     }
     let is_assignment = rest.starts_with('=') && !rest.starts_with("==");
-    if is_assignment || LUA_KEYWORDS.contains(&first) {
-        return Ok(Line::Lua(text.to_owned()));
+    let words: &[&str] = match language {
+        Language::Lua => &LUA_KEYWORDS,
+        Language::Ruby => &RUBY_WORDS,
+    };
+    if is_assignment || words.contains(&first) {
+        return Ok(Line::Code(text.to_owned()));
     }
     let is_name = names.contains(first) || names.contains(&first.to_lowercase());
     if is_name || library(first).is_some_and(|library| !is_variable(library)) {
         return Ok(Line::Command(split(text)?));
     }
-    Ok(Line::Lua(text.to_owned()))
+    Ok(Line::Code(text.to_owned()))
 }
 
 /// What stands before the first dot of what may be the name of a procedure.
@@ -94,9 +109,13 @@ pub(crate) fn split(text: &str) -> Result<Vec<Vec<u8>>, LineError> {
 mod tests {
     use super::*;
 
+    fn line_of(language: Language, text: &str) -> Result<Line, LineError> {
+        let names = ["command", "get", "set", "type", "function", "hits.count"].map(str::to_owned);
+        understand(text, language, &BTreeSet::from(names), |name| name == "math")
+    }
+
     fn line(text: &str) -> Result<Line, LineError> {
-        let names = ["get", "set", "type", "function", "hits.count"].map(str::to_owned);
-        understand(text, &BTreeSet::from(names), |name| name == "math")
+        line_of(Language::Lua, text)
     }
 
     fn command(arguments: &[&str]) -> Result<Line, LineError> {
@@ -104,7 +123,7 @@ mod tests {
     }
 
     fn lua(text: &str) -> Result<Line, LineError> {
-        Ok(Line::Lua(text.to_owned()))
+        Ok(Line::Code(text.to_owned()))
     }
 
     #[test]
@@ -129,6 +148,21 @@ mod tests {
         assert_eq!((line("HELP"), line("QUIT")), (Ok(Line::Help), Ok(Line::Exit)));
         assert_eq!(line(" "), Ok(Line::Nothing));
         assert_eq!(line("-- note"), Ok(Line::Nothing));
+    }
+
+    #[test]
+    fn lines_of_ruby_have_other_words() {
+        let ruby = |text| line_of(Language::Ruby, text);
+        assert_eq!(ruby("command :get, 'k'"), lua("command :get, 'k'"));
+        assert_eq!(ruby("COMMAND COUNT"), command(&["COMMAND", "COUNT"]));
+        assert_eq!(ruby("get k"), command(&["get", "k"]));
+        assert_eq!(ruby("get = 1"), lua("get = 1"));
+        assert_eq!(ruby("math.pi"), lua("math.pi"));
+        assert_eq!(ruby("hits.count 1"), command(&["hits.count", "1"]));
+        assert_eq!(ruby("x.map { |y| y }"), command(&["x.map", "{", "|y|", "y", "}"]));
+        assert_eq!(ruby("lua"), Ok(Line::Language(Language::Lua)));
+        assert_eq!(line("ruby"), Ok(Line::Language(Language::Ruby)));
+        assert_eq!(line("ruby = 1"), lua("ruby = 1"));
     }
 
     #[test]

@@ -3,21 +3,14 @@
 use tokaido_script::{CallError, Value, Vm};
 use tokaido_store::Writer;
 
+use super::language::{Outcome, Shown};
+use crate::value;
+
 /// What errors and tracebacks call a line of the shell.
 const CHUNK_NAME: &str = "shell";
 
-/// What became of a chunk of Lua.
-pub(super) enum LuaOutcome {
-    Values(Vec<Value>),
-    /// The chunk is the beginning of one: more lines are wanted.
-    Unfinished,
-    /// It is not Lua. The message says why.
-    NotLua(String),
-    Failed(CallError),
-}
-
 /// Runs a chunk, which begins transactions of `writer` if there is one.
-pub(super) fn run(vm: &mut Vm, writer: Option<&mut dyn Writer>, text: &str) -> LuaOutcome {
+pub(super) fn run(vm: &mut Vm, writer: Option<&mut dyn Writer>, text: &str) -> Outcome {
     let expression = text.strip_prefix('=');
     let as_expression = format!("return {}", expression.unwrap_or(text));
     // A line is tried as an expression first, so that its value is shown. Only compiled, not
@@ -27,16 +20,20 @@ pub(super) fn run(vm: &mut Vm, writer: Option<&mut dyn Writer>, text: &str) -> L
         Ok(Some(error)) if expression.is_some() => return not_lua(error),
         Ok(Some(expression_error)) => match compile_error(vm, text) {
             Ok(None) => text.to_owned(),
-            Ok(Some(_)) if is_unfinished(&expression_error) => return LuaOutcome::Unfinished,
+            Ok(Some(_)) if is_unfinished(&expression_error) => return Outcome::Unfinished,
             Ok(Some(error)) => return not_lua(error),
-            Err(error) => return LuaOutcome::Failed(error),
+            Err(error) => return Outcome::Failed(error),
         },
-        Err(error) => return LuaOutcome::Failed(error),
+        Err(error) => return Outcome::Failed(error),
     };
     match vm.run_script(CHUNK_NAME, chunk.as_bytes(), &[], writer) {
-        Ok(values) => LuaOutcome::Values(values),
-        Err(error) => LuaOutcome::Failed(error),
+        Ok(values) => Outcome::Shown(values.iter().map(shown).collect()),
+        Err(error) => Outcome::Failed(error),
     }
+}
+
+fn shown(value: &Value) -> Shown {
+    Shown { notation: value::notation(value).into_bytes(), plain: Some(value::print(value)) }
 }
 
 /// Whether there is a global variable of that name, which is to be an identifier.
@@ -61,6 +58,6 @@ fn is_unfinished(message: &str) -> bool {
     message.ends_with("near '<eof>'")
 }
 
-fn not_lua(message: String) -> LuaOutcome {
-    if is_unfinished(&message) { LuaOutcome::Unfinished } else { LuaOutcome::NotLua(message) }
+fn not_lua(message: String) -> Outcome {
+    if is_unfinished(&message) { Outcome::Unfinished } else { Outcome::NotUnderstood(message) }
 }

@@ -1,16 +1,12 @@
-//! A server at the other end, and Lua here that sends it commands.
+//! A server at the other end, and languages here that send it commands.
 
 use std::{cell::RefCell, rc::Rc};
 
-use tokaido_script::{Interrupt, Value, Vm};
+use tokaido_script::{HostFunction, Interrupt, Value, Vm};
 use tokaido_store::counter::format_float;
 use tokaido_wire::resp::Reply;
 
-use super::{
-    backend::HELLO,
-    lua::{self, LuaOutcome},
-    place::Place,
-};
+use super::{backend::HELLO, language::Language, place::Place, ruby::Ruby};
 use crate::{
     client::{Client, ClientError, Server},
     error::Error,
@@ -21,13 +17,14 @@ use crate::{
 const NO_STORE: &str =
     "this shell talks to a server: use command(\"GET\", \"k\"), or start it with --dir";
 
-/// A server, and Lua that sends it commands.
+/// A server, and languages that send it commands.
 pub(super) struct Remote {
     connection: Rc<RefCell<Connection>>,
-    vm: Vm,
+    lua: Vm,
+    ruby: Option<Ruby>,
 }
 
-/// A connection, which the lines of the shell share with the `command` of Lua.
+/// A connection, which the lines of the shell share with the `command` of their languages.
 struct Connection {
     client: Client,
     place: Place,
@@ -60,13 +57,25 @@ impl Connection {
 
 impl Remote {
     pub(super) fn connect(server: &Server, database: &str) -> Result<Self, Error> {
-        let mut vm = Vm::without_store(NO_STORE)?;
-        let connection = Connection::open(server, database, vm.interrupt())?;
+        let mut lua = Vm::without_store(NO_STORE)?;
+        let connection = Connection::open(server, database, lua.interrupt())?;
         let connection = Rc::new(RefCell::new(connection));
-        let lent = Rc::clone(&connection);
-        let command = move |arguments: &[Value]| command(&mut lent.borrow_mut(), arguments);
-        vm.set_function("command", Box::new(command))?;
-        Ok(Self { connection, vm })
+        lua.set_function("command", command_over(&connection))?;
+        Ok(Self { connection, lua, ruby: None })
+    }
+
+    /// Makes sure that lines of that language can be run.
+    pub(super) fn prepare(&mut self, language: Language) -> Result<(), Error> {
+        if language == Language::Ruby && self.ruby.is_none() {
+            let command = command_over(&self.connection);
+            self.ruby = Some(Ruby::of_server(command, self.lua.interrupt())?);
+        }
+        Ok(())
+    }
+
+    /// What lines run in, in this process.
+    pub(super) fn languages(&mut self) -> (&mut Vm, &mut Option<Ruby>) {
+        (&mut self.lua, &mut self.ruby)
     }
 
     pub(super) fn name(&self) -> String {
@@ -78,7 +87,7 @@ impl Remote {
     }
 
     pub(super) fn interrupt(&self) -> Interrupt {
-        self.vm.interrupt()
+        self.lua.interrupt()
     }
 
     /// Runs a command. An error reply is a reply.
@@ -91,18 +100,15 @@ impl Remote {
         let connection = self.connection.borrow();
         !connection.client.is_out_of_step() && !connection.place.is_multi()
     }
-
-    pub(super) fn has_variable(&mut self, name: &str) -> bool {
-        lua::has_variable(&mut self.vm, name)
-    }
-
-    /// Runs a chunk of Lua in this process.
-    pub(super) fn run_lua(&mut self, text: &str) -> LuaOutcome {
-        lua::run(&mut self.vm, None, text)
-    }
 }
 
-/// `command(name, …)` of Lua: its value is the reply; an error reply is raised.
+/// `command` of a language.
+fn command_over(connection: &Rc<RefCell<Connection>>) -> HostFunction {
+    let connection = Rc::clone(connection);
+    Box::new(move |arguments| command(&mut connection.borrow_mut(), arguments))
+}
+
+/// `command(name, …)`: its value is the reply; an error reply is raised.
 fn command(connection: &mut Connection, arguments: &[Value]) -> Result<Value, String> {
     if arguments.is_empty() {
         return Err("command takes a command and its arguments: command(\"GET\", \"k\")".to_owned());

@@ -15,20 +15,20 @@ use rustyline::{
     Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyEvent,
     RepeatCount, error::ReadlineError, history::FileHistory,
 };
+use tokaido_script::CallError;
 use tokaido_wire::resp::Reply;
 
 use super::{
     backend::Backend,
     complete::Names,
+    language::{Language, Outcome},
     line::{Line, understand},
-    lua::LuaOutcome,
     reply,
 };
 use crate::{
     endpoint::{Endpoint, EndpointArgs},
     error::{EXIT_FAILED, EXIT_INTERRUPTED, Error, lua_message},
     interrupt::{self, Running},
-    value,
 };
 
 /// Lines that the history keeps.
@@ -43,6 +43,7 @@ The first word decides what a line is:
   n = 1 + 2          anything else is Lua, and so is what begins with a keyword of Lua in
                      small letters; the value of an expression is printed
   = get              = before an expression: Lua, even if it begins with such a name
+  ruby, lua          from here on, anything else is Ruby, or Lua again
   help, exit         this text; leave (as Ctrl-D, or Ctrl-C twice)
 
 The prompt is the database, and says `(multi)` between MULTI and EXEC. Ctrl-C stops what runs: a
@@ -54,12 +55,16 @@ Lua runs in this process, and globals stay from line to line. On a server it sen
   n = command(\"INCR\", \"hits\")   the value is the reply; an error reply is raised
 What must happen as one is a procedure: install it on the server, and type its name.
 On a store of this process, opened with --dir, Lua has transactions in place of `command`:
-  tokaido.transact(function(tx) return tx.main:increment(\"hits\", 1) end)";
+  tokaido.transact(function(tx) return tx.main:increment(\"hits\", 1) end)
 
-/// Type commands and Lua, and see what comes back
+Ruby runs here as well; local variables stay from line to line. It has the same, as
+  command :incr, \"hits\"                                      on a server
+  Tokaido.transact { |tx| tx[:main].increment(\"hits\") }      on a store";
+
+/// Type commands, Lua and Ruby, and see what comes back
 ///
-/// Takes Redis commands, procedures by their name, and Lua; `help` in the shell says what is taken
-/// for what. In Lua, command("GET", "k") sends a command to the server; with --dir,
+/// Takes Redis commands, procedures by their name, and Lua, or Ruby after `ruby`; `help` in the shell says what is
+/// taken for what. In Lua, command("GET", "k") sends a command to the server; with --dir,
 /// tokaido.transact and tokaido.snapshot work on the store. TAB completes names. The history is
 /// kept in $XDG_STATE_HOME/tokaido/history, or ~/.local/state/tokaido/history.
 ///
@@ -84,6 +89,9 @@ pub(crate) struct ShellArgs {
     /// Directory of procedure files to load; only with --dir
     #[arg(long, value_name = "DIR", requires = "dir")]
     procedures: Option<PathBuf>,
+    /// Begin with Ruby in place of Lua
+    #[arg(long)]
+    ruby: bool,
     #[command(flatten)]
     endpoint: EndpointArgs,
 }
@@ -99,7 +107,10 @@ pub(crate) fn shell(args: &ShellArgs) -> Result<ExitCode, Error> {
     let names = commands.iter().cloned().chain(backend.procedures()?).collect();
     interrupt::catch([backend.interrupt()])?;
     let is_raw = !io::stdout().is_terminal();
-    let mut session = Session { backend, commands, names, is_raw, pending: String::new() };
+    let language = if args.ruby { Language::Ruby } else { Language::Lua };
+    backend.prepare(language)?;
+    let pending = String::new();
+    let mut session = Session { backend, commands, names, is_raw, language, pending };
     if io::stdin().is_terminal() { converse(&mut session) } else { run_script(&mut session) }
 }
 
@@ -110,7 +121,9 @@ struct Session {
     names: BTreeSet<String>,
     /// Print for a program, not for a person.
     is_raw: bool,
-    /// The lines so far of a chunk of Lua that goes on.
+    /// What lines are that are no commands.
+    language: Language,
+    /// The lines so far of code that goes on.
     pending: String,
 }
 
@@ -125,12 +138,14 @@ enum Next {
 impl Session {
     fn take(&mut self, text: &str, out: &mut impl Write) -> Result<Next, Error> {
         let line = if self.pending.is_empty() {
-            match understand(text, &self.names, |name| self.backend.has_variable(name)) {
+            let (language, backend) = (self.language, &mut self.backend);
+            let is_variable = |name: &str| backend.has_name(language, name);
+            match understand(text, language, &self.names, is_variable) {
                 Ok(line) => line,
                 Err(error) => return Ok(Next::Failed(error.to_string())),
             }
         } else {
-            Line::Lua(format!("{}\n{text}", std::mem::take(&mut self.pending)))
+            Line::Code(format!("{}\n{text}", std::mem::take(&mut self.pending)))
         };
         match line {
             Line::Nothing => Ok(Next::Go),
@@ -140,7 +155,14 @@ impl Session {
                 let reply = self.backend.execute(&arguments)?;
                 self.print_reply(&reply, out)
             }
-            Line::Lua(chunk) => self.run_lua(chunk, out),
+            Line::Code(code) => self.run_code(code, out),
+            Line::Language(language) => match self.backend.prepare(language) {
+                Ok(()) => {
+                    self.language = language;
+                    Ok(Next::Go)
+                }
+                Err(error) => Ok(Next::Failed(error.to_string())),
+            },
         }
     }
 
@@ -155,7 +177,10 @@ impl Session {
 
     /// The prompt; the lines of a chunk that goes on begin under each other.
     fn prompt(&self) -> String {
-        let prompt = self.backend.prompt();
+        let mut prompt = self.backend.prompt();
+        if self.language == Language::Ruby {
+            prompt = prompt.replace("> ", " (ruby)> ");
+        }
         if self.pending.is_empty() { prompt } else { format!("{:>1$}", "> ", prompt.len()) }
     }
 
@@ -171,29 +196,30 @@ impl Session {
         }
     }
 
-    fn run_lua(&mut self, chunk: String, out: &mut impl Write) -> Result<Next, Error> {
-        match self.backend.run_lua(&chunk) {
-            LuaOutcome::Values(values) => {
-                for value in &values {
-                    let shown = match value {
-                        value if self.is_raw => value::print(value),
-                        value => value::notation(value).into_bytes(),
-                    };
+    fn run_code(&mut self, code: String, out: &mut impl Write) -> Result<Next, Error> {
+        match self.backend.run(self.language, &code) {
+            Outcome::Shown(values) => {
+                for value in values {
+                    let shown = if self.is_raw { value.plain } else { Some(value.notation) };
+                    let Some(shown) = shown else { continue };
                     if let failed @ Next::Failed(_) = show(out, &shown)? {
                         return Ok(failed);
                     }
                 }
                 Ok(Next::Go)
             }
-            LuaOutcome::Unfinished => {
-                self.pending = chunk;
+            Outcome::Unfinished => {
+                self.pending = code;
                 Ok(Next::Go)
             }
-            LuaOutcome::NotLua(message) => {
-                let first = chunk.split_whitespace().next().unwrap_or_default();
-                Ok(Next::Failed(format!("{first:?} is no command, and this is not Lua: {message}")))
+            Outcome::NotUnderstood(message) => {
+                let first = code.split_whitespace().next().unwrap_or_default();
+                let language = self.language;
+                let why = format!("{first:?} is no command, and this is not {language}: {message}");
+                Ok(Next::Failed(why))
             }
-            LuaOutcome::Failed(error) => Ok(Next::Failed(lua_message(&error))),
+            Outcome::Failed(CallError::Exited { .. }) => Ok(Next::Leave),
+            Outcome::Failed(error) => Ok(Next::Failed(lua_message(&error))),
         }
     }
 }
@@ -356,7 +382,8 @@ fn run_script(session: &mut Session) -> Result<ExitCode, Error> {
         }
     }
     if !session.pending.is_empty() {
-        complain(number, "the script ends within a chunk of Lua");
+        let why = format!("the script ends within a chunk of {}", session.language);
+        complain(number, &why);
     }
     Ok(if failed { EXIT_FAILED.into() } else { ExitCode::SUCCESS })
 }
