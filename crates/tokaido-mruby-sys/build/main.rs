@@ -139,7 +139,7 @@ impl Mruby {
 
     fn library(&self) -> cc::Build {
         let mut build = self.compilation();
-        build.opt_level(2).include(self.out.join("include")).include("c");
+        build.opt_level(3).include(self.out.join("include")).include("c");
         // Where copies of sources find what they include.
         build.include(self.root.join("src"));
         build.include(self.root.join("mrbgems/mruby-compiler/core"));

@@ -83,20 +83,69 @@ refuse(tokaido_vm *vm)
   return NULL;
 }
 
+/* Small blocks that the VM has given back are kept for what it asks for next: a sweep gives back more at a time than
+ * malloc keeps at hand. Class n has blocks of at least SMALLEST + n * STEP bytes. */
+#define SMALLEST 24
+#define STEP 16
+#define KEPT_BYTES_MAX (128 << 10)
+
+struct tokaido_block {
+  struct tokaido_block *next;
+};
+
+/* Keeps a block; tells whether it has. */
+static bool
+keep_block(tokaido_vm *vm, void *block, size_t len)
+{
+  size_t class = len < SMALLEST ? TOKAIDO_BLOCK_CLASSES : (len - SMALLEST) / STEP;
+  if (class >= TOKAIDO_BLOCK_CLASSES || vm->kept_bytes + len > KEPT_BYTES_MAX) return false;
+  struct tokaido_block *kept = block;
+  kept->next = vm->blocks[class];
+  vm->blocks[class] = kept;
+  vm->kept_bytes += len;
+  return true;
+}
+
+/* A block of at least so many bytes that was kept; NULL if there is none. */
+static void*
+take_block(tokaido_vm *vm, size_t size)
+{
+  size_t class = size <= SMALLEST ? 0 : (size - SMALLEST + STEP - 1) / STEP;
+  if (class >= TOKAIDO_BLOCK_CLASSES || vm->blocks[class] == NULL) return NULL;
+  struct tokaido_block *taken = vm->blocks[class];
+  vm->blocks[class] = taken->next;
+  vm->kept_bytes -= malloc_usable_size(taken);
+  return taken;
+}
+
+void
+tokaido_free_blocks(tokaido_vm *vm)
+{
+  for (size_t class = 0; class < TOKAIDO_BLOCK_CLASSES; class++) {
+    while (vm->blocks[class] != NULL) {
+      struct tokaido_block *next = vm->blocks[class]->next;
+      free(vm->blocks[class]);
+      vm->blocks[class] = next;
+    }
+  }
+  vm->kept_bytes = 0;
+}
+
 void*
 mrb_basic_alloc_func(void *old, size_t size)
 {
   tokaido_vm *vm = tokaido_current;
   size_t had = old == NULL ? 0 : malloc_usable_size(old);
   if (size == 0) {
-    free(old);
+    if (vm == NULL || old == NULL || !keep_block(vm, old, had)) free(old);
     if (vm != NULL) vm->used -= had;
     return NULL;
   }
   if (vm != NULL && !vm->is_compiling && size > had && (vm->used - had + size > vm->limit || is_deep())) {
     return refuse(vm);
   }
-  void *made = realloc(old, size);
+  void *made = vm != NULL && old == NULL ? take_block(vm, size) : NULL;
+  if (made == NULL) made = realloc(old, size);
   if (made == NULL) return NULL;
   if (vm != NULL) {
     vm->used = vm->used - had + malloc_usable_size(made);

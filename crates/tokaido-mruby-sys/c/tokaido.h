@@ -58,12 +58,18 @@ enum tokaido_outcome {
   TOKAIDO_UNFINISHED,
 };
 
+/* Sizes of small blocks of memory that are kept. */
+#define TOKAIDO_BLOCK_CLASSES 16
+
 typedef struct tokaido_vm {
   mrb_state *mrb;
   const tokaido_calls *calls;
   void *context;
   /* Bytes that the VM has, and may have. */
   size_t used, limit;
+  /* Blocks that were given back, by size, with the bytes of all of them. */
+  struct tokaido_block *blocks[TOKAIDO_BLOCK_CLASSES];
+  size_t kept_bytes;
   /* It was refused memory a second time, after collecting. */
   bool is_refused;
   /* It was refused memory, and collects. */
@@ -108,6 +114,7 @@ size_t tokaido_live(tokaido_vm *vm);
 
 /* For the files of this folder. */
 void tokaido_find_stack(void);
+void tokaido_free_blocks(tokaido_vm *vm);
 void tokaido_define(mrb_state *mrb);
 mrb_value tokaido_compile(mrb_state *mrb, const char *text, size_t len, const char *path);
 mrb_value tokaido_run(mrb_state *mrb, mrb_value procedure);

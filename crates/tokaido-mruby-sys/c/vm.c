@@ -66,6 +66,7 @@ tokaido_close(tokaido_vm *vm)
     if (vm->lines != NULL) mrb_ccontext_free(vm->mrb, vm->lines);
     mrb_close(vm->mrb);
   }
+  tokaido_free_blocks(vm);
   tokaido_current = outer;
   free(vm);
 }

@@ -31,6 +31,9 @@ pub(crate) type SharedCommand = Rc<RefCell<HostFunction>>;
 /// The functions that C calls.
 pub(crate) static CALLS: Calls = Calls { native, gather_begin, gather };
 
+/// Maximum number of arguments of an operation; `c/methods.c` has the same.
+const ARGUMENTS_MAX: usize = 10;
+
 /// Room for items of an answer that stays between calls.
 const ANSWER_ITEMS_KEPT: usize = 64;
 
@@ -354,16 +357,24 @@ unsafe extern "C" fn native(
 ) -> c_int {
     // SAFETY: nothing else uses the context while Ruby runs.
     let context = unsafe { &mut *context.cast::<Context>() };
-    let mut taken = [Argument::Nil; 10];
-    for (i, place) in taken.iter_mut().enumerate().take(count) {
-        // SAFETY: there are `count` items, whose bytes live until this returns.
-        *place = unsafe { Argument::of(&*arguments.add(i)) };
-    }
     context.answer.clear();
     let run = || {
         let operation = usize::try_from(operation).ok().and_then(|at| Operation::ALL.get(at));
         let operation = *operation.ok_or_else(|| Fault::refused("there is no such operation"))?;
-        context.run(operation, this, &taken[..count.min(taken.len())])
+        // SAFETY: there are `count` items, whose bytes live until this returns.
+        let argument = |place| unsafe { Argument::of(&*arguments.add(place)) };
+        match count {
+            0 => context.run(operation, this, &[]),
+            1 => context.run(operation, this, &[argument(0)]),
+            _ => {
+                let mut taken = [Argument::Nil; ARGUMENTS_MAX];
+                let count = count.min(ARGUMENTS_MAX);
+                for (place, taken) in taken.iter_mut().enumerate().take(count) {
+                    *taken = argument(place);
+                }
+                context.run(operation, this, &taken[..count])
+            }
+        }
     };
     let ran = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         Err(Fault::Poisoned("the operation has failed within the server".to_owned()))

@@ -15,13 +15,23 @@ use crate::{
 };
 
 /// The value of a record of bytes. What stands in place of it in a collection's is the store's own.
+#[inline]
 pub(crate) fn value_of<'r>(record: &Record<'r>) -> Result<&'r [u8], Fault> {
-    match record.kind {
-        Kind::Bytes => Ok(record.value),
-        kind => Err(Fault::refused(format_args!(
-            "WRONGTYPE a {kind} is under this key, not bytes; tx.command has the commands that read it"
-        ))),
-    }
+    if record.kind == Kind::Bytes { Ok(record.value) } else { Err(other_kind(record.kind)) }
+}
+
+#[cold]
+fn other_kind(kind: Kind) -> Fault {
+    let reader = match kind {
+        Kind::Hash => "db.hash_at(key)",
+        Kind::List => "db.list_at(key)",
+        Kind::Set => "db.set_at(key)",
+        Kind::SortedSet => "db.sorted_set_at(key)",
+        _ => "tx.command",
+    };
+    Fault::refused(format_args!(
+        "WRONGTYPE a {kind} is under this key, not bytes; {reader} reads it"
+    ))
 }
 
 /// Operations that read.

@@ -100,7 +100,16 @@ impl<'a> Argument<'a> {
     }
 
     /// The text of a string or number; `what` is what it is for.
+    #[inline(always)]
     pub(crate) fn text(self, what: &str) -> Result<Cow<'a, [u8]>, Fault> {
+        match self {
+            Self::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
+            other => other.text_of_other(what),
+        }
+    }
+
+    #[cold]
+    fn text_of_other(self, what: &str) -> Result<Cow<'a, [u8]>, Fault> {
         match self {
             Self::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
             Self::Integer(integer) => {
