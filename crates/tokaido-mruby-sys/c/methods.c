@@ -148,6 +148,37 @@ METHOD_OF_VALUE(core_call_elsewhere, CALL)
 METHOD_OF_VALUE(core_json_generate, JSON_GENERATE)
 METHOD_OF_VALUE(core_respond_json, RESPOND_JSON)
 
+/* Answers with what a handler has returned, and the status that the response was given. */
+void
+tokaido_respond(mrb_state *mrb, mrb_value response, mrb_value body)
+{
+  tokaido_vm *vm = (tokaido_vm*)mrb->ud;
+  if (!mrb_string_p(body)) {
+    mrb_value arguments[] = { response, body };
+    mrb_funcall_argv(mrb, vm->core, mrb_intern_lit(mrb, "respond_with"), 2, arguments);
+    return;
+  }
+  tokaido_item items[2];
+  mrb_value status = mrb_iv_get(mrb, response, mrb_intern_lit(mrb, "@status"));
+  if (mrb_nil_p(status)) status = mrb_int_value(mrb, 200);
+  tokaido_item_of(mrb, status, &items[0]);
+  tokaido_item_of(mrb, body, &items[1]);
+  ask(mrb, vm->core, RESPOND, items, 2);
+}
+
+/* `prepare(transaction, requests, responses)`: what procedures get, with the classes of two of these. */
+static mrb_value
+core_prepare(mrb_state *mrb, mrb_value self)
+{
+  tokaido_vm *vm = (tokaido_vm*)mrb->ud;
+  mrb_value transaction;
+  (void)self;
+  mrb_get_args(mrb, "occ", &transaction, &vm->request_class, &vm->response_class);
+  vm->transaction = transaction;
+  mrb_gc_register(mrb, transaction);
+  return mrb_nil_value();
+}
+
 /* `run_file(text, path)`: runs the text as the top level of that file. */
 static mrb_value
 core_run_file(mrb_state *mrb, mrb_value self)
@@ -238,7 +269,8 @@ static const entry core_methods[] = {
   { "log", core_log }, { "source", core_source }, { "add", core_add }, { "request_field", core_request_field },
   { "request_pairs", core_request_pairs }, { "header_set", core_header_set }, { "header_get", core_header_get },
   { "write", core_write }, { "respond", core_respond }, { "json_parse", core_json_parse },
-  { "command", core_command }, { "call_elsewhere", core_call_elsewhere }, { "call_failed", core_call_failed },
+  { "prepare", core_prepare }, { "command", core_command },
+  { "call_elsewhere", core_call_elsewhere }, { "call_failed", core_call_failed },
   { "json_generate", core_json_generate }, { "respond_json", core_respond_json },
   { "run_file", core_run_file }, { "begin_transaction", core_begin_transaction }, { "commit", core_commit },
   { "roll_back", core_roll_back }, { "print", core_print }, { "regexp_compile", core_regexp_compile },

@@ -86,7 +86,11 @@ typedef struct tokaido_vm {
   struct mrb_ccontext *lines;
   mrb_int kept;
   /* The classes that C code makes objects of. */
-  struct RClass *database_class, *error_class;
+  struct RClass *database_class, *error_class, *request_class, *response_class;
+  /* The class that has the `initialize` which does nothing. */
+  struct RClass *basic_class;
+  /* The transaction that procedures get, or nil before it is told. */
+  mrb_value transaction;
 } tokaido_vm;
 
 /* The VM that runs on this thread. */
@@ -98,6 +102,8 @@ void tokaido_set_limit(tokaido_vm *vm, size_t limit);
 int tokaido_load(tokaido_vm *vm, const char *text, size_t len, const char *path);
 /* The name of the method stays where it is as long as the program. */
 int tokaido_call(tokaido_vm *vm, const char *method, const tokaido_item *arguments, size_t count);
+/* Calls a procedure by its place; a handler is given the request and the response besides, and its answer is sent. */
+int tokaido_run_procedure(tokaido_vm *vm, size_t place, bool is_handler, const tokaido_item *arguments, size_t count);
 /* Runs a line that was typed. Its local variables are there for the next one. What was gathered is a text that shows its
  * value. */
 int tokaido_type(tokaido_vm *vm, const char *text, size_t len, const char *path);
@@ -116,6 +122,7 @@ size_t tokaido_live(tokaido_vm *vm);
 void tokaido_find_stack(void);
 void tokaido_free_blocks(tokaido_vm *vm);
 void tokaido_define(mrb_state *mrb);
+void tokaido_respond(mrb_state *mrb, mrb_value response, mrb_value body);
 mrb_value tokaido_compile(mrb_state *mrb, const char *text, size_t len, const char *path);
 mrb_value tokaido_run(mrb_state *mrb, mrb_value procedure);
 mrb_value tokaido_build(mrb_state *mrb, const tokaido_item **items);

@@ -24,6 +24,8 @@ define(mrb_state *mrb, void *data)
 {
   tokaido_vm *vm = (tokaido_vm*)data;
   tokaido_define(mrb);
+  vm->basic_class = mrb->object_class;
+  mrb_method_search_vm(mrb, &vm->basic_class, mrb_intern_lit(mrb, "initialize"));
   /* Frozen, an exception is given no backtrace: to raise it takes no memory. */
   vm->stop = mrb_obj_ptr(mrb_exc_new_lit(mrb, vm->mrb->eException_class, "stopped"));
   mrb_gc_register(mrb, mrb_obj_value(vm->stop));
@@ -136,7 +138,8 @@ typedef struct {
   tokaido_vm *vm;
   const char *text, *path, *method;
   const tokaido_item *arguments;
-  size_t len, count;
+  size_t len, count, place;
+  bool is_handler;
   mrb_value raised;
   bool is_unfinished;
 } task;
@@ -166,6 +169,52 @@ call(mrb_state *mrb, void *data)
   mrb_value result = mrb_funcall_argv(mrb, vm->core, vm->method_symbol, RARRAY_LEN(arguments), RARRAY_PTR(arguments));
   mrb_gc_protect(mrb, result);
   task->vm->calls->gather_begin(task->vm->context);
+  tokaido_walk(mrb, result, 0);
+  return mrb_nil_value();
+}
+
+/* An object of a class. One whose class has no `initialize` of its own is not asked for it. */
+static mrb_value
+make(mrb_state *mrb, struct RClass *class)
+{
+  struct RClass *owner = class;
+  mrb_method_search_vm(mrb, &owner, mrb_intern_lit(mrb, "initialize"));
+  if (owner != ((tokaido_vm*)mrb->ud)->basic_class) return mrb_obj_new(mrb, class, 0, NULL);
+  return mrb_obj_value(mrb_obj_alloc(mrb, MRB_TT_OBJECT, class));
+}
+
+/* Calls a procedure: `Tokaido::Core` has its class and its method. */
+static mrb_value
+run_procedure(mrb_state *mrb, void *data)
+{
+  task *task = data;
+  tokaido_vm *vm = task->vm;
+  mrb_value procedures = mrb_iv_get(mrb, vm->core, mrb_intern_lit(mrb, "@procedures"));
+  mrb_value procedure = mrb_ary_ref(mrb, procedures, (mrb_int)task->place);
+  mrb_value this = make(mrb, mrb_class_ptr(RARRAY_PTR(procedure)[0]));
+  mrb_sym method = mrb_symbol(RARRAY_PTR(procedure)[1]);
+  if (!mrb_nil_p(mrb_gv_get(mrb, mrb_intern_lit(mrb, "$~")))) {
+    mrb_value nothing = mrb_nil_value();
+    mrb_funcall_argv(mrb, mrb_obj_value(mrb_class_get(mrb, "Regexp")), mrb_intern_lit(mrb, "remember"), 1, &nothing);
+  }
+  if (task->is_handler) {
+    mrb_value response = mrb_obj_value(mrb_obj_alloc(mrb, MRB_TT_OBJECT, vm->response_class));
+    mrb_value request = mrb_obj_value(mrb_obj_alloc(mrb, MRB_TT_OBJECT, vm->request_class));
+    mrb_value arguments[] = { vm->transaction, request, response };
+    mrb_value body = mrb_funcall_argv(mrb, this, method, 3, arguments);
+    mrb_gc_protect(mrb, body);
+    tokaido_respond(mrb, response, body);
+    return mrb_nil_value();
+  }
+  const tokaido_item *items = task->arguments;
+  mrb_value arguments = mrb_ary_new_capa(mrb, (mrb_int)task->count + 1);
+  mrb_ary_push(mrb, arguments, vm->transaction);
+  for (size_t i = 0; i < task->count; i++) {
+    mrb_ary_push(mrb, arguments, tokaido_build(mrb, &items));
+  }
+  mrb_value result = mrb_funcall_argv(mrb, this, method, RARRAY_LEN(arguments), RARRAY_PTR(arguments));
+  mrb_gc_protect(mrb, result);
+  vm->calls->gather_begin(vm->context);
   tokaido_walk(mrb, result, 0);
   return mrb_nil_value();
 }
@@ -281,6 +330,14 @@ tokaido_call(tokaido_vm *vm, const char *method, const tokaido_item *arguments, 
 {
   task task = { .vm = vm, .method = method, .arguments = arguments, .count = count };
   return run(vm, call, &task);
+}
+
+/* Calls a procedure. */
+int
+tokaido_run_procedure(tokaido_vm *vm, size_t place, bool is_handler, const tokaido_item *arguments, size_t count)
+{
+  task task = { .vm = vm, .place = place, .is_handler = is_handler, .arguments = arguments, .count = count };
+  return run(vm, run_procedure, &task);
 }
 
 /* Runs a line that was typed. */

@@ -64,6 +64,13 @@ unsafe extern "C" {
         arguments: *const Item,
         count: usize,
     ) -> c_int;
+    pub fn tokaido_run_procedure(
+        vm: *mut RawVm,
+        place: usize,
+        is_handler: bool,
+        arguments: *const Item,
+        count: usize,
+    ) -> c_int;
     pub fn tokaido_type(
         vm: *mut RawVm,
         text: *const c_char,

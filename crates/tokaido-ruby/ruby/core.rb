@@ -1,4 +1,4 @@
-# What Rust calls: it runs procedures, and makes reports of errors. The methods of `Tokaido::Core` that are not here
+# What C and Rust call: what procedures need beside their own methods, and reports of errors. The methods of `Tokaido::Core` that are not here
 # are in C.
 
 module Tokaido
@@ -14,7 +14,7 @@ module Tokaido
   end
 
   module Core
-    # By number: the class, the method, and whether it answers a route.
+    # By number: the class and the method.
     @procedures = []
     # Those that answer no route, by name, with their mode.
     @named = {}
@@ -24,12 +24,6 @@ module Tokaido
     @loaded = {}
 
     class << self
-      def call(index, *arguments)
-        owner, method = @procedures[index]
-        Regexp.remember(nil) if $~
-        owner.new.__send__(method, TRANSACTION, *arguments)
-      end
-
       # Calls a procedure from within another one. Of one that may write, all happens, or nothing: if it fails, so does
       # the transaction, even where the error is rescued.
       def call_nested(name, arguments)
@@ -44,23 +38,14 @@ module Tokaido
         end
       end
 
-      def dispatch(index)
-        owner, method = @procedures[index]
-        Regexp.remember(nil) if $~
-        response = @responses.new
-        body = owner.new.__send__(method, @transaction, @requests.new, response)
+      # Answers with what a handler has returned, if that is no string.
+      def respond_with(response, body)
         case body
-        when String then respond(response.status, body)
         when nil then respond(response.status, "")
         when Hash, Array then respond_json([response.status, body])
         else
           raise TypeError, "a handler returns a string, a hash, an array or nil; this is #{body.class}"
         end
-      end
-
-      # What each dispatch needs: a constant is looked for in one module after the other.
-      def prepare(transaction, requests, responses)
-        @transaction, @requests, @responses = transaction, requests, responses
       end
 
       # Notes a procedure of the file that is being loaded.

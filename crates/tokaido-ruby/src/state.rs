@@ -112,7 +112,21 @@ impl RubyState {
         self.call_within(Some(self.limits.time), method, arguments, count)
     }
 
-    /// The same for a script, whose time has a limit of its own.
+    /// Calls a procedure by its place. A handler gets what it answers, and its response.
+    pub(crate) fn run_procedure(
+        &mut self,
+        place: usize,
+        is_handler: bool,
+        arguments: &[Item],
+        count: usize,
+    ) -> Result<Value, Failure> {
+        // SAFETY: there are items of `count` values, whose bytes live until this returns.
+        self.run(Some(self.limits.time), |raw| unsafe {
+            sys::tokaido_run_procedure(raw, place, is_handler, arguments.as_ptr(), count)
+        })
+    }
+
+    /// As [`call`](Self::call), for a script, whose time has a limit of its own.
     pub(crate) fn call_script(
         &mut self,
         method: &'static CStr,

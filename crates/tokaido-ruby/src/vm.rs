@@ -1,7 +1,7 @@
 //! A Ruby virtual machine with every Ruby file loaded, and the calls into it: limits, errors, and a new state where the
 //! old one can no longer be trusted.
 
-use std::{ffi::CStr, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use tokaido_mruby_sys::Item;
 use tokaido_script::{
@@ -155,12 +155,11 @@ impl RubyVm {
         self.state.as_mut().map(RubyState::usage).unwrap_or_default()
     }
 
-    /// Calls a method of `Tokaido::Core` for a procedure; one that answers a request is lent that, and its response.
+    /// Calls a procedure; one that answers a request is lent that, and its response.
     fn run(
         &mut self,
         procedure: ProcedureId,
         scope: Scope<'_>,
-        method: &'static CStr,
         arguments: &[Value],
         exchange: Option<(&HttpRequest<'_>, &mut HttpResponse)>,
     ) -> Result<Value, CallError> {
@@ -172,7 +171,8 @@ impl RubyVm {
             // Should it fail, then for want of memory, and the call does so, too.
             let _ = state.call(c"forget_databases", &[], 0);
         }
-        let mut given: Vec<Item> = vec![items::integer(procedure.index() as i64)];
+        let (place, is_handler) = (procedure.index(), exchange.is_some());
+        let mut given: Vec<Item> = Vec::new();
         arguments.iter().for_each(|argument| items::flatten(argument, &mut given));
         let context = state.context();
         context.procedure.clone_from(name);
@@ -182,7 +182,10 @@ impl RubyVm {
             // SAFETY: as above.
             unsafe { context.exchange.begin(request, response) };
         }
-        let result = state.call(method, &given, 1 + arguments.len());
+        let result = match self.setup.is_mod_mruby() {
+            true => state.call(c"dispatch", &[items::integer(place as i64)], 1),
+            false => state.run_procedure(place, is_handler, &given, arguments.len()),
+        };
         let context = state.context();
         context.exchange.end();
         let poison = context.end();
@@ -254,7 +257,7 @@ impl Runtime for RubyVm {
             return Err(CallError::Value { message: called.answers(route) });
         }
         check_arguments(arguments)?;
-        self.run(procedure, scope, c"call", arguments, None)
+        self.run(procedure, scope, arguments, None)
     }
 
     fn call_http(
@@ -267,7 +270,7 @@ impl Runtime for RubyVm {
         let called = &self.procedures[procedure.index()];
         assert!(called.route.is_some(), "{} has no route", called.name);
         response.clear();
-        let result = self.run(procedure, scope, c"dispatch", &[], Some((request, &mut *response)));
+        let result = self.run(procedure, scope, &[], Some((request, &mut *response)));
         if result.is_err() {
             response.clear();
         }

@@ -259,3 +259,31 @@ fn objects_of_an_ended_call_are_refused() {
     let Value::String(message) = bed.call("m.h", &[]).unwrap() else { panic!() };
     assert!(String::from_utf8_lossy(&message).contains("this transaction has ended"));
 }
+
+#[test]
+fn each_call_has_an_object_that_was_initialized() {
+    let text = "class M < Tokaido::Procedures
+ def initialize = (@made = (@made || 0) + 1)
+ write def f(tx) = [@made, (@seen = (@seen || 0) + 1)]
+end
+class Plain < Tokaido::Procedures
+ write def g(tx) = (@seen = (@seen || 0) + 1)
+end
+module Mixed
+ def initialize = @mixed = 'yes'
+end
+class WithModule < Tokaido::Procedures
+ include Mixed
+ write def h(tx) = @mixed
+end
+class Heir < M
+ write def i(tx) = @made
+end";
+    let mut bed = Bed::one(text);
+    for _ in 0..2 {
+        assert_eq!(json(&bed.run().unwrap()), "[1,1]");
+        assert_eq!(json(&bed.call("m.g", &[]).unwrap()), "1");
+        assert_eq!(json(&bed.call("m.h", &[]).unwrap()), r#""yes""#);
+        assert_eq!(json(&bed.call("m.i", &[]).unwrap()), "1");
+    }
+}
