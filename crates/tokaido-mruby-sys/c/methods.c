@@ -159,11 +159,23 @@ tokaido_respond(mrb_state *mrb, mrb_value response, mrb_value body)
     return;
   }
   tokaido_item items[2];
-  mrb_value status = mrb_iv_get(mrb, response, mrb_intern_lit(mrb, "@status"));
+  mrb_value status = mrb_iv_get(mrb, response, vm->names[TOKAIDO_STATUS]);
   if (mrb_nil_p(status)) status = mrb_int_value(mrb, 200);
   tokaido_item_of(mrb, status, &items[0]);
   tokaido_item_of(mrb, body, &items[1]);
   ask(mrb, vm->core, RESPOND, items, 2);
+}
+
+/* Answers with a body, or nil for none, and nothing else. */
+void
+tokaido_respond_bare(mrb_state *mrb, mrb_value body)
+{
+  tokaido_vm *vm = (tokaido_vm*)mrb->ud;
+  if (mrb_nil_p(body)) body = mrb_str_new_lit(mrb, "");
+  tokaido_item items[2];
+  tokaido_item_of(mrb, mrb_int_value(mrb, 200), &items[0]);
+  tokaido_item_of(mrb, body, &items[1]);
+  ask(mrb, vm->core, RESPOND_BARE, items, 2);
 }
 
 /* `prepare(transaction, requests, responses)`: what procedures get, with the classes of two of these. */
@@ -191,7 +203,7 @@ core_run_file(mrb_state *mrb, mrb_value self)
 }
 
 /* Where what `compile` has made is kept: no method of Ruby's finds a variable of that name. */
-#define COMPILED mrb_intern_lit(mrb, "compiled")
+#define COMPILED (((tokaido_vm*)mrb->ud)->names[TOKAIDO_COMPILED])
 
 /* `compile(text, path)`: compiles a file, and gives the number that `run_compiled` knows it by. */
 static mrb_value
@@ -210,17 +222,25 @@ core_compile(mrb_state *mrb, mrb_value self)
   return mrb_int_value(mrb, RARRAY_LEN(kept) - 1);
 }
 
-/* `run_compiled(number)`: runs it as the top level of its file, which may be done any number of times. */
+/* Runs what was compiled under a number, as the top level of its file, which may be done any number of times. */
+mrb_value
+tokaido_run_compiled(mrb_state *mrb, mrb_value number)
+{
+  mrb_value kept = mrb_iv_get(mrb, ((tokaido_vm*)mrb->ud)->core, COMPILED);
+  if (mrb_nil_p(kept) || !mrb_integer_p(number) || mrb_integer(number) < 0 || mrb_integer(number) >= RARRAY_LEN(kept)) {
+    mrb_raise(mrb, E_ARGUMENT_ERROR, "nothing was compiled under that number");
+  }
+  return tokaido_run(mrb, mrb_ary_ref(mrb, kept, mrb_integer(number)));
+}
+
+/* `run_compiled(number)`. */
 static mrb_value
 core_run_compiled(mrb_state *mrb, mrb_value self)
 {
-  mrb_int number;
-  mrb_get_args(mrb, "i", &number);
-  mrb_value kept = mrb_iv_get(mrb, self, COMPILED);
-  if (mrb_nil_p(kept) || number < 0 || number >= RARRAY_LEN(kept)) {
-    mrb_raise(mrb, E_ARGUMENT_ERROR, "nothing was compiled under that number");
-  }
-  return tokaido_run(mrb, mrb_ary_ref(mrb, kept, number));
+  mrb_value number;
+  (void)self;
+  mrb_get_args(mrb, "o", &number);
+  return tokaido_run_compiled(mrb, number);
 }
 
 /* `remove_global(name)`: forgets a global variable. */
@@ -300,4 +320,5 @@ tokaido_define(mrb_state *mrb)
   for (size_t i = 0; i < COUNT(core_methods); i++) {
     mrb_define_class_method(mrb, core, core_methods[i].name, core_methods[i].function, MRB_ARGS_ANY());
   }
+  tokaido_define_scripts(mrb, core);
 }

@@ -58,6 +58,27 @@ enum tokaido_outcome {
   TOKAIDO_UNFINISHED,
 };
 
+/* Names that are looked for in each call, as symbols. c/vm.c has their texts. */
+enum tokaido_name {
+  TOKAIDO_PROCEDURES,
+  TOKAIDO_INITIALIZE,
+  TOKAIDO_LAST_MATCH,
+  TOKAIDO_STATUS,
+  TOKAIDO_SCRIPT,
+  TOKAIDO_COMPILED,
+  TOKAIDO_CODE,
+  TOKAIDO_BODY,
+  TOKAIDO_FIELDS,
+  TOKAIDO_CONTENT_TYPE,
+  TOKAIDO_HEADERS_OUT,
+  TOKAIDO_ERR_HEADERS_OUT,
+  TOKAIDO_FILTER,
+  TOKAIDO_ANSWERED,
+  TOKAIDO_HAS_PHASES,
+  TOKAIDO_HAS_GLOBALS,
+  TOKAIDO_NAMES,
+};
+
 /* Sizes of small blocks of memory that are kept. */
 #define TOKAIDO_BLOCK_CLASSES 16
 
@@ -89,6 +110,11 @@ typedef struct tokaido_vm {
   struct RClass *database_class, *error_class, *request_class, *response_class;
   /* The class that has the `initialize` which does nothing. */
   struct RClass *basic_class;
+  mrb_sym names[TOKAIDO_NAMES];
+  /* Of a VM for scripts of mod_mruby's: the class of what is known of a request, and the request that is answered, or
+   * nil. */
+  struct RClass *visit_class;
+  mrb_value visit;
   /* The transaction that procedures get, or nil before it is told. */
   mrb_value transaction;
 } tokaido_vm;
@@ -104,6 +130,8 @@ int tokaido_load(tokaido_vm *vm, const char *text, size_t len, const char *path)
 int tokaido_call(tokaido_vm *vm, const char *method, const tokaido_item *arguments, size_t count);
 /* Calls a procedure by its place; a handler is given the request and the response besides, and its answer is sent. */
 int tokaido_run_procedure(tokaido_vm *vm, size_t place, bool is_handler, const tokaido_item *arguments, size_t count);
+/* Has a script of mod_mruby's, by its place, answer a request. */
+int tokaido_answer(tokaido_vm *vm, size_t place);
 /* Runs a line that was typed. Its local variables are there for the next one. What was gathered is a text that shows its
  * value. */
 int tokaido_type(tokaido_vm *vm, const char *text, size_t len, const char *path);
@@ -123,6 +151,10 @@ void tokaido_find_stack(void);
 void tokaido_free_blocks(tokaido_vm *vm);
 void tokaido_define(mrb_state *mrb);
 void tokaido_respond(mrb_state *mrb, mrb_value response, mrb_value body);
+void tokaido_respond_bare(mrb_state *mrb, mrb_value body);
+mrb_value tokaido_answer_with(mrb_state *mrb, mrb_value script);
+mrb_value tokaido_run_compiled(mrb_state *mrb, mrb_value number);
+void tokaido_define_scripts(mrb_state *mrb, struct RClass *core);
 mrb_value tokaido_compile(mrb_state *mrb, const char *text, size_t len, const char *path);
 mrb_value tokaido_run(mrb_state *mrb, mrb_value procedure);
 mrb_value tokaido_build(mrb_state *mrb, const tokaido_item **items);

@@ -10,6 +10,11 @@
 #include <mruby/string.h>
 #include <mruby/variable.h>
 
+static const char *const names[TOKAIDO_NAMES] = {
+  "@procedures", "initialize", "$~", "@status", "@script", "compiled", "@code", "@body", "@fields", "@content_type",
+  "@headers_out", "@err_headers_out", "@filter", "@answered", "@has_phases", "@has_globals",
+};
+
 /* Has the VM's memory on its account while it runs. */
 static tokaido_vm*
 enter(tokaido_vm *vm)
@@ -23,9 +28,11 @@ static mrb_value
 define(mrb_state *mrb, void *data)
 {
   tokaido_vm *vm = (tokaido_vm*)data;
+  for (size_t i = 0; i < TOKAIDO_NAMES; i++) vm->names[i] = mrb_intern_cstr(mrb, names[i]);
+  vm->visit = vm->transaction = mrb_nil_value();
   tokaido_define(mrb);
   vm->basic_class = mrb->object_class;
-  mrb_method_search_vm(mrb, &vm->basic_class, mrb_intern_lit(mrb, "initialize"));
+  mrb_method_search_vm(mrb, &vm->basic_class, vm->names[TOKAIDO_INITIALIZE]);
   /* Frozen, an exception is given no backtrace: to raise it takes no memory. */
   vm->stop = mrb_obj_ptr(mrb_exc_new_lit(mrb, vm->mrb->eException_class, "stopped"));
   mrb_gc_register(mrb, mrb_obj_value(vm->stop));
@@ -177,26 +184,41 @@ call(mrb_state *mrb, void *data)
 static mrb_value
 make(mrb_state *mrb, struct RClass *class)
 {
+  const tokaido_vm *vm = (tokaido_vm*)mrb->ud;
   struct RClass *owner = class;
-  mrb_method_search_vm(mrb, &owner, mrb_intern_lit(mrb, "initialize"));
-  if (owner != ((tokaido_vm*)mrb->ud)->basic_class) return mrb_obj_new(mrb, class, 0, NULL);
+  mrb_method_search_vm(mrb, &owner, vm->names[TOKAIDO_INITIALIZE]);
+  if (owner != vm->basic_class) return mrb_obj_new(mrb, class, 0, NULL);
   return mrb_obj_value(mrb_obj_alloc(mrb, MRB_TT_OBJECT, class));
 }
 
-/* Calls a procedure: `Tokaido::Core` has its class and its method. */
+/* What `Tokaido::Core` has of a procedure that is called. What the call before has matched is forgotten. */
+static mrb_value
+begin(mrb_state *mrb, const task *task)
+{
+  const tokaido_vm *vm = task->vm;
+  if (!mrb_nil_p(mrb_gv_get(mrb, vm->names[TOKAIDO_LAST_MATCH]))) {
+    mrb_value nothing = mrb_nil_value();
+    mrb_funcall_argv(mrb, mrb_obj_value(mrb_class_get(mrb, "Regexp")), mrb_intern_lit(mrb, "remember"), 1, &nothing);
+  }
+  mrb_value procedures = mrb_iv_get(mrb, vm->core, vm->names[TOKAIDO_PROCEDURES]);
+  return mrb_ary_ref(mrb, procedures, (mrb_int)task->place);
+}
+
+static mrb_value
+answer(mrb_state *mrb, void *data)
+{
+  return tokaido_answer_with(mrb, begin(mrb, data));
+}
+
+/* Calls a method of an object of its own. */
 static mrb_value
 run_procedure(mrb_state *mrb, void *data)
 {
   task *task = data;
   tokaido_vm *vm = task->vm;
-  mrb_value procedures = mrb_iv_get(mrb, vm->core, mrb_intern_lit(mrb, "@procedures"));
-  mrb_value procedure = mrb_ary_ref(mrb, procedures, (mrb_int)task->place);
+  mrb_value procedure = begin(mrb, task);
   mrb_value this = make(mrb, mrb_class_ptr(RARRAY_PTR(procedure)[0]));
   mrb_sym method = mrb_symbol(RARRAY_PTR(procedure)[1]);
-  if (!mrb_nil_p(mrb_gv_get(mrb, mrb_intern_lit(mrb, "$~")))) {
-    mrb_value nothing = mrb_nil_value();
-    mrb_funcall_argv(mrb, mrb_obj_value(mrb_class_get(mrb, "Regexp")), mrb_intern_lit(mrb, "remember"), 1, &nothing);
-  }
   if (task->is_handler) {
     mrb_value response = mrb_obj_value(mrb_obj_alloc(mrb, MRB_TT_OBJECT, vm->response_class));
     mrb_value request = mrb_obj_value(mrb_obj_alloc(mrb, MRB_TT_OBJECT, vm->request_class));
@@ -338,6 +360,16 @@ tokaido_run_procedure(tokaido_vm *vm, size_t place, bool is_handler, const tokai
 {
   task task = { .vm = vm, .place = place, .is_handler = is_handler, .arguments = arguments, .count = count };
   return run(vm, run_procedure, &task);
+}
+
+/* Has a script of mod_mruby's answer. */
+int
+tokaido_answer(tokaido_vm *vm, size_t place)
+{
+  task task = { .vm = vm, .place = place };
+  int outcome = run(vm, answer, &task);
+  vm->visit = mrb_nil_value();
+  return outcome;
 }
 
 /* Runs a line that was typed. */

@@ -71,6 +71,7 @@ unsafe extern "C" {
         arguments: *const Item,
         count: usize,
     ) -> c_int;
+    pub fn tokaido_answer(vm: *mut RawVm, place: usize) -> c_int;
     pub fn tokaido_type(
         vm: *mut RawVm,
         text: *const c_char,

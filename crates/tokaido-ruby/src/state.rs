@@ -126,6 +126,12 @@ impl RubyState {
         })
     }
 
+    /// Has a script of mod_mruby's, by its place, answer a request.
+    pub(crate) fn answer(&mut self, place: usize) -> Result<Value, Failure> {
+        // SAFETY: the VM lives, and nothing of it runs.
+        self.run(Some(self.limits.time), |raw| unsafe { sys::tokaido_answer(raw, place) })
+    }
+
     /// As [`call`](Self::call), for a script, whose time has a limit of its own.
     pub(crate) fn call_script(
         &mut self,

@@ -183,7 +183,7 @@ impl RubyVm {
             unsafe { context.exchange.begin(request, response) };
         }
         let result = match self.setup.is_mod_mruby() {
-            true => state.call(c"dispatch", &[items::integer(place as i64)], 1),
+            true => state.answer(place),
             false => state.run_procedure(place, is_handler, &given, arguments.len()),
         };
         let context = state.context();

@@ -36,13 +36,7 @@ class Apache
   REFUSED = {}
 
   class << self
-    # Appends to the body of the answer.
-    def rputs(text)
-      (@visits ||= Tokaido::ModMruby::Visit).current!.write(text.to_s)
-      self
-    end
-
-    # The same with the end of a line.
+    # As `rputs(text)`, which is in C and appends to the body of the answer, with the end of a line.
     def echo(text)
       rputs("#{text}\n")
     end
@@ -94,6 +88,8 @@ class Apache
   refuse singleton_class, "it tells of mruby's own memory", :count_arena
   refuse singleton_class, "a request belongs to no thread", :get_tid
 end
+
+Tokaido::Core.prepare_scripts(Tokaido::ModMruby::Visit, Apache)
 
 module Kernel
   def server_name = "Apache"

@@ -98,14 +98,13 @@ module Tokaido
 
       # Global variables that were there before any script.
       @globals = nil
-      @current = nil
       @has_phases = false
 
       class << self
-        attr_accessor :current
+        def current = Core.visit
 
         def current!
-          @current or raise Tokaido::Error, "there is no request; this works while a request is answered"
+          Core.visit or raise Tokaido::Error, "there is no request; this works while a request is answered"
         end
 
         def add_phase(phase, script)
@@ -127,39 +126,45 @@ module Tokaido
           (names - @globals).each { |name| Core.remove_global(name) }
         end
 
+        # Answers a request where phases stand around the script, or global variables may be left behind. C does it
+        # elsewhere.
         def answer(script)
           sweep_globals if @has_globals && !@globals
-          @current = visit = new(script)
+          Core.visit = visit = new(script)
           if @has_phases
             visit.respond(visit.run)
             visit.run_log
           else
             script.run
-            visit.respond(visit.code)
+            visit.respond
           end
           nil
         ensure
-          @current = nil
+          Core.visit = nil
           sweep_globals if @has_globals
         end
+
+        # Says why there can be no output.
+        def refuse_output = current!.check_open
       end
 
-      attr_accessor :code, :status, :content_type, :body, :filter, :script
+      attr_writer :code, :status
+      attr_accessor :content_type, :filter, :script
 
       def initialize(script)
         @script = script
-        @code = OK
-        @status = 200
-        @body = ""
       end
+
+      def code = @code || OK
+      def status = @status || 200
+      def body = @body ||= ""
 
       # Fields of the request that were asked for or set.
       def fields = @fields ||= {}
 
-      def write(text)
+      def check_open
         raise Tokaido::Error, "the answer is made, and what is called for the log changes nothing of it" if @answered
         raise Tokaido::Error, "a filter changes the body by the methods of Apache::Filter" if @filter
-        @body << text
       end
 
       # The path, decoded where that can be done.
@@ -216,11 +221,11 @@ module Tokaido
       end
 
       # Sends the answer that a result stands for.
-      def respond(code)
+      def respond(code = self.code)
         @answered = true
-        return send_own(@status) if code == 0
+        return send_own(status) if code == 0
         case code
-        when DONE then send_own(@status)
+        when DONE then send_own(status)
         when DECLINED then send_page(404)
         when 200..299 then send_own(@status = code)
         else send_page(PAGES.key?(code) ? code : 500)
@@ -245,7 +250,7 @@ module Tokaido
       def answered_by(script)
         @code = OK
         script.run
-        @code
+        code
       end
 
       def each_of(phase)
@@ -306,7 +311,7 @@ module Tokaido
 
       def filtered(code)
         each_of("output_filter") do |script|
-          @filter = [@body]
+          @filter = [body]
           begin
             answered_by(script)
             return @filter_status if @filter_status
@@ -333,7 +338,7 @@ module Tokaido
         encoding = @fields && @fields[:content_encoding]
         Core.header_set("content-encoding", encoding, false) if encoding
         Core.header_set("content-type", @content_type, false) if @content_type
-        Core.respond_bare(status, @body)
+        Core.respond_bare(status, body)
       end
 
       # A page of the server's own: of what scripts have set, it has where a redirect leads and what is meant for errors.
@@ -376,11 +381,6 @@ module Tokaido
           ModMruby::Visit::BY_PATH[path] = ModMruby::Visit::BY_ROUTE[route] = script
         end
         true
-      end
-
-      def dispatch(index)
-        Regexp.remember(nil) if $~
-        ModMruby::Visit.answer(@procedures[index])
       end
 
       alias __load_module load_module

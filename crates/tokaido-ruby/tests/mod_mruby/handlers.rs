@@ -204,7 +204,7 @@ pub(crate) const HANDLERS: &[Handler] = &[
     get(
         "line_break",
         "Apache::Headers_out.new['X-A'] = \"a\\r\\nb: c\"",
-        "the value of the header x-a has a control character",
+        "m.rb:2: the value of the header x-a has a control character",
     ),
     // The request.
     at(
