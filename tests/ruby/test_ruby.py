@@ -225,3 +225,37 @@ def test_the_stubs_for_editors_are_rbs():
     checked = subprocess.run(["ruby", "-e", CHECK_STUBS, *stubs.glob("*.rbs")], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
     assert int(checked.stdout) > 25
+
+
+FAILING = """
+class Mixed < Tokaido::Procedures
+  write def count(tx) = tx[:main].increment("n")
+  write def fail(tx)
+    tx[:main].increment("n")
+    [nil.missing, raise("no"), refuse("no")].first
+  end
+  write def run_away(tx) = (tx[:main].increment("n"); loop { })
+end
+"""
+
+
+def test_a_failing_procedure_among_many_good_ones(own_server, tmp_path):
+    made = tmp_path / "procedures"
+    made.mkdir()
+    (made / "mixed.rb").write_text(FAILING)
+    server = own_server(procedures=made, options=LIMITS).start()
+    client = server.redis()
+    good = 100_000
+    for begin in range(0, good, 1000):
+        pipeline = client.pipeline(transaction=False)
+        for n in range(begin, begin + 1000):
+            pipeline.execute_command("mixed.count")
+            if n % 500 == 7:
+                pipeline.execute_command("mixed.fail")
+            if n % 50_000 == 13:
+                pipeline.execute_command("mixed.run_away")
+        answers = pipeline.execute(raise_on_error=False)
+        failed = [answer for answer in answers if isinstance(answer, redis.ResponseError)]
+        assert len(failed) == sum(n % 500 == 7 or n % 50_000 == 13 for n in range(begin, begin + 1000))
+        assert [answer for answer in answers if answer not in failed] == list(range(begin + 1, begin + 1001))
+    assert client.get("n") == str(good).encode()

@@ -42,4 +42,15 @@ bench.timed_fib = tokaido.read(function()
   return os.clock() - start
 end)
 
+-- 10^7 gets of a value of 64 bytes.
+bench.timed_gets = tokaido.write(function(tx)
+  local main = tx.main
+  main:put("a", ("x"):rep(64))
+  local start = os.clock()
+  for _ = 1, 10000000 do
+    main:get("a")
+  end
+  return os.clock() - start
+end)
+
 return bench

@@ -153,20 +153,20 @@ void
 tokaido_respond(mrb_state *mrb, mrb_value response, mrb_value body)
 {
   tokaido_vm *vm = (tokaido_vm*)mrb->ud;
-  if (!mrb_string_p(body)) {
+  mrb_value status = mrb_iv_get(mrb, response, vm->names[TOKAIDO_STATUS]);
+  if (mrb_nil_p(status)) status = mrb_int_value(mrb, 200);
+  if (!mrb_string_p(body) || !mrb_integer_p(status)) {
     mrb_value arguments[] = { response, body };
     mrb_funcall_argv(mrb, vm->core, mrb_intern_lit(mrb, "respond_with"), 2, arguments);
     return;
   }
   tokaido_item items[2];
-  mrb_value status = mrb_iv_get(mrb, response, vm->names[TOKAIDO_STATUS]);
-  if (mrb_nil_p(status)) status = mrb_int_value(mrb, 200);
   tokaido_item_of(mrb, status, &items[0]);
   tokaido_item_of(mrb, body, &items[1]);
   ask(mrb, vm->core, RESPOND, items, 2);
 }
 
-/* Answers with a body, or nil for none, and nothing else. */
+/* Answers with a body, which is a string, or nil for none, and nothing else. */
 void
 tokaido_respond_bare(mrb_state *mrb, mrb_value body)
 {
@@ -185,8 +185,11 @@ core_prepare(mrb_state *mrb, mrb_value self)
   tokaido_vm *vm = (tokaido_vm*)mrb->ud;
   mrb_value transaction;
   (void)self;
+  if (vm->request_class != NULL) mrb_raise(mrb, vm->error_class, "procedures are prepared once");
   mrb_get_args(mrb, "occ", &transaction, &vm->request_class, &vm->response_class);
   vm->transaction = transaction;
+  mrb_gc_register(mrb, mrb_obj_value(vm->request_class));
+  mrb_gc_register(mrb, mrb_obj_value(vm->response_class));
   mrb_gc_register(mrb, transaction);
   return mrb_nil_value();
 }

@@ -26,13 +26,13 @@ core_visit(mrb_state *mrb, mrb_value self)
   return vm_of(mrb)->visit;
 }
 
-/* `visit = visit`. Whoever sets it holds it. */
+/* `visit = visit`. A variable that no method of Ruby's finds keeps it from being collected. */
 static mrb_value
 core_set_visit(mrb_state *mrb, mrb_value self)
 {
   mrb_value visit;
-  (void)self;
   mrb_get_args(mrb, "o", &visit);
+  mrb_iv_set(mrb, self, mrb_intern_lit(mrb, "visit"), visit);
   vm_of(mrb)->visit = visit;
   return visit;
 }
@@ -49,15 +49,15 @@ apache_rputs(mrb_state *mrb, mrb_value self)
   if (!is_open) {
     /* It says why that cannot be. */
     mrb_funcall_argv(mrb, mrb_obj_value(vm_of(mrb)->visit_class), mrb_intern_lit(mrb, "refuse_output"), 0, NULL);
-    return self;
+    mrb_raise(mrb, vm_of(mrb)->error_class, "there is no output now");
   }
   mrb_value body = field(mrb, visit, TOKAIDO_BODY);
-  if (mrb_nil_p(body)) mrb_iv_set(mrb, visit, vm_of(mrb)->names[TOKAIDO_BODY], mrb_str_dup(mrb, text));
+  if (!mrb_string_p(body)) mrb_iv_set(mrb, visit, vm_of(mrb)->names[TOKAIDO_BODY], mrb_str_dup(mrb, text));
   else mrb_str_cat_str(mrb, body, text);
   return self;
 }
 
-/* Whether a script has set nothing of the answer but its body. */
+/* Whether a script has set nothing of the answer but its body, or not even that. */
 static bool
 is_plain(mrb_state *mrb, mrb_value visit)
 {
@@ -67,7 +67,8 @@ is_plain(mrb_state *mrb, mrb_value visit)
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     if (!mrb_nil_p(field(mrb, visit, names[i]))) return false;
   }
-  return true;
+  mrb_value body = field(mrb, visit, TOKAIDO_BODY);
+  return mrb_nil_p(body) || mrb_string_p(body);
 }
 
 /* Has a script answer, around which no phase stands: `ModMruby::Visit.answer` does the same for all others. */
@@ -79,6 +80,7 @@ tokaido_answer_with(mrb_state *mrb, mrb_value script)
   if (mrb_test(field(mrb, visits, TOKAIDO_HAS_PHASES)) || mrb_test(field(mrb, visits, TOKAIDO_HAS_GLOBALS))) {
     return mrb_funcall_argv(mrb, visits, mrb_intern_lit(mrb, "answer"), 1, &script);
   }
+  /* The arena holds it, until the request is answered. */
   mrb_value visit = mrb_obj_value(mrb_obj_alloc(mrb, MRB_TT_OBJECT, vm->visit_class));
   mrb_iv_set(mrb, visit, vm->names[TOKAIDO_SCRIPT], script);
   vm->visit = visit;
@@ -94,9 +96,12 @@ tokaido_answer_with(mrb_state *mrb, mrb_value script)
 static mrb_value
 core_prepare_scripts(mrb_state *mrb, mrb_value self)
 {
+  tokaido_vm *vm = vm_of(mrb);
   struct RClass *apache;
   (void)self;
-  mrb_get_args(mrb, "cc", &vm_of(mrb)->visit_class, &apache);
+  if (vm->visit_class != NULL) mrb_raise(mrb, vm->error_class, "scripts are prepared once");
+  mrb_get_args(mrb, "cc", &vm->visit_class, &apache);
+  mrb_gc_register(mrb, mrb_obj_value(vm->visit_class));
   mrb_define_class_method(mrb, apache, "rputs", apache_rputs, MRB_ARGS_REQ(1));
   return mrb_nil_value();
 }

@@ -201,7 +201,8 @@ begin(mrb_state *mrb, const task *task)
     mrb_funcall_argv(mrb, mrb_obj_value(mrb_class_get(mrb, "Regexp")), mrb_intern_lit(mrb, "remember"), 1, &nothing);
   }
   mrb_value procedures = mrb_iv_get(mrb, vm->core, vm->names[TOKAIDO_PROCEDURES]);
-  return mrb_ary_ref(mrb, procedures, (mrb_int)task->place);
+  /* A procedure may have put anything there. */
+  return mrb_array_p(procedures) ? mrb_ary_ref(mrb, procedures, (mrb_int)task->place) : mrb_nil_value();
 }
 
 static mrb_value
@@ -217,6 +218,9 @@ run_procedure(mrb_state *mrb, void *data)
   task *task = data;
   tokaido_vm *vm = task->vm;
   mrb_value procedure = begin(mrb, task);
+  bool is_procedure = mrb_array_p(procedure) && RARRAY_LEN(procedure) == 2 && mrb_class_p(RARRAY_PTR(procedure)[0]) &&
+                      mrb_symbol_p(RARRAY_PTR(procedure)[1]);
+  if (!is_procedure) mrb_raise(mrb, vm->error_class, "the list of procedures was overwritten");
   mrb_value this = make(mrb, mrb_class_ptr(RARRAY_PTR(procedure)[0]));
   mrb_sym method = mrb_symbol(RARRAY_PTR(procedure)[1]);
   if (task->is_handler) {

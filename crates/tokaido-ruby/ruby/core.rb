@@ -42,6 +42,7 @@ module Tokaido
       def respond_with(response, body)
         case body
         when nil then respond(response.status, "")
+        when String then respond(response.status, body)
         when Hash, Array then respond_json([response.status, body])
         else
           raise TypeError, "a handler returns a string, a hash, an array or nil; this is #{body.class}"

@@ -212,6 +212,40 @@ fn an_error_that_poisons_the_transaction_cannot_be_rescued_away() {
     assert_eq!(bed.stored("a").as_deref(), Some("1"));
 }
 
+/// What the server has of procedures stands where a procedure may write.
+#[test]
+fn a_list_of_procedures_that_was_overwritten_is_no_harm() {
+    let spoil = |value: &str| {
+        let mut bed = Bed::one(&format!(
+            "class M < Tokaido::Procedures
+               read def spoil(tx) = (Tokaido::Core.instance_variable_set(:@procedures, {value}); 1)
+               read def f(tx) = 2
+               get('/a') {{ |tx, req, res| res.instance_variable_set(:@status, 'x'); 'body' }}
+             end"
+        ));
+        assert!(bed.http("m.GET /a", &request("GET", "/a")).is_err());
+        assert_eq!(json(&bed.call("m.spoil", &[]).unwrap()), "1");
+        let error = bed.call("m.f", &[]).unwrap_err().to_string();
+        assert!(error.contains("overwritten"), "{value}: {error}");
+    };
+    for value in [
+        "nil",
+        "5",
+        "[]",
+        "[1, 2]",
+        "[[], []]",
+        "[[M], [M]]",
+        "[[1, :f], [1, :f]]",
+        "[[M, 1], [M, 1], [M, 1]]",
+        "'text'",
+    ] {
+        spoil(value);
+    }
+    for call in ["prepare(1, Class.new, Class.new)", "prepare(nil, nil, nil)"] {
+        assert!(error_of(&format!("Tokaido::Core.{call}")).contains("once"), "{call}");
+    }
+}
+
 #[test]
 fn many_calls_do_not_make_the_vm_grow() {
     // TOKAIDO_RUBY_CALLS=1000000 for the whole of it.

@@ -1,4 +1,4 @@
-//! Handlers of Lua over the wire: ours, those of nginx and of Apache that we run as they are, and
+//! Handlers of Lua and Ruby over the wire: ours, those of nginx and of Apache that we run as they are, and
 //! the servers that they were written for.
 
 use super::{
@@ -13,6 +13,8 @@ const HELLO: &str = "/bench/hello";
 const NGX_HELLO: &str = "/bench/ngx/hello";
 const NGX_ECHO: &str = "/bench/ngx/echo";
 const APACHE_HELLO: &str = "/bench/mod_lua/hello";
+const RUBY_HELLO: &str = "/bench/ruby/hello";
+const MOD_MRUBY_HELLO: &str = "/bench/mod_mruby/hello";
 
 /// As long as a sample takes.
 const TIME: &str = "-d2s";
@@ -20,7 +22,7 @@ const TIME: &str = "-d2s";
 /// What makes wrk post a body.
 const POST: &str = "xtask/bench-client/post.lua";
 
-pub(super) const SCENARIOS: [Scenario; 8] = [
+pub(super) const SCENARIOS: [Scenario; 10] = [
     by_wrk("hello world from a Lua route, 100 connections", &BESIDE_NGINX, |peer, port| {
         hello(peer, port, HELLO, KEPT)
     }),
@@ -29,6 +31,12 @@ pub(super) const SCENARIOS: [Scenario; 8] = [
     }),
     by_wrk("hello world by handle(r), 100 connections", &BESIDE_BOTH, |peer, port| {
         hello(peer, port, APACHE_HELLO, KEPT)
+    }),
+    by_wrk("hello world from a Ruby route, 100 connections", &BESIDE_LUA, |peer, port| {
+        hello(peer, port, RUBY_HELLO, KEPT)
+    }),
+    by_wrk("hello world by mod_mruby's rputs, 100 connections", &BESIDE_LUA, |peer, port| {
+        hello(peer, port, MOD_MRUBY_HELLO, KEPT)
     }),
     by_wrk("connection for each hello from a Lua route", &BESIDE_NGINX, |peer, port| {
         hello(peer, port, HELLO, CLOSED)
@@ -48,6 +56,7 @@ pub(super) const SCENARIOS: [Scenario; 8] = [
 ];
 
 const BESIDE_NGINX: [Peer; 2] = [Peer::Tokaido, Peer::Nginx];
+const BESIDE_LUA: [Peer; 3] = [Peer::Tokaido, Peer::TokaidoOfLua, Peer::Nginx];
 const BESIDE_BOTH: [Peer; 3] = [Peer::Tokaido, Peer::Nginx, Peer::Apache];
 
 /// Connections are kept, or closed after each request.
@@ -74,6 +83,7 @@ const fn by_wrk(
 fn hello(peer: Peer, port: u16, path: &str, arguments: &[&str]) -> Outcome<Sample> {
     let path = match peer {
         Peer::Nginx => NGX_HELLO,
+        Peer::TokaidoOfLua => HELLO,
         Peer::Apache => APACHE_HELLO,
         _ => path,
     };

@@ -33,6 +33,8 @@ const OF_TWO_WORKERS: [&str; 4] = ["--workers", "2", "--connections-max", "20000
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Peer {
     Tokaido,
+    /// The same, asked for what a handler of Lua answers.
+    TokaidoOfLua,
     /// Ours with a cache for memcached's clients, and as many threads as memcached is given.
     TokaidoCache,
     Memcached,
@@ -60,6 +62,7 @@ impl Peer {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Tokaido => "Tokaido, 1 worker, every write synced",
+            Self::TokaidoOfLua => "Tokaido, 1 worker, a Lua route",
             Self::TokaidoCache => "Tokaido, 2 workers, a cache",
             Self::Memcached => "memcached -t 2",
             Self::TokaidoByRedis => "Tokaido, 2 workers, Redis protocol",
@@ -80,6 +83,7 @@ impl Peer {
     pub(super) fn is_installed(self) -> bool {
         match self {
             Self::Tokaido
+            | Self::TokaidoOfLua
             | Self::TokaidoCache
             | Self::TokaidoByRedis
             | Self::TokaidoByKyoto
@@ -114,7 +118,7 @@ impl Peer {
         match self {
             // One worker, as each peer has one: the client needs the other core of a small machine.
             // No call is to be stopped, however busy the machine is.
-            Self::Tokaido => {
+            Self::Tokaido | Self::TokaidoOfLua => {
                 let options = ["--workers", "1", "--script-ms", "60000"];
                 Server::start(tokaido, SCRIPTS, &options)
             }

@@ -1,4 +1,4 @@
-//! Loops of Lua that time themselves, by what the processor worked: no client and no connection is
+//! Loops of Lua and Ruby that time themselves, by what the processor worked: no client and no connection is
 //! part of the figure.
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     failure::{Failure, Outcome},
-    process::Command,
+    process::{self, Command},
     server::Server,
 };
 
@@ -38,6 +38,8 @@ enum Run {
     Request(Peer, &'static str, &'static str),
     /// A file for `tokaido run`, which prints them.
     Script(&'static str),
+    /// A file for another program, which does.
+    Program(&'static str, &'static str),
 }
 
 /// What is run, with whatever has to run meanwhile.
@@ -46,7 +48,7 @@ enum Running {
     Command(Command),
 }
 
-pub(super) const LOOPS: [Loop; 5] = [
+pub(super) const LOOPS: [Loop; 7] = [
     Loop {
         name: "fib(37), timed by itself",
         ways: &[
@@ -63,6 +65,21 @@ pub(super) const LOOPS: [Loop; 5] = [
                 name: "Apache with mod_lua",
                 run: Run::Request(Peer::Apache, "GET", "/bench/mod_lua/fib"),
             },
+        ],
+    },
+    Loop {
+        name: "fib(37) of Ruby, timed by itself",
+        ways: &[
+            ours("a procedure of Ruby", "POST", "/v1/call/bench_ruby.timed_fib"),
+            Way { name: "`tokaido run`", run: Run::Script("xtask/bench-client/fib.rb") },
+            Way { name: "mruby", run: Run::Program("mruby", "xtask/bench-client/fib.rb") },
+        ],
+    },
+    Loop {
+        name: "10^7 times get of 64 bytes, timed by itself",
+        ways: &[
+            ours("a procedure of Ruby", "POST", "/v1/call/bench_ruby.timed_gets"),
+            ours("a procedure of Lua", "POST", "/v1/call/bench.timed_gets"),
         ],
     },
     Loop {
@@ -131,6 +148,10 @@ impl Run {
             }
             Self::Request(..) => None,
             Self::Script(path) => Some(Running::Command(Command::new(tokaido, ["run", path]))),
+            Self::Program(program, path) => {
+                let command = || Running::Command(Command::new(program, [path]));
+                process::is_installed(program).then(command)
+            }
         })
     }
 }
