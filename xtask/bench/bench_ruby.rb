@@ -1,7 +1,7 @@
 # The procedures of Ruby that `cargo xtask bench server` calls, beside those of bench.lua.
 
 class BenchRuby < Tokaido::Procedures
-  get("/bench/ruby/hello") { "hello, world\n" }
+  get("/bench/ruby/hello") { |tx, req, res| "hello, world\n" }
 
   # Seconds that it takes.
   read def timed_fib(tx)
