@@ -1,6 +1,8 @@
 //! Scripts of Apache's mod_mruby: handlers, the phases around them, and what they find in `Apache`.
 
 mod handlers;
+mod names;
+mod reach;
 #[path = "../support/stubs.rs"]
 mod stubs;
 #[path = "../support/mod.rs"]
@@ -12,12 +14,9 @@ use handlers::{Asked, HANDLERS};
 use support::{MemoryStore, request, sources};
 use tokaido_ruby::RubyVm;
 use tokaido_script::{
-    CallError, Dialect, HttpRequest, HttpResponse, Limits, LoadError, Mode, Runtime as _,
-    Transaction,
+    CallError, HttpRequest, HttpResponse, Limits, LoadError, Mode, Runtime as _, Transaction,
 };
 use tokaido_store::Store;
-
-const MANUAL: &str = include_str!("../../../../docs/mod_mruby.md");
 
 struct Site {
     store: MemoryStore,
@@ -339,93 +338,6 @@ fn a_script_that_runs_for_ever_is_stopped_in_each_phase() {
     ));
 }
 
-/// Scripts that reach for what is not theirs, or for what the answer is made of.
-#[test]
-fn nothing_beyond_the_vm_can_be_reached() {
-    let mut site = Site::one("Apache.rputs 'fine'");
-    for reach in [
-        "File.read('/etc/passwd')",
-        "IO.popen('ls')",
-        "Dir.entries('/')",
-        "Process.pid",
-        "TCPSocket.new('localhost', 1)",
-        "UDPSocket.new",
-        "Socket.tcp('localhost', 1)",
-        "ObjectSpace.each_object { }",
-        "ObjectSpace.count_objects",
-        "ENV['PATH']",
-        "`ls`",
-        "system('ls')",
-        "exec('ls')",
-        "fork { }",
-        "open('/etc/passwd')",
-        "load '/etc/passwd'",
-        "require '/etc/passwd'",
-        "require '../secret'",
-        "eval('1')",
-        "binding",
-        "instance_eval('1')",
-        "Thread.new { }",
-        "Signal.trap(:INT) { }",
-        "exit",
-        "abort",
-        "sleep 1",
-        "Apache.sleep 1",
-        "Marshal.dump(1)",
-        "GC::Profiler.enable",
-        "RubyVm.new",
-        "Tokaido.transact { }",
-        "Tokaido::Database.new",
-        "Tokaido::Database.allocate",
-        "Tokaido::Core.run_compiled(99)",
-        "Tokaido::Core.run_compiled(-1)",
-        "Tokaido::Core.run_compiled('x')",
-        "Tokaido::Core.prepare(1, Class, Class)",
-        "Tokaido::Core.prepare_scripts(Class.new, Class.new)",
-        "Tokaido::Core.visit = 5; Apache.rputs 'x'",
-        "Tokaido::Core.visit = Object.new; GC.start; 'a' * 100; Apache::Request.new.uri",
-        "Tokaido::Core.visit = nil; Apache.rputs 'x'",
-        "Tokaido::Core.visit.instance_variable_set(:@headers_out, 5)",
-        "Tokaido::Core.visit.instance_variable_set(:@code, 'x')",
-    ] {
-        let text = scripted(&format!("{reach}\n"));
-        let mut own = Site::of(&[("m", &text)]);
-        let answer = own.get();
-        assert!(!answer.starts_with("200"), "{reach}: {answer}");
-        assert_eq!(site.get(), "200\n\nfine", "{reach}");
-    }
-    // What is odd and does no harm.
-    for (odd, answer) in [
-        ("Tokaido::Core.visit.instance_variable_set(:@body, 5); Apache.rputs 'x'", "200\n\nx"),
-        (
-            "v = Tokaido::Core.visit; v.instance_variable_set(:@body, [1] * 1000); GC.start; Apache.rputs 'y'",
-            "200\n\ny",
-        ),
-        ("t = +'a'; Apache.rputs t; t << 'b'; Apache.rputs t", "200\n\naab"),
-        (
-            "Apache.rputs :sym; Apache.rputs 5; Apache.rputs nil; Apache.echo [1]",
-            "200\n\nsym5[1]\n",
-        ),
-    ] {
-        assert_eq!(Site::one(odd).get(), answer, "{odd}");
-    }
-}
-
-/// What a script leaves behind, the next request does not see.
-#[test]
-fn no_object_of_a_request_is_reached_from_the_next() {
-    let mut site = Site::one(
-        "before = Tokaido::Core.visit && Tokaido::Core.visit.instance_variables.inspect
-$leak = Apache::Request.new
-stale = (Kernel.instance_variable_get(:@kept).uri rescue 'refused')
-Kernel.instance_variable_set(:@kept, Apache::Request.new)
-Apache.rputs \"#{before} #{global_variables.include?(:$leak)} #{stale}\"",
-    );
-    let first = site.get();
-    let second = site.get();
-    assert!(first.ends_with("refused") && second.ends_with("refused"), "{first} {second}");
-}
-
 #[test]
 fn very_many_requests_leave_nothing_behind() {
     let mut site = Site::one(
@@ -476,91 +388,4 @@ fn a_required_file_is_a_library_and_has_no_procedures() {
     let declares = "class A < Tokaido::Procedures\n read def a(tx) = 1\nend";
     let mut site = Site::of(&[("lib", declares), ("m", "# dialect: mod_mruby\nrequire 'lib'")]);
     assert!(site.get().contains("has no procedures"));
-}
-
-/// All names of the class, as the page has them.
-const NAMES: &str = r##"
-owners = [Apache::Request, Apache::Notes, Apache::Headers_in, Apache::Headers_out, Apache::Env, Apache::AuthnProvider,
-          Apache::Filter, Apache::Connection, Apache::Server, Apache::Scoreboard, Apache::Finfo]
-names = Apache.singleton_class.instance_methods(false).map { |name| "Apache.#{name}" }
-names.concat(Apache.constants.reject { |name| Apache.const_get(name).is_a?(Module) }.map { |name| "Apache::#{name}" })
-owners.each do |owner|
-  names.concat(owner.instance_methods(false).map { |name| "#{owner}##{name}" })
-  names.concat(owner.constants.map { |name| "#{owner}::#{name}" })
-end
-OWN = %w[Apache.refuse Apache::REFUSED Apache::METHODS Apache::Request::TEXTS Apache::Finfo::KINDS]
-Apache.rputs (names - OWN).reject { |name| name.end_with?("#initialize") || name.end_with?(".inherited") }.join(" ")
-"##;
-
-/// The names in the page's table, with what it says of them.
-fn listed() -> Vec<(String, &'static str)> {
-    let (_, table) = MANUAL.split_once("\n## Every name\n").unwrap();
-    let rows = table.lines().filter(|line| line.starts_with("| `"));
-    let of_row = |row: &'static str| {
-        let (names, said) = row[2..].split_once(" | ").unwrap();
-        names.split('`').skip(1).step_by(2).map(move |name| (name.to_owned(), said))
-    };
-    rows.flat_map(of_row).collect()
-}
-
-#[test]
-fn the_page_lists_every_name_and_no_other() {
-    let there = Site::one(NAMES).get();
-    let there: BTreeSet<&str> = there.strip_prefix("200\n\n").unwrap().split(' ').collect();
-    let listed = listed();
-    let listed: BTreeSet<&str> = listed.iter().map(|(name, _)| &**name).collect();
-    let only = |a: &BTreeSet<&str>, b: &BTreeSet<&str>| -> Vec<String> {
-        a.difference(b).map(|name| format!("`{name}`")).collect()
-    };
-    let kernel: BTreeSet<&str> =
-        ["server_name", "get_server_class", "run", "Userdata.new", "Tokaido.tx"].into();
-    let missing = only(&there, &listed).join(" ");
-    assert!(missing.is_empty(), "not on the page: {missing}");
-    let gone: BTreeSet<&str> = listed.difference(&kernel).copied().collect();
-    assert_eq!(only(&gone, &there), Vec::<String>::new());
-}
-
-#[test]
-fn the_stubs_have_what_is_offered_and_nothing_else() {
-    let offered: BTreeSet<String> = listed()
-        .into_iter()
-        .filter(|(name, said)| !said.starts_with("refused") && name.starts_with("Apache"))
-        .map(|(name, _)| name)
-        .collect();
-    let stubs: BTreeSet<String> = stubs::names_in(include_str!("../../sig/apache.rbs"))
-        .into_iter()
-        .filter(|name| name.starts_with("Apache"))
-        .collect();
-    let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| -> Vec<String> {
-        a.difference(b).cloned().collect()
-    };
-    assert_eq!(only(&offered, &stubs), Vec::<String>::new(), "not in the stubs");
-    assert_eq!(only(&stubs, &offered), Vec::<String>::new(), "only in the stubs");
-}
-
-#[test]
-fn the_page_lists_what_a_file_may_say_of_itself() {
-    let (_, table) = MANUAL.split_once("\n## What a file says of itself\n").unwrap();
-    let rows = table.lines().skip_while(|line| !line.starts_with("| `"));
-    let rows = rows.take_while(|line| line.starts_with("| `"));
-    let listed: Vec<&str> = rows.map(|row| row.split('`').nth(1).unwrap()).collect();
-    let known: Vec<&str> = Dialect::MOD_MRUBY.settings.iter().map(|setting| setting.name).collect();
-    assert_eq!(listed, known);
-}
-
-#[test]
-fn what_the_page_says_is_refused_says_so_itself() {
-    let refused: Vec<String> = listed()
-        .into_iter()
-        .filter(|(_, said)| said.starts_with("refused"))
-        .map(|(name, _)| name)
-        .collect();
-    assert!(refused.len() >= 30, "there are {}", refused.len());
-    for name in refused {
-        let (owner, method) = name.split_once('#').or_else(|| name.rsplit_once('.')).unwrap();
-        let on = if name.contains('#') { format!("{owner}.new") } else { owner.to_owned() };
-        let answer = Site::one(&format!("{on}.__send__(:{method:?}, 1)")).get();
-        assert!(answer.contains(&format!("{name} is not offered: ")), "{name}: {answer}");
-        assert!(answer.contains("docs/mod_mruby.md"), "{name}: {answer}");
-    }
 }
