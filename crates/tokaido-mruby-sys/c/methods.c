@@ -24,7 +24,7 @@ enum operation {
   RESPOND_BARE, DOCUMENT_ROOT, STAT, FIGURES,
   HASH, LIST, SET, SORTED_SET, CALL_FAILED,
   /* These take what was gathered. */
-  GET_MANY, COMMAND, CALL, JSON_GENERATE, RESPOND_JSON,
+  GET_MANY, COMMAND, CALL, STREAM, JSON_GENERATE, RESPOND_JSON,
 };
 
 static const struct mrb_data_type database_type = { "Tokaido::Database", NULL };
@@ -115,6 +115,7 @@ METHOD(db_list, LIST, 2, 6)
 METHOD(db_set, SET, 2, 4)
 METHOD(db_sorted_set, SORTED_SET, 2, 10)
 METHOD_OF_VALUE(db_get_many, GET_MANY)
+METHOD_OF_VALUE(db_stream, STREAM)
 METHOD(db_get_all, GET_ALL, 1, 1)
 
 METHOD(core_open, OPEN, 1, 1)
@@ -284,7 +285,7 @@ static const entry database_methods[] = {
   { "increment", db_increment }, { "increment_float", db_increment_float }, { "append", db_append },
   { "__expire", db_expire }, { "__statistics", db_statistics }, { "clear", db_clear }, { "__page", db_page },
   { "get_many", db_get_many }, { "get_all", db_get_all }, { "__hash", db_hash }, { "__list", db_list }, { "__set", db_set },
-  { "__sorted_set", db_sorted_set },
+  { "__sorted_set", db_sorted_set }, { "__stream", db_stream },
 };
 
 static const entry core_methods[] = {

@@ -242,6 +242,7 @@ impl Context {
             O::Hash | O::List | O::Set | O::SortedSet => {
                 collections::run(self, operation, this, arguments)
             }
+            O::Stream => collections::run_stream(self, this),
             O::Page => scan::page(self, this, arguments),
             O::Open | O::Drop | O::Now | O::Writable | O::Writes | O::Log => {
                 database::other(self, operation, arguments)
@@ -266,6 +267,11 @@ impl Context {
             let reply = (*command.borrow_mut())(&arguments).map_err(Fault::Refused)?;
             self.answer_value(reply);
             return Ok(());
+        }
+        if !self.is_running() {
+            return Err(Fault::refused(
+                "`command` is for a shell that talks to a server; a transaction has tx.command",
+            ));
         }
         let mut texts = Vec::with_capacity(arguments.len());
         for argument in arguments {

@@ -27,7 +27,8 @@ fn other_kind(kind: Kind) -> Fault {
         Kind::List => "db.list_at(key)",
         Kind::Set => "db.set_at(key)",
         Kind::SortedSet => "db.sorted_set_at(key)",
-        _ => "tx.command",
+        Kind::Stream => "db.stream_at(key)",
+        Kind::Bytes => "db.get(key)",
     };
     Fault::refused(format_args!(
         "WRONGTYPE a {kind} is under this key, not bytes; {reader} reads it"

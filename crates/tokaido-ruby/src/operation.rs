@@ -52,13 +52,14 @@ pub(crate) enum Operation {
     GetMany,
     Command,
     Call,
+    Stream,
     JsonGenerate,
     RespondJson,
 }
 
 impl Operation {
     /// All of them, by number.
-    pub(crate) const ALL: [Self; 50] = [
+    pub(crate) const ALL: [Self; 51] = [
         Self::Get,
         Self::Has,
         Self::Record,
@@ -107,6 +108,7 @@ impl Operation {
         Self::GetMany,
         Self::Command,
         Self::Call,
+        Self::Stream,
         Self::JsonGenerate,
         Self::RespondJson,
     ];

@@ -16,13 +16,14 @@ use crate::{
 };
 
 /// The files of the API's half in Ruby, in the order in which they build on each other.
-const PRELUDE: [&str; 7] = [
+const PRELUDE: [&str; 8] = [
     include_str!("../ruby/builtin.rb"),
     include_str!("../ruby/core.rb"),
     include_str!("../ruby/procedures.rb"),
     include_str!("../ruby/http.rb"),
     include_str!("../ruby/transaction.rb"),
     include_str!("../ruby/collections.rb"),
+    include_str!("../ruby/streams.rb"),
     include_str!("../ruby/regexp.rb"),
 ];
 

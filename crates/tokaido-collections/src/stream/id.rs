@@ -26,6 +26,18 @@ impl StreamId {
     /// Length of its form in keys, in bytes.
     pub(super) const LEN: usize = 16;
 
+    /// The id that a text is, such as `1700000000000-0`; without a number, which is `missing` then, too. `None` if it is
+    /// no id.
+    #[must_use]
+    pub fn parse(text: &[u8], missing: u64) -> Option<Self> {
+        let number = |text: &str| text.parse().ok().filter(|_: &u64| !text.starts_with('+'));
+        let text = std::str::from_utf8(text).ok()?;
+        Some(match text.split_once('-') {
+            Some((ms, seq)) => Self { ms: number(ms)?, seq: number(seq)? },
+            None => Self { ms: number(text)?, seq: missing },
+        })
+    }
+
     /// The next larger id; none after the largest.
     #[must_use]
     pub fn next(self) -> Option<Self> {
@@ -102,6 +114,19 @@ mod tests {
         assert_eq!(StreamId::after(StreamId::MAX, 5), None);
         let full = StreamId { ms: 10, seq: u64::MAX };
         assert_eq!(StreamId::after(full, 10), Some(StreamId { ms: 11, seq: 0 }));
+    }
+
+    #[test]
+    fn texts_are_ids_or_not() {
+        let id = |ms, seq| Some(StreamId { ms, seq });
+        for (text, expected) in [("5-3", id(5, 3)), ("5", id(5, 7)), ("0-0", id(0, 0))] {
+            assert_eq!(StreamId::parse(text.as_bytes(), 7), expected, "{text}");
+        }
+        for text in ["", "-", "5-", "-5", "+5", "5-+3", "a", "5-3-1", " 5", "18446744073709551616"]
+        {
+            assert_eq!(StreamId::parse(text.as_bytes(), 7), None, "{text}");
+        }
+        assert_eq!(StreamId::parse(b"\xff", 0), None);
     }
 
     #[test]

@@ -1,10 +1,14 @@
-//! Hashes, lists, sets and sorted sets, as handles of them in Ruby call them: what commands of Redis do to the same
+//! Hashes, lists, sets, sorted sets and streams, as handles of them in Ruby call them: what commands of Redis do to the same
 //! values, without a command. Each kind has its calls by number, as `ruby/collections.rb` has them.
 
 mod hash;
 mod list;
 mod set;
 mod sorted_set;
+mod stream;
+mod stream_group;
+
+pub(crate) use stream::run as run_stream;
 
 use std::{
     hash::{BuildHasher, RandomState},

@@ -22,15 +22,7 @@ const FIELD_HEAD_BYTES_MAX: usize = 10;
 
 /// An id, whose number is `missing` if only its time is given.
 fn parse(text: &[u8], missing: u64) -> Result<StreamId, Fault> {
-    let number = |text: &str| text.parse().ok().filter(|_: &u64| !text.starts_with('+'));
-    let read = || {
-        let text = std::str::from_utf8(text).ok()?;
-        Some(match text.split_once('-') {
-            Some((ms, seq)) => StreamId { ms: number(ms)?, seq: number(seq)? },
-            None => StreamId { ms: number(text)?, seq: missing },
-        })
-    };
-    read().ok_or_else(|| {
+    StreamId::parse(text, missing).ok_or_else(|| {
         let text = String::from_utf8_lossy(text);
         Fault::Refused(format!("{text:?} is no id; an id is like \"1700000000000-0\""))
     })

@@ -1,6 +1,8 @@
-//! Handles of hashes, lists, sets and sorted sets in procedures of Ruby, over a store on disk: what is small, what is
+//! Handles of hashes, lists, sets, sorted sets and streams in procedures of Ruby, over a store on disk: what is small, what is
 //! large, and what is not there.
 
+mod streams;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::sync::Arc;
@@ -327,6 +329,8 @@ fn a_key_of_another_kind_is_refused_with_a_code() {
         "list << 'a'; main.set_at('l').to_a",
         "set << 'a'; main.sorted_set_at('s').size",
         "sorted['a'] = 1; main.list_at('z').to_a",
+        "set << 'a'; main.stream_at('s').add({ a: 1 })",
+        "main.stream_at('q').add({ a: 1 }); main['q']",
     ] {
         match eval(body).expect_err(body) {
             CallError::Refused { code, .. } => {
