@@ -1,5 +1,5 @@
-# What C and Rust call: what procedures need beside their own methods, and reports of errors. The methods of `Tokaido::Core` that are not here
-# are in C.
+# What C and Rust call: what procedures need beside their own methods, and reports of errors. The methods of
+# `Tokaido::Core` that are not here are in C.
 
 module Tokaido
   # What a procedure says no with: `refuse "sold out", code: "SOLD_OUT", status: 409`.

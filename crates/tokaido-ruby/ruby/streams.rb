@@ -72,7 +72,11 @@ module Tokaido
     end
 
     # Deletes the entries of the range; gives how many there were.
-    def clear = to_a.count { |id, _| @database.__stream([StoredStream::DELETE, @key, id]) }
+    def clear
+      deleted = 0
+      each { |id, _| deleted += 1 if @database.__stream([StoredStream::DELETE, @key, id]) }
+      deleted
+    end
 
     def each(&block)
       return to_enum(:each) unless block

@@ -11,6 +11,9 @@ use crate::{
 /// false, a message, a code and a status.
 pub(crate) fn elsewhere(context: &mut Context) -> Result<(), Fault> {
     let Value::Array(mut arguments) = context.gathering.take() else { return Ok(()) };
+    if arguments.is_empty() {
+        return Err(Fault::refused("a call takes the name of a procedure"));
+    }
     let name = text_of(arguments.remove(0), "the name of a procedure")?;
     check_arguments(&arguments).map_err(Fault::refused)?;
     let (host, transaction) = context.host()?;

@@ -246,6 +246,10 @@ impl Runtime for RubyVm {
         &self.procedures
     }
 
+    fn interrupts(&self) -> Vec<Interrupt> {
+        vec![self.interrupt()]
+    }
+
     fn call(
         &mut self,
         procedure: ProcedureId,

@@ -259,6 +259,23 @@ fn dialects_are_reached_as_well() {
 }
 
 #[test]
+fn each_virtual_machine_can_be_interrupted() {
+    let mut bed = bed();
+    for name in ["lu.endless", "ru.endless"] {
+        // Those of Lua, of Kyoto Tycoon's Lua, of Ruby and of mod_mruby.
+        let interrupts = bed.runtime.interrupts();
+        assert_eq!(interrupts.len(), 4);
+        for interrupt in &interrupts {
+            interrupt.raise();
+        }
+        let stopped = bed.call(name, &[]);
+        assert!(matches!(stopped, Err(CallError::Interrupted)), "{name}: {stopped:?}");
+        interrupts.iter().for_each(tokaido_script::Interrupt::clear);
+        assert!(bed.call("lu.echo", &[]).is_ok() && bed.call("ru.echo", &[]).is_ok());
+    }
+}
+
+#[test]
 fn limits_hold_for_both() {
     // Room for the good calls on a busy machine.
     let limits = Limits { time: Duration::from_millis(500), ..support::limits() };

@@ -241,6 +241,17 @@ fn a_list_of_procedures_that_was_overwritten_is_no_harm() {
     ] {
         spoil(value);
     }
+    for call in ["call_elsewhere([])", "call_elsewhere(nil)", "call_elsewhere([[]])"] {
+        let caught =
+            format!("begin; Tokaido::Core.{call}; rescue Tokaido::Error; end\ntx[:main]['a'] = 1");
+        assert!(eval(&caught).is_ok(), "{call}: {:?}", eval(&caught));
+    }
+    for given in ["[]", "[1]", "['x', 'k']", "[99, 'k']", "nil", "[4, 'k']"] {
+        let caught = format!(
+            "begin; tx[:main].__stream({given}); rescue Tokaido::Error; end\ntx[:main]['a'] = 1"
+        );
+        assert!(eval(&caught).is_ok(), "{given}: {:?}", eval(&caught));
+    }
     for call in ["prepare(1, Class.new, Class.new)", "prepare(nil, nil, nil)"] {
         assert!(error_of(&format!("Tokaido::Core.{call}")).contains("once"), "{call}");
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokaido_store::Store;
 
 use crate::{
-    CallError, HttpRequest, HttpResponse, Limits, LoadError, Procedure, ProcedureId, Scope,
-    Sources, Timer, Value,
+    CallError, HttpRequest, HttpResponse, Interrupt, Limits, LoadError, Procedure, ProcedureId,
+    Scope, Sources, Timer, Value,
 };
 
 /// The procedures of some sources, ready to be called. It belongs to one thread.
@@ -19,6 +19,11 @@ pub trait Runtime {
         let is_meant = |p: &Procedure| p.name.as_bytes() == name && p.hook.is_none();
         let found = self.procedures().iter().position(is_meant);
         found.map(ProcedureId::from_index)
+    }
+
+    /// What stops its calls: one for each virtual machine.
+    fn interrupts(&self) -> Vec<Interrupt> {
+        Vec::new()
     }
 
     /// Calls a procedure, and gives its first result. On `Err` the transaction must be rolled back.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokaido_store::Store;
 
 use crate::{
-    CallError, CommandError, CommandReply, Host, HttpRequest, HttpResponse, Language, Limits,
-    LoadError, MiscCall, Mode, NestedError, Procedure, ProcedureId, Runtime, RuntimeError, Scope,
-    ServerFigures, Sockets, Sources, Timer, Transaction, Value,
+    CallError, CommandError, CommandReply, Host, HttpRequest, HttpResponse, Interrupt, Language,
+    Limits, LoadError, MiscCall, Mode, NestedError, Procedure, ProcedureId, Runtime, RuntimeError,
+    Scope, ServerFigures, Sockets, Sources, Timer, Transaction, Value,
 };
 
 /// Starts every language, and makes one runtime of them.
@@ -82,6 +82,10 @@ impl Together {
 impl Runtime for Together {
     fn procedures(&self) -> &[Procedure] {
         &self.procedures
+    }
+
+    fn interrupts(&self) -> Vec<Interrupt> {
+        self.runtimes.iter().flat_map(|runtime| runtime.interrupts()).collect()
     }
 
     fn call(

@@ -266,6 +266,10 @@ impl Runtime for Vm {
         &self.procedures
     }
 
+    fn interrupts(&self) -> Vec<Interrupt> {
+        vec![self.interrupt()]
+    }
+
     fn call(
         &mut self,
         procedure: ProcedureId,

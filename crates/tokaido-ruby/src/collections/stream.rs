@@ -122,10 +122,13 @@ pub(super) fn find(
 /// Runs the call that was gathered.
 pub(crate) fn run(context: &mut Context, this: i64) -> Result<(), Fault> {
     let Value::Array(mut values) = context.gathering.take() else { return Ok(()) };
-    let Value::Integer(number) = values.remove(0) else { return Ok(()) };
-    let key = text_of(values.remove(0), "a key")?;
+    let rest = values.split_off(values.len().min(2));
+    let Ok([Value::Integer(number), key]) = <[Value; 2]>::try_from(values) else {
+        return Err(Fault::refused("a call of a stream has a number and a key"));
+    };
+    let key = text_of(key, "a key")?;
     let call = Call { database: database_of(this)?, key: &key, arguments: &[] };
-    let given = Given(values);
+    let given = Given(rest);
     match number {
         ADD..=TRIM => write(context, number, &call, &given),
         COUNT..=PAGE => read(context, number, &call, &given),

@@ -43,8 +43,8 @@ function Transaction:command(name, ...) end
 
 ---Calls another procedure by its name, such as `shop.buy`, of whatever language, inside this transaction, and gives its
 ---result. Arguments are passed as clients pass them, but to a file of Lua as they are. An error is raised, with the code
----and status of the procedure; if that may write, the transaction fails even where the error is caught. What who called
----this procedure may call is not asked.
+---and status of the procedure; if that may write, the transaction fails even where the error is caught. Whoever called
+---this procedure need not have the right to call that one.
 ---@param name string
 ---@param ... any
 ---@return any

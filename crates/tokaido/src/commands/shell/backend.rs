@@ -108,11 +108,15 @@ impl Backend {
         }
     }
 
-    /// What stops the lines that run, and the waiting for a server.
-    pub(crate) fn interrupt(&self) -> Interrupt {
+    /// What stops the lines and the procedures that run, and the waiting for a server.
+    pub(crate) fn interrupts(&self) -> Vec<Interrupt> {
         match self {
-            Self::Server(remote) => remote.interrupt(),
-            Self::Store(embedded) => embedded.lua.interrupt(),
+            Self::Server(remote) => vec![remote.interrupt()],
+            Self::Store(embedded) => {
+                let mut interrupts = embedded.procedures.interrupts();
+                interrupts.push(embedded.lua.interrupt());
+                interrupts
+            }
         }
     }
 

@@ -105,7 +105,7 @@ pub(crate) fn shell(args: &ShellArgs) -> Result<ExitCode, Error> {
     };
     let commands = backend.commands()?;
     let names = commands.iter().cloned().chain(backend.procedures()?).collect();
-    interrupt::catch([backend.interrupt()])?;
+    interrupt::catch(backend.interrupts())?;
     let is_raw = !io::stdout().is_terminal();
     let language = if args.ruby { Language::Ruby } else { Language::Lua };
     backend.prepare(language)?;
