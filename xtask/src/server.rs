@@ -2,15 +2,14 @@
 
 use std::{
     fs::File,
-    hash::{BuildHasher, RandomState},
-    net::{Ipv4Addr, TcpListener, TcpStream},
-    ops::Range,
+    net::{Ipv4Addr, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Stdio},
     time::{Duration, Instant},
 };
 
 use tempfile::TempDir;
+use tokaido_bench::ports;
 
 use crate::{
     failure::{Failure, Outcome},
@@ -41,20 +40,9 @@ fn build(profile: &str, arguments: &[&str]) -> Outcome<PathBuf> {
     path.canonicalize().map_err(Failure::of(format!("no program {}", path.display())))
 }
 
-/// Ports that Linux does not give to whoever connects: one of those could be taken before the server has
-/// it, and whoever looks whether it is open could connect to himself.
-const PORTS: Range<u16> = 10_000..32_768;
-
 /// A port that was free a moment ago.
 pub(crate) fn free_port() -> Outcome<u16> {
-    const TRIES: u64 = 1000;
-    let chance = RandomState::new();
-    let ports = (0..TRIES).map(|attempt| {
-        PORTS.start + (chance.hash_one(attempt) % u64::from(PORTS.end - PORTS.start)) as u16
-    });
-    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
-    let tried = format!("cannot find a free port in {TRIES} of {PORTS:?}");
-    ports.into_iter().find(is_free).ok_or_else(|| Failure::new(tried))
+    ports::free().map_err(Failure::of("cannot find a port"))
 }
 
 /// A running server; it ends with this value.

@@ -3,12 +3,14 @@
 
 use std::{fmt, fs, path::Path, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 /// Ticks a second in `/proc/*/stat`; the kernel shows them to programs at this rate whatever its
 /// own is.
 const TICKS_PER_SECOND: u64 = 100;
 
 /// The machine, as far as it bears on a benchmark.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor's name.
     pub processor: String,

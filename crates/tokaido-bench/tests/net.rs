@@ -105,6 +105,7 @@ fn load(address: SocketAddr) -> Load {
         connections: 2,
         pipeline: 1,
         threads: 1,
+        reconnect: false,
         pace: Pace::Closed,
         time: Duration::from_millis(2000),
         requests: None,
@@ -194,6 +195,33 @@ fn a_rate_is_kept_and_the_warm_up_does_not_count() {
     assert_eq!(sum + outcome.unsent, 750, "{seconds:?}");
     assert!(seconds.iter().map(|(second, _)| second).is_sorted(), "{seconds:?}");
     assert!(outcome.server.is_some(), "this very process listens: {outcome:?}");
+}
+
+#[test]
+fn each_request_has_a_connection_of_its_own_if_so_wanted() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let connections = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&connections);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = String::new();
+            let mut lines = BufReader::new(stream.try_clone().unwrap());
+            while !head.ends_with("\r\n\r\n") && lines.read_line(&mut head).unwrap() > 0 {}
+            if head.contains("connection: close") {
+                counted.fetch_add(1, Ordering::Relaxed);
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi").unwrap();
+            }
+        }
+    });
+    let kept = Load { protocol: Protocol::Http, requests: Some(50), ..load(address) };
+    let anew = Load { reconnect: true, ..kept.clone() };
+    assert_eq!(outcome(&anew).tally.requests(), 50);
+    assert_eq!(connections.load(Ordering::Relaxed), 50);
+    let elsewhere = Load { protocol: Protocol::Memcached, ..anew };
+    let refused = run(&elsewhere, &AtomicBool::new(false), &mut |_| {});
+    assert!(matches!(refused, Err(LoadError::Reconnect)));
 }
 
 #[test]

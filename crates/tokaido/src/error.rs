@@ -6,7 +6,7 @@ use std::{
 };
 
 use rustyline::error::ReadlineError;
-use tokaido_bench::net::LoadError;
+use tokaido_bench::{net::LoadError, report::ChartError, suite::RunError};
 use tokaido_script::{CallError, RuntimeError, json::JsonError};
 use tokaido_server::{ConfigError, ListenError, StartError};
 use tokaido_store::{
@@ -90,6 +90,10 @@ pub(crate) enum Error {
     Load(#[from] LoadError),
     #[error("the server refuses to set keys: {message}")]
     Refused { message: String },
+    #[error(transparent)]
+    StoredRun(#[from] RunError),
+    #[error(transparent)]
+    Chart(#[from] ChartError),
     #[error("{0}; leave out --json to see the result")]
     Json(#[from] JsonError),
     #[error("{name} failed: {message}")]

@@ -20,7 +20,7 @@ const MOD_MRUBY_HELLO: &str = "/bench/mod_mruby/hello";
 const TIME: &str = "-d2s";
 
 /// What makes wrk post a body.
-const POST: &str = "xtask/bench-client/post.lua";
+const POST: &str = "crates/tokaido-bench/scripts/post.lua";
 
 pub(super) const SCENARIOS: [Scenario; 10] = [
     by_wrk("hello world from a Lua route, 100 connections", &BESIDE_NGINX, |peer, port| {

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// What the servers run that run Lua, from the root.
-const SCRIPTS: &str = "xtask/bench";
+const SCRIPTS: &str = "crates/tokaido-bench/scripts/procedures";
 
 /// Where Debian keeps the modules of nginx.
 const NGINX_MODULES: &str = "/usr/lib/nginx/modules";
@@ -167,7 +167,7 @@ fn redis(port: u16, persistence: &[&str]) -> Outcome<Server> {
 }
 
 fn nginx(port: u16) -> Outcome<Server> {
-    let template = files::read("xtask/bench/nginx.conf")?;
+    let template = files::read("crates/tokaido-bench/scripts/nginx.conf")?;
     Server::run(port, |directory| {
         let path = configure(directory, "nginx.conf", &template, NGINX_MODULES, port);
         Command::new("nginx", ["-p"]).argument(directory).argument("-c").argument(path)
@@ -175,7 +175,7 @@ fn nginx(port: u16) -> Outcome<Server> {
 }
 
 fn apache(port: u16) -> Outcome<Server> {
-    let template = files::read("xtask/bench/apache.conf")?;
+    let template = files::read("crates/tokaido-bench/scripts/apache.conf")?;
     Server::run(port, |directory| {
         let path = configure(directory, "apache.conf", &template, APACHE_MODULES, port);
         // One process, which is the one that is started.
@@ -187,6 +187,8 @@ fn apache(port: u16) -> Outcome<Server> {
 fn configure(directory: &Path, name: &str, template: &str, modules: &str, port: u16) -> PathBuf {
     let text = template
         .replace("MODULES", modules)
+        // The worker is the process that is started, so that its processor time is all there is.
+        .replace("WORKERS;", "1; master_process off;")
         .replace("DIRECTORY", &directory.to_string_lossy())
         .replace("SCRIPTS", &files::root().join(SCRIPTS).to_string_lossy())
         .replace("PORT", &port.to_string());

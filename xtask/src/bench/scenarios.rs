@@ -310,7 +310,7 @@ fn loop_procedure(peer: Peer, port: u16) -> Outcome<Sample> {
     match peer {
         Peer::Tokaido => load::redis_command(port, &["FCALL", "bench.loop", "0"]),
         Peer::Redis | Peer::RedisSynced => {
-            let script = files::read("xtask/bench/redis-loop.lua")?;
+            let script = files::read("crates/tokaido-bench/scripts/redis-loop.lua")?;
             load::redis_command(port, &["EVAL", &script, "0"])
         }
         _ => Err(Failure::new("it is not asked to run the procedure")),

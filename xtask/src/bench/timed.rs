@@ -52,7 +52,7 @@ pub(super) const LOOPS: [Loop; 7] = [
     Loop {
         name: "fib(37), timed by itself",
         ways: &[
-            Way { name: "`tokaido run`", run: Run::Script("xtask/bench-client/fib.lua") },
+            Way { name: "`tokaido run`", run: Run::Script("crates/tokaido-bench/scripts/fib.lua") },
             ours("a procedure", "POST", "/v1/call/bench.timed_fib"),
             ours("a module of a handler of ngx", "GET", "/bench/ngx/fib"),
             ours("a handler of ngx itself", "GET", "/bench/ngx/fib_inside"),
@@ -71,8 +71,11 @@ pub(super) const LOOPS: [Loop; 7] = [
         name: "fib(37) of Ruby, timed by itself",
         ways: &[
             ours("a procedure of Ruby", "POST", "/v1/call/bench_ruby.timed_fib"),
-            Way { name: "`tokaido run`", run: Run::Script("xtask/bench-client/fib.rb") },
-            Way { name: "mruby", run: Run::Program("mruby", "xtask/bench-client/fib.rb") },
+            Way { name: "`tokaido run`", run: Run::Script("crates/tokaido-bench/scripts/fib.rb") },
+            Way {
+                name: "mruby",
+                run: Run::Program("mruby", "crates/tokaido-bench/scripts/fib.rb"),
+            },
         ],
     },
     Loop {

@@ -61,6 +61,7 @@ pub fn measure(load: &Load, stop: &AtomicBool) -> Result<Ceiling, LoadError> {
     let load = Load {
         address: Address::Tcp { name: address.to_string(), address },
         pace: Pace::Closed,
+        reconnect: false,
         time: TIME,
         warm_up: WARM_UP,
         requests: None,

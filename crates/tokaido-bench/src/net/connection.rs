@@ -28,6 +28,9 @@ pub(super) struct Connection {
     pub(super) in_flight: VecDeque<InFlight>,
     /// Whether it is in the list of those with room.
     pub(super) is_listed: bool,
+    /// Whether it had the one request that it is for, and whether the server has closed it since.
+    pub(super) is_used: bool,
+    pub(super) is_closed: bool,
 }
 
 impl Connection {
@@ -41,7 +44,16 @@ impl Connection {
         }
         socket.set_ready().map_err(failed)?;
         let (out, input) = (Vec::new(), Vec::new());
-        Ok(Self { socket, out, written: 0, input, in_flight: VecDeque::new(), is_listed: false })
+        Ok(Self {
+            socket,
+            out,
+            written: 0,
+            input,
+            in_flight: VecDeque::new(),
+            is_listed: false,
+            is_used: false,
+            is_closed: false,
+        })
     }
 
     /// Where requests are appended.
@@ -78,6 +90,10 @@ impl Connection {
     ) -> Result<usize, LoadError> {
         loop {
             match self.socket.read(buffer) {
+                Ok(0) if self.is_used && self.in_flight.is_empty() => {
+                    self.is_closed = true;
+                    return Ok(0);
+                }
                 Ok(0) => return Err(LoadError::Closed { address: address.to_string() }),
                 Ok(len) => {
                     self.input.extend_from_slice(&buffer[..len]);

@@ -28,7 +28,7 @@ impl Latency {
         self.0.saturating_record(ns);
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.0.add(&other.0).expect("all have the same bounds");
     }
 

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::PathBuf, str::FromStr, sync::Arc};
 
-use super::random::{Random, Zipf, scatter};
+use crate::random::{Random, Zipf, scatter};
 
 /// What a generated key begins with, and how long it is.
 const PREFIX: &[u8] = b"key:";

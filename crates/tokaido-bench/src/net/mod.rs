@@ -15,7 +15,6 @@ mod keys;
 mod operation;
 mod process;
 pub mod protocol;
-mod random;
 mod report;
 mod requests;
 mod run;

@@ -4,9 +4,9 @@ use super::{
     keys::KeySource,
     operation::{Mix, Operation},
     protocol::{Codec, Sent},
-    random::Random,
     values::ValueSource,
 };
+use crate::random::Random;
 
 /// Makes requests.
 pub(super) struct Requests {

@@ -18,12 +18,12 @@ use super::{
     operation::{Kind, Mix},
     process::{self, Usage},
     protocol::{self, Codec, Protocol, ProtocolError},
-    random::Random,
     requests::Requests,
     socket::Address,
     values::{ValueSource, Values},
     worker::{Done, Order, Part, Schedule, Worker},
 };
+use crate::random::Random;
 
 /// What is sent to a server.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Load {
     pub pipeline: usize,
     /// Threads that share the connections; each takes up to a core.
     pub threads: usize,
+    /// Whether each request has a connection of its own, which the server closes; only over HTTP, and without a pipeline.
+    pub reconnect: bool,
     /// When requests are sent.
     pub pace: Pace,
     /// For how long, the warm-up not counted.
@@ -117,6 +119,11 @@ pub enum LoadError {
         /// The operation.
         kind: Kind,
     },
+    /// Only HTTP has a way to ask a server to close a connection.
+    #[error(
+        "a connection for each request is for http without a pipeline: elsewhere a server does not close connections"
+    )]
+    Reconnect,
     /// The system refused something.
     #[error("cannot wait for sockets: {0}")]
     System(io::Error),
@@ -182,6 +189,9 @@ impl Load {
     }
 
     fn check(&self) -> Result<(), LoadError> {
+        if self.reconnect && (self.protocol != Protocol::Http || self.pipeline != 1) {
+            return Err(LoadError::Reconnect);
+        }
         let missing = self.mix.parts().iter().find(|(kind, _)| !self.protocol.has(*kind));
         match missing {
             Some(&(kind, _)) => Err(LoadError::NoOperation { protocol: self.protocol, kind }),
@@ -200,7 +210,8 @@ pub fn run(
     interval: &mut dyn FnMut(&Interval),
 ) -> Result<Outcome, LoadError> {
     load.check()?;
-    run_with(load, stop, interval, &|| load.protocol.codec(&load.options))
+    let options = protocol::Options { close: load.reconnect, ..load.options.clone() };
+    run_with(load, stop, interval, &|| load.protocol.codec(&options))
 }
 
 /// The same with another codec.
@@ -280,6 +291,7 @@ fn order<'a>(
         began,
         address: &load.address,
         pipeline: load.pipeline.max(1),
+        reconnect: load.reconnect,
         schedule,
         measure_from,
         end: measure_from.saturating_add(ns(load.time)),

@@ -2,10 +2,8 @@
 
 use std::{path::PathBuf, str::FromStr, sync::Arc};
 
-use super::{
-    keys::{KeysError, lines},
-    random::{Random, Zipf},
-};
+use super::keys::{KeysError, lines};
+use crate::random::{Random, Zipf};
 
 /// Maximum length of a value, in bytes.
 const LEN_MAX: usize = 64 << 20;

@@ -46,6 +46,7 @@ pub(super) struct Order<'a> {
     pub(super) began: Instant,
     pub(super) address: &'a Address,
     pub(super) pipeline: usize,
+    pub(super) reconnect: bool,
     /// The distance of two requests and when the first one is due; `None` in a closed loop.
     pub(super) schedule: Option<Schedule>,
     /// What is due before is sent, and not counted.
@@ -128,10 +129,7 @@ impl<'a> Worker<'a> {
             registry.register(&mut SourceFd(&timer.as_raw_fd()), TIMER, Interest::READABLE);
         registered.map_err(LoadError::System)?;
         for (index, connection) in connections.iter().enumerate() {
-            let both = Interest::READABLE | Interest::WRITABLE;
-            let descriptor = connection.socket.as_raw_fd();
-            let registered = registry.register(&mut SourceFd(&descriptor), Token(index), both);
-            registered.map_err(LoadError::System)?;
+            register(&poll, connection, index)?;
         }
         let free = (0..connections.len()).collect();
         let mut worker = Self {
@@ -227,6 +225,7 @@ impl<'a> Worker<'a> {
                 }
                 self.counted += 1;
             }
+            connection.is_used = self.order.reconnect;
             let sent = self.requests.next(connection.out());
             connection.in_flight.push_back(InFlight { due, sent_at: now, sent });
             self.next += 1;
@@ -247,6 +246,8 @@ impl<'a> Worker<'a> {
     fn list(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         let has_room = match self.order.schedule {
+            // It waits for the server to close it.
+            _ if connection.is_used => false,
             // A pipeline is sent as a whole.
             None => connection.in_flight.is_empty(),
             Some(_) => connection.in_flight.len() < self.order.pipeline,
@@ -328,11 +329,25 @@ impl<'a> Worker<'a> {
                 done.in_time += u64::from(now <= order.end);
                 done.last_answer = now;
             })?;
-            if len < self.buffer.len() {
+            // The end of a connection is only seen by reading on.
+            let may_end = self.order.reconnect && len > 0;
+            if len < self.buffer.len() && !may_end {
                 break;
             }
         }
+        if self.connections[index].is_closed {
+            self.reconnect(index)?;
+        }
         self.list(index);
+        Ok(())
+    }
+
+    /// Puts a new connection in the place of one that the server has closed.
+    fn reconnect(&mut self, index: usize) -> Result<(), LoadError> {
+        let mut connection = Connection::open(self.order.address, &*self.requests.codec)?;
+        register(&self.poll, &connection, index)?;
+        connection.is_listed = self.connections[index].is_listed;
+        self.connections[index] = connection;
         Ok(())
     }
 
@@ -383,4 +398,12 @@ impl<'a> Worker<'a> {
         // Who does not want to hear of it has gone.
         let _ = self.parts.send(Part { second: self.part.second, tally });
     }
+}
+
+/// From here on the poll tells of the connection.
+fn register(poll: &Poll, connection: &Connection, index: usize) -> Result<(), LoadError> {
+    let both = Interest::READABLE | Interest::WRITABLE;
+    let descriptor = connection.socket.as_raw_fd();
+    let registered = poll.registry().register(&mut SourceFd(&descriptor), Token(index), both);
+    registered.map_err(LoadError::System)
 }

@@ -22,7 +22,7 @@ fn json(text: &str) -> serde_json::Value {
 #[test]
 fn help_is_the_manual() {
     insta::assert_snapshot!("bench", tokaido(["bench", "--help"]).ok());
-    for name in ["lua", "net"] {
+    for name in ["lua", "net", "suite", "peers", "compare"] {
         insta::assert_snapshot!(format!("bench_{name}"), tokaido(["bench", name, "--help"]).ok());
     }
 }

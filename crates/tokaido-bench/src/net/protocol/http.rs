@@ -24,7 +24,9 @@ impl Http {
         let authorization = options.password.as_ref();
         let authorization =
             authorization.map(|password| format!("authorization: Bearer {password}\r\n"));
-        let headers = format!("host: {}\r\n{}", options.host, authorization.unwrap_or_default());
+        let close = if options.close { "connection: close\r\n" } else { "" };
+        let authorization = authorization.unwrap_or_default();
+        let headers = format!("host: {}\r\n{authorization}{close}", options.host);
         Self { path, headers: headers.into_bytes() }
     }
 }
@@ -155,7 +157,7 @@ mod tests {
 
     fn http(path: &str, password: Option<&str>) -> Http {
         let (path, password) = (path.to_owned(), password.map(str::to_owned));
-        Http::new(&Options { path, password, host: "h".to_owned() })
+        Http::new(&Options { path, password, host: "h".to_owned(), close: false })
     }
 
     #[test]

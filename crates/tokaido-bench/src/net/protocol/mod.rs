@@ -144,6 +144,8 @@ pub struct Options {
     pub path: String,
     /// What an HTTP request names as its host.
     pub host: String,
+    /// Whether an HTTP request asks for the connection to be closed behind it.
+    pub close: bool,
 }
 
 /// A request that was sent and waits for its answer.

@@ -2,12 +2,13 @@
 
 mod lua;
 mod net;
+mod suite;
 
 use std::process::ExitCode;
 
 use crate::error::Error;
 
-/// Measure a function of Lua, or a server
+/// Measure a function of Lua, a server, or Tokaido beside its peers
 ///
 /// What is measured, and why the obvious ways to do it mislead, is told in docs/bench.md.
 #[derive(Debug, clap::Args)]
@@ -21,11 +22,17 @@ pub(crate) struct BenchArgs {
 enum BenchCommand {
     Lua(lua::LuaArgs),
     Net(Box<net::NetArgs>),
+    Suite(suite::SuiteArgs),
+    Peers(suite::PeersArgs),
+    Compare(suite::CompareArgs),
 }
 
 pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode, Error> {
     match &args.command {
         BenchCommand::Lua(args) => lua::lua(args),
         BenchCommand::Net(args) => net::net(args),
+        BenchCommand::Suite(args) => suite::suite(args),
+        BenchCommand::Peers(args) => suite::peers(args),
+        BenchCommand::Compare(args) => suite::compare(args),
     }
 }

@@ -79,6 +79,9 @@ pub(crate) struct NetArgs {
     /// Threads that share the connections; each takes up to a core
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
     threads: u64,
+    /// Make a connection for each request, which the server closes: for http, without a pipeline
+    #[arg(long)]
+    reconnect: bool,
     /// Send so many requests a second, whatever the server does
     #[arg(long, value_name = "N", value_parser = parse_rate)]
     rate: Option<f64>,
@@ -170,8 +173,12 @@ fn load(args: &NetArgs) -> Result<Load, Error> {
     };
     // One in the environment is not meant for every server.
     let password = args.password.clone().filter(|_| args.protocol.has_password());
-    let options =
-        protocol::Options { password, path: args.path.clone(), host: address.to_string() };
+    let options = protocol::Options {
+        password,
+        path: args.path.clone(),
+        host: address.to_string(),
+        close: false,
+    };
     Ok(Load {
         address,
         protocol: args.protocol,
@@ -179,6 +186,7 @@ fn load(args: &NetArgs) -> Result<Load, Error> {
         connections: args.connections as usize,
         pipeline: args.pipeline as usize,
         threads: args.threads.min(args.connections) as usize,
+        reconnect: args.reconnect,
         pace: args.rate.map_or(Pace::Closed, Pace::Rate),
         time: args.requests.map_or(args.time.time(), |_| NO_END),
         requests: args.requests,
@@ -204,7 +212,8 @@ fn measure(
             return Err(Error::Refused { message: refusal });
         }
     }
-    let ceiling = match args.no_ceiling {
+    // The generator's own server closes no connection.
+    let ceiling = match args.no_ceiling || args.reconnect {
         true => None,
         false => {
             status.show("measuring the generator itself");

@@ -8,8 +8,10 @@ local function fib(n)
 end
 
 function handle(r)
+  local n = tonumber(r:parseargs().n) or 37
   local start = os.clock()
-  assert(fib(37) == 24157817)
-  r:puts(os.clock() - start, "\n")
+  local result = fib(n)
+  local seconds = os.clock() - start
+  r:puts(result, " ", seconds, "\n")
   return apache2.OK
 end

@@ -2,10 +2,10 @@
 
 /// A generator of random numbers: splitmix64.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 /// Scatters a number over 64 bits; no two have the same result.
-pub(super) fn scatter(number: u64) -> u64 {
+pub(crate) fn scatter(number: u64) -> u64 {
     let mut bits = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -13,23 +13,23 @@ pub(super) fn scatter(number: u64) -> u64 {
 }
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         let drawn = scatter(self.0);
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         drawn
     }
 
     /// At least 0 and below `end`, which is above 0.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
     /// At least 0 and below 1.
-    fn fraction(&mut self) -> f64 {
+    pub(crate) fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
@@ -37,7 +37,7 @@ impl Random {
 /// Numbers from 1 to n, of which k comes up in proportion to 1 / k^exponent. Drawn by rejection-inversion (Hörmann and
 /// Derflinger, 1996), which needs no table.
 #[derive(Clone, Debug)]
-pub(super) struct Zipf {
+pub(crate) struct Zipf {
     count: f64,
     exponent: f64,
     area_begin: f64,
@@ -47,7 +47,7 @@ pub(super) struct Zipf {
 
 impl Zipf {
     /// Over `count` numbers, at least one; the exponent is above 0.
-    pub(super) fn new(count: u64, exponent: f64) -> Self {
+    pub(crate) fn new(count: u64, exponent: f64) -> Self {
         let mut zipf =
             Self { count: count as f64, exponent, area_begin: 0.0, area_end: 0.0, shift: 0.0 };
         zipf.area_begin = zipf.area(1.5) - 1.0;
@@ -56,7 +56,7 @@ impl Zipf {
         zipf
     }
 
-    pub(super) fn draw(&self, random: &mut Random) -> u64 {
+    pub(crate) fn draw(&self, random: &mut Random) -> u64 {
         loop {
             let area = self.area_end + random.fraction() * (self.area_begin - self.area_end);
             let x = self.area_inverse(area);

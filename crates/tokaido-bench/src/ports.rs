@@ -1,0 +1,30 @@
+//! Ports for servers that are started to be measured or tested.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    io,
+    net::{Ipv4Addr, TcpListener},
+    ops::Range,
+};
+
+/// Ports that Linux does not give to whoever connects: one of those could be taken before the server has
+/// it, and whoever looks whether it is open could connect to himself.
+const PORTS: Range<u16> = 10_000..32_768;
+
+/// How many are tried.
+const TRIES: u64 = 1000;
+
+/// A port of the loopback interface that was free a moment ago.
+///
+/// # Errors
+/// If none was found.
+pub fn free() -> io::Result<u16> {
+    let chance = RandomState::new();
+    let mut ports = (0..TRIES).map(|attempt| {
+        PORTS.start + (chance.hash_one(attempt) % u64::from(PORTS.end - PORTS.start)) as u16
+    });
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    ports.find(is_free).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::AddrInUse, format!("no free port in {TRIES} of {PORTS:?}"))
+    })
+}

@@ -1,0 +1,81 @@
+//! A run as Markdown, which reads well in a terminal, too.
+
+use std::fmt::Write;
+
+use super::cells;
+use crate::suite::{Item, Run, SCENARIOS};
+
+const HEAD: [&str; 6] = [
+    "subject",
+    "median (quartiles)",
+    "Tokaido is so many times better (95 % sure)",
+    "a request of the server's processor time",
+    "its ratio",
+    "client's share",
+];
+
+/// All of a run.
+#[must_use]
+pub fn markdown(run: &Run) -> String {
+    let mut text = cells::circumstances(run).join(".  \n");
+    text.push_str(".\n");
+    let mut scenario = "";
+    let mut note = "";
+    for item in &run.items {
+        if item.scenario != scenario {
+            (scenario, note) = (&item.scenario, "");
+            let what = SCENARIOS.iter().find(|known| known.name == scenario);
+            let what = what.map_or("", |scenario| scenario.what);
+            let _ = write!(text, "\n## {scenario}: {what}\n");
+        }
+        let _ = write!(text, "\n### {}\n\n", item.name);
+        // What is true of several items stands once.
+        if item.note != note {
+            note = &item.note;
+            let _ = write!(text, "{note}\n\n");
+        }
+        text.push_str(&item_table(item));
+    }
+    text
+}
+
+/// The table of an item, without the columns in which nothing stands.
+#[must_use]
+pub fn item_table(item: &Item) -> String {
+    let rows = cells_of(item);
+    let columns = columns_of(&rows);
+    let mut text = line(columns.iter().map(|(_, head)| *head));
+    text.push_str(&format!("|{}\n", "---|".repeat(columns.len())));
+    for row in &rows {
+        text.push_str(&line(columns.iter().map(|(column, _)| row[*column].as_str())));
+    }
+    text
+}
+
+/// All cells of an item, in the order of [`HEAD`].
+pub(super) fn cells_of(item: &Item) -> Vec<[String; HEAD.len()]> {
+    let row = |(index, row)| {
+        [
+            cells::subject(row),
+            cells::median(item.unit, row),
+            cells::advantage(item, index),
+            cells::cost(row),
+            cells::cost_advantage(item, index),
+            cells::client_share(row),
+        ]
+    };
+    item.rows.iter().enumerate().map(row).collect()
+}
+
+/// The columns in which something stands, with their heads.
+pub(super) fn columns_of(rows: &[[String; HEAD.len()]]) -> Vec<(usize, &'static str)> {
+    let is_needed = |column: &usize| rows.iter().any(|row| !row[*column].is_empty());
+    (0..HEAD.len()).filter(is_needed).map(|column| (column, HEAD[column])).collect()
+}
+
+fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    // What a program said may have lines and bars of its own.
+    let cells: Vec<String> =
+        cells.map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " ")).collect();
+    format!("| {} |\n", cells.join(" | "))
+}

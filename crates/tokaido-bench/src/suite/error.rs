@@ -1,0 +1,67 @@
+//! Why something could not be measured.
+
+use std::{io, process::ExitStatus};
+
+use crate::net::LoadError;
+
+/// Something could not be measured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SuiteError {
+    /// The user wants it to end; what is done is kept.
+    #[error("it was stopped")]
+    Stopped,
+    /// A load came to nothing.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The system refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A program that was started ended, or did not listen in time.
+    #[error("{program} {how}; the end of its log: {log}")]
+    Start {
+        /// Its name.
+        program: String,
+        /// What became of it.
+        how: String,
+        /// The last lines that it wrote.
+        log: String,
+    },
+    /// A program that was to end well did not.
+    #[error("{program} ended with {status}: {said}")]
+    Program {
+        /// Its name.
+        program: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// The last lines that it wrote.
+        said: String,
+    },
+    /// A server or a program answered something else than what was expected.
+    #[error("{what} was answered with {answer:?}")]
+    Answer {
+        /// The request.
+        what: String,
+        /// The beginning of the answer.
+        answer: String,
+    },
+    /// A server refused requests of a load.
+    #[error("requests were refused, the first of them so: {0}")]
+    Refused(String),
+    /// Nothing was answered.
+    #[error("nothing was answered in {0:?}")]
+    Silent(std::time::Duration),
+}
+
+impl SuiteError {
+    /// For `map_err`: the system refused `what`.
+    pub(super) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::System { what, source }
+    }
+}

@@ -1,0 +1,23 @@
+//! Scenarios that put Tokaido beside the systems that people would otherwise take, in one run: `tokaido bench suite`.
+//!
+//! [`PEERS`] are those systems, [`Scenario`] says what is measured, and [`run`] finds the peers, starts them, measures in
+//! turn, and gives a [`Run`], which can be stored, reported and compared with another one. Ours is started as the
+//! peers are: as a program, with its settings stated.
+
+mod contest;
+mod error;
+mod peer;
+mod plan;
+mod program;
+mod request;
+mod run;
+mod scenario;
+mod scripts;
+mod server;
+mod servers;
+
+pub use error::SuiteError;
+pub use peer::{PEERS, Peer, Presence};
+pub use plan::{Plan, Scale};
+pub use run::{Axis, Curve, Item, Problem, RUN_FORMAT, Row, Run, RunError, Split, Unit};
+pub use scenario::{SCENARIOS, Scenario, run};

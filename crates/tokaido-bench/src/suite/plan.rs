@@ -1,0 +1,115 @@
+//! How much is measured, and with whom.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    error::SuiteError,
+    peer::{PEERS, Peer, Presence},
+    run::Problem,
+};
+
+/// How long all of it may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// Two minutes on two cores: whether everything works, and rough figures.
+    Quick,
+    /// A quarter of an hour.
+    Default,
+    /// As long as it needs.
+    Long,
+}
+
+impl Scale {
+    /// Samples of each subject, after one that does not count.
+    #[must_use]
+    pub fn rounds(self) -> usize {
+        self.pick(3, 7, 15)
+    }
+
+    /// How long a sample of a load takes.
+    #[must_use]
+    pub fn sample(self) -> Duration {
+        Duration::from_millis(self.pick(120, 500, 1000))
+    }
+
+    /// The one of three.
+    pub(super) fn pick<T>(self, quick: T, default: T, long: T) -> T {
+        match self {
+            Self::Quick => quick,
+            Self::Default => default,
+            Self::Long => long,
+        }
+    }
+}
+
+/// What a run is to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How long.
+    pub scale: Scale,
+    /// The program of Tokaido.
+    pub tokaido: PathBuf,
+    /// Peers by name, in place of all that are there.
+    pub only: Option<Vec<String>>,
+}
+
+/// What scenarios need to know while they run.
+pub(super) struct Context<'a> {
+    pub(super) plan: &'a Plan,
+    /// The peers that are there.
+    pub(super) present: BTreeMap<&'static str, Presence>,
+    /// Raised by whoever wants it to end.
+    pub(super) stop: &'a AtomicBool,
+    /// Told what is measured now.
+    pub(super) progress: &'a dyn Fn(&str),
+}
+
+impl<'a> Context<'a> {
+    /// Looks which peers are there.
+    pub(super) fn new(plan: &'a Plan, stop: &'a AtomicBool, progress: &'a dyn Fn(&str)) -> Self {
+        let is_wanted = |peer: &&Peer| match &plan.only {
+            None => true,
+            Some(only) => only.iter().any(|name| name == peer.name),
+        };
+        let wanted = PEERS.iter().filter(is_wanted);
+        let present = wanted.filter_map(|peer| Some((peer.name, peer.find()?))).collect();
+        Self { plan, present, stop, progress }
+    }
+
+    /// A peer; the problem, if it is not there; `None` if it is not to take part, or is not there and no package brings
+    /// it.
+    pub(super) fn find(&self, name: &str) -> Option<Result<&Presence, Problem>> {
+        if let Some(presence) = self.present.get(name) {
+            return Some(Ok(presence));
+        }
+        let is_wanted = match &self.plan.only {
+            None => true,
+            Some(only) => only.iter().any(|wanted| wanted == name),
+        };
+        let packages = Peer::named(name).map_or("", |peer| peer.packages);
+        let is_told = is_wanted && (!packages.is_empty() || self.plan.only.is_some());
+        is_told.then(|| {
+            let packages = Some(packages).filter(|packages| !packages.is_empty());
+            Err(Problem::Missing(packages.map(str::to_owned)))
+        })
+    }
+
+    pub(super) fn scale(&self) -> Scale {
+        self.plan.scale
+    }
+
+    pub(super) fn check(&self) -> Result<(), SuiteError> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(SuiteError::Stopped),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! One request to a server, and its answer: for what is asked a few times, and takes long.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{Ipv4Addr, TcpStream},
+    time::Duration,
+};
+
+use super::error::SuiteError;
+
+/// Longest that an answer may take.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);
+
+/// Characters of an answer that an error shows.
+const SHOWN_LEN: usize = 200;
+
+fn connect(port: u16) -> Result<TcpStream, SuiteError> {
+    let failed = || SuiteError::system(format!("cannot connect to port {port}"));
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(failed())?;
+    stream.set_read_timeout(Some(ANSWER_TIME_MAX)).map_err(failed())?;
+    stream.set_nodelay(true).map_err(failed())?;
+    Ok(stream)
+}
+
+pub(super) fn unexpected(what: &str, answer: &str) -> SuiteError {
+    let answer = answer.chars().take(SHOWN_LEN).collect();
+    SuiteError::Answer { what: what.to_owned(), answer }
+}
+
+/// The body that is answered to a GET of `path`.
+pub(super) fn http(port: u16, path: &str) -> Result<String, SuiteError> {
+    let mut stream = connect(port)?;
+    let failed = || SuiteError::system(format!("GET {path}"));
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).map_err(failed())?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).map_err(failed())?;
+    let answer = String::from_utf8_lossy(&answer);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&*answer, ""));
+    let is_good = head.split(' ').nth(1) == Some("200");
+    if !is_good {
+        return Err(unexpected(&format!("GET {path}"), &answer));
+    }
+    let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+    Ok(if is_chunked { chunks(body) } else { body.to_owned() })
+}
+
+/// What stands in chunks.
+fn chunks(mut body: &str) -> String {
+    let mut text = String::new();
+    while let Some((head, rest)) = body.split_once("\r\n") {
+        let len = usize::from_str_radix(head.trim(), 16).unwrap_or(0);
+        let Some(chunk) = rest.get(..len).filter(|chunk| !chunk.is_empty()) else { break };
+        text.push_str(chunk);
+        body = rest[len..].trim_start_matches("\r\n");
+    }
+    text
+}
+
+/// The answer to a command of Redis, without its type; that of a bulk string is its text.
+pub(super) fn redis(port: u16, words: &[&str]) -> Result<String, SuiteError> {
+    let stream = connect(port)?;
+    let failed = || SuiteError::system(words[0]);
+    let mut request = format!("*{}\r\n", words.len());
+    for word in words {
+        request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+    }
+    (&stream).write_all(request.as_bytes()).map_err(failed())?;
+    let mut answers = BufReader::new(&stream);
+    let mut line = String::new();
+    answers.read_line(&mut line).map_err(failed())?;
+    let line = line.trim_end();
+    match line.split_at_checked(1) {
+        Some(("$", len)) => {
+            let len = len.parse().map_err(|_| unexpected(words[0], line))?;
+            let mut text = vec![0; len];
+            answers.read_exact(&mut text).map_err(failed())?;
+            Ok(String::from_utf8_lossy(&text).into_owned())
+        }
+        Some(("+" | ":" | ",", text)) => Ok(text.to_owned()),
+        _ => Err(unexpected(words[0], line)),
+    }
+}
+
+/// The last number in an answer.
+pub(super) fn last_number(what: &str, answer: &str) -> Result<f64, SuiteError> {
+    let is_of_number = |letter: char| letter.is_ascii_digit() || "+-.eE".contains(letter);
+    let words = answer.split(|letter: char| !is_of_number(letter));
+    let number = words.filter_map(|word| word.parse().ok()).next_back();
+    number.ok_or_else(|| unexpected(what, answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::TcpListener, thread};
+
+    use super::*;
+
+    /// A server that gives one answer.
+    fn answering(answer: &'static str) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            let _ = stream.read(&mut request).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        port
+    }
+
+    #[test]
+    fn bodies_are_read_whole_and_in_chunks() {
+        let whole = answering("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n0.25");
+        assert_eq!(http(whole, "/").unwrap(), "0.25");
+        let head =
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n0.2\r\n1\r\n5\r\n0\r\n\r\n";
+        assert_eq!(http(answering(head), "/").unwrap(), "0.25");
+        let refused = http(answering("HTTP/1.1 500 No\r\n\r\nwhy"), "/").unwrap_err();
+        assert!(refused.to_string().contains("why"), "{refused}");
+    }
+
+    #[test]
+    fn answers_of_redis_are_read() {
+        assert_eq!(redis(answering(":7\r\n"), &["GET"]).unwrap(), "7");
+        assert_eq!(redis(answering("$4\r\n0.25\r\n"), &["GET"]).unwrap(), "0.25");
+        assert!(redis(answering("-ERR no\r\n"), &["GET"]).is_err());
+    }
+
+    #[test]
+    fn the_last_number_is_read_whatever_is_around_it() {
+        assert_eq!(last_number("", "{\"result\":\"1.5e-06\"}\n").unwrap(), 1.5e-6);
+        assert!(last_number("", "none").is_err());
+    }
+}

@@ -1,0 +1,114 @@
+//! What is measured: each scenario starts its peers, measures in turn, and gives items.
+
+mod fib;
+mod hello;
+mod load;
+mod regex;
+mod server;
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use super::{
+    error::SuiteError,
+    plan::{Context, Plan, Scale},
+    run::{Item, RUN_FORMAT, Run},
+};
+use crate::machine::Machine;
+
+/// Something that is measured.
+#[derive(Debug)]
+pub struct Scenario {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub what: &'static str,
+    /// About how many seconds it takes on two cores, at each scale.
+    seconds: [u64; 3],
+    measure: fn(&Context<'_>, &mut Vec<Item>) -> Result<(), SuiteError>,
+}
+
+/// All of them, in the order in which they are run.
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "fib",
+        what: "fib(37) in servers and plain interpreters, their start told apart",
+        seconds: [10, 120, 240],
+        measure: fib::measure,
+    },
+    Scenario {
+        name: "hello",
+        what: "hello world over HTTP: connections kept and not, virtual machines kept and not",
+        seconds: [20, 120, 400],
+        measure: hello::measure,
+    },
+    Scenario {
+        name: "regex",
+        what: "a search by ngx.re.find, measured well and badly",
+        seconds: [5, 30, 60],
+        measure: regex::measure,
+    },
+    Scenario {
+        name: "server",
+        what: "GET and SET at 50 connections, by pipeline and by durability; latency at a rate",
+        seconds: [30, 240, 900],
+        measure: server::measure,
+    },
+];
+
+impl Scenario {
+    /// About how long it takes on two cores.
+    #[must_use]
+    pub fn time(&self, scale: Scale) -> Duration {
+        let [quick, default, long] = self.seconds;
+        Duration::from_secs(scale.pick(quick, default, long))
+    }
+}
+
+/// Runs these scenarios. `progress` is told what is measured now, and about how much time is left; a raised `stop` ends it, and
+/// what is done until then is kept.
+#[must_use]
+pub fn run(
+    scenarios: &[&Scenario],
+    plan: &Plan,
+    stop: &AtomicBool,
+    progress: &dyn Fn(&str, Duration),
+) -> Run {
+    let began = Instant::now();
+    let mut run = Run {
+        format: RUN_FORMAT,
+        tokaido: env!("CARGO_PKG_VERSION").to_owned(),
+        began: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        took_s: 0.0,
+        scale: plan.scale,
+        machine: Machine::look(),
+        peers: BTreeMap::new(),
+        was_stopped: false,
+        failures: BTreeMap::new(),
+        items: Vec::new(),
+    };
+    for (index, scenario) in scenarios.iter().enumerate() {
+        let (start, all) = (Instant::now(), scenario.time(plan.scale));
+        let later: Duration = scenarios[index + 1..].iter().map(|next| next.time(plan.scale)).sum();
+        let tell = |what: &str| progress(what, later + all.saturating_sub(start.elapsed()));
+        let context = Context::new(plan, stop, &tell);
+        let peers = context.present.iter();
+        let peers = peers.map(|(name, peer)| ((*name).to_owned(), peer.version.clone()));
+        run.peers.extend(peers);
+        match (scenario.measure)(&context, &mut run.items) {
+            Ok(()) => {}
+            Err(SuiteError::Stopped) => {
+                run.was_stopped = true;
+                break;
+            }
+            Err(error) => {
+                run.failures.insert(scenario.name.to_owned(), error.to_string());
+            }
+        }
+    }
+    run.took_s = began.elapsed().as_secs_f64();
+    run
+}

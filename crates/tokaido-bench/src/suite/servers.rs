@@ -1,0 +1,230 @@
+//! How each server is started: with the settings that its manual recommends for the load, stated in its name.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{
+    contest::Name,
+    error::SuiteError,
+    peer::{APACHE_MODULES, NGINX_MODULES},
+    plan::Context,
+    run::Problem,
+    scripts,
+    server::{Cores, Server},
+};
+
+/// What memcached and a cache of ours may hold: all records of a load stay.
+const CACHE_MIB: &str = "1024";
+
+/// When a write is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Durability {
+    /// Whenever it pleases the system, or never.
+    None,
+    /// Up to a second after it is answered.
+    Interval,
+    /// Before it is answered.
+    Always,
+}
+
+impl Durability {
+    pub(super) const ALL: [Self; 3] = [Self::None, Self::Interval, Self::Always];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::None => "no sync",
+            Self::Interval => "a sync each second",
+            Self::Always => "every write synced",
+        }
+    }
+}
+
+/// One that takes part, and its server, or why there is none.
+pub(super) struct Started {
+    pub(super) name: Name,
+    pub(super) server: Result<Server, Problem>,
+}
+
+impl Started {
+    fn of(name: Name, server: Result<Server, SuiteError>) -> Result<Self, SuiteError> {
+        match server {
+            Err(SuiteError::Stopped) => Err(SuiteError::Stopped),
+            Err(error) => Ok(Self { name, server: Err(Problem::Failed(error.to_string())) }),
+            Ok(server) => Ok(Self { name, server: Ok(server) }),
+        }
+    }
+
+    /// A peer's, if it is there and is to take part.
+    fn peer(
+        context: &Context<'_>,
+        peer: &str,
+        name: Name,
+        cores: Cores,
+        command: impl FnOnce(Command, &Path, u16) -> Result<Command, SuiteError>,
+    ) -> Result<Option<Self>, SuiteError> {
+        let program = match context.find(peer) {
+            None => return Ok(None),
+            Some(Err(problem)) => return Ok(Some(Self { name, server: Err(problem) })),
+            Some(Ok(presence)) => presence.path.clone(),
+        };
+        let server = Server::start(context, cores, |directory, port| {
+            command(Command::new(&program), directory, port)
+        });
+        Self::of(name, server).map(Some)
+    }
+
+    pub(super) fn port(&self) -> Result<u16, Problem> {
+        self.server.as_ref().map(Server::port).map_err(Clone::clone)
+    }
+}
+
+/// Ours, with so many workers, the scripts of the suite as procedures, and further options.
+pub(super) fn tokaido(
+    context: &Context<'_>,
+    cores: Cores,
+    workers: usize,
+    settings: &str,
+    options: &[&str],
+) -> Result<Started, SuiteError> {
+    let server = Server::start(context, cores, |directory, port| {
+        let procedures = directory.join("procedures");
+        scripts::write_procedures(&procedures)?;
+        let mut command = Command::new(&context.plan.tokaido);
+        command.arg("serve").args(["--listen", &format!("127.0.0.1:{port}")]);
+        command.args(["--workers", &workers.to_string()]);
+        // No call is to be stopped, however slow the machine is.
+        command.args(["--script-ms", "600000"]);
+        command.arg("--dir").arg(directory.join("data"));
+        command.arg("--procedures").arg(procedures).args(options);
+        Ok(command)
+    });
+    Started::of(Name::ours(settings), server)
+}
+
+/// Ours with this durability, asked by Redis' protocol.
+pub(super) fn tokaido_of(
+    context: &Context<'_>,
+    durability: Durability,
+) -> Result<Started, SuiteError> {
+    let sync = match durability {
+        Durability::None => "os",
+        Durability::Interval => "interval:1s",
+        Durability::Always => "always",
+    };
+    let settings = format!("1 worker, {}", durability.name());
+    tokaido(context, Cores::All, 1, &settings, &["--sync", sync])
+}
+
+/// Ours with a cache for memcached's clients.
+pub(super) fn tokaido_cache(context: &Context<'_>) -> Result<Started, SuiteError> {
+    let bytes = format!("{CACHE_MIB}MiB");
+    tokaido(
+        context,
+        Cores::All,
+        1,
+        "1 worker, a cache, memcached's protocol",
+        &["--memcached-bytes", &bytes],
+    )
+}
+
+/// Redis, or one of those that take its options.
+pub(super) fn redis(
+    context: &Context<'_>,
+    peer: &str,
+    durability: Durability,
+) -> Result<Option<Started>, SuiteError> {
+    let policy: &[&str] = match durability {
+        Durability::None => &["--appendonly", "no"],
+        Durability::Interval => &["--appendonly", "yes", "--appendfsync", "everysec"],
+        Durability::Always => &["--appendonly", "yes", "--appendfsync", "always"],
+    };
+    let settings = match durability {
+        Durability::None => "nothing on disk",
+        Durability::Interval => "appendfsync everysec",
+        Durability::Always => "appendfsync always",
+    };
+    Started::peer(
+        context,
+        peer,
+        Name::peer(peer, settings),
+        Cores::All,
+        |mut command, directory, port| {
+            command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
+            command.args(policy).arg("--dir").arg(directory);
+            Ok(command)
+        },
+    )
+}
+
+/// Dragonfly, which has no log of its writes.
+pub(super) fn dragonfly(context: &Context<'_>) -> Result<Option<Started>, SuiteError> {
+    let name = Name::peer("dragonfly", "1 thread, nothing on disk");
+    Started::peer(context, "dragonfly", name, Cores::All, |mut command, directory, port| {
+        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1"]);
+        command.args(["--proactor_threads", "1", "--dbfilename", ""]).arg("--dir").arg(directory);
+        Ok(command)
+    })
+}
+
+pub(super) fn memcached(context: &Context<'_>) -> Result<Option<Started>, SuiteError> {
+    // Ours with a cache is the second row.
+    let name = Name::peer("memcached", "-t 1").beside(1);
+    Started::peer(context, "memcached", name, Cores::All, |mut command, _, port| {
+        // It does not run as root unless it is told to.
+        command.args(["-u", "root", "-l", "127.0.0.1", "-U", "0", "-t", "1", "-m", CACHE_MIB]);
+        command.args(["-p", &port.to_string()]);
+        Ok(command)
+    })
+}
+
+/// nginx with its Lua module; the name says what of it is asked.
+pub(super) fn nginx(
+    context: &Context<'_>,
+    cores: Cores,
+    workers: usize,
+    name: Name,
+) -> Result<Option<Started>, SuiteError> {
+    Started::peer(context, "nginx", name, cores, |mut command, directory, port| {
+        let workers = workers.to_string();
+        let path = configure(directory, "nginx.conf", NGINX_MODULES, port, &workers)?;
+        command.arg("-p").arg(directory).arg("-c").arg(path);
+        Ok(command)
+    })
+}
+
+/// Apache with mod_lua: one process, whose threads take any core that they may.
+pub(super) fn apache(
+    context: &Context<'_>,
+    cores: Cores,
+    name: Name,
+) -> Result<Option<Started>, SuiteError> {
+    Started::peer(context, "apache", name, cores, |mut command, directory, port| {
+        let path = configure(directory, "apache.conf", APACHE_MODULES, port, "1")?;
+        // One process, which is the one that is started.
+        command.args(["-X", "-f"]).arg(path);
+        Ok(command)
+    })
+}
+
+/// Fills in a configuration and gives its path.
+fn configure(
+    directory: &Path,
+    name: &str,
+    modules: &str,
+    port: u16,
+    workers: &str,
+) -> Result<PathBuf, SuiteError> {
+    scripts::write(directory)?;
+    let text = scripts::text(name)
+        .replace("MODULES", modules)
+        .replace("DIRECTORY", &directory.to_string_lossy())
+        .replace("SCRIPTS", &directory.to_string_lossy())
+        .replace("WORKERS", workers)
+        .replace("PORT", &port.to_string());
+    let path = directory.join(name);
+    fs::write(&path, text).map_err(SuiteError::system("cannot write a configuration"))?;
+    Ok(path)
+}
