@@ -174,7 +174,13 @@ mod tests {
     };
 
     fn run(entrants: Vec<Entrant<'_>>, stop: &AtomicBool) -> (Vec<Item>, bool) {
-        let plan = Plan { scale: Scale::Quick, tokaido: PathBuf::new(), only: Some(Vec::new()) };
+        let plan = Plan {
+            scale: Scale::Quick,
+            tokaido: PathBuf::new(),
+            only: Some(Vec::new()),
+            dictionaries: &[],
+            list: None,
+        };
         let context = Context::new(&plan, stop, &|_| {});
         let title = Title { scenario: "s", name: "n", unit: Unit::Seconds, note: "" };
         let mut items = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::{io, process::ExitStatus};
 
+use super::companies::ListError;
 use crate::net::LoadError;
 
 /// Something could not be measured.
@@ -14,6 +15,12 @@ pub enum SuiteError {
     /// A load came to nothing.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The list of companies cannot be had.
+    #[error(transparent)]
+    List(#[from] ListError),
+    /// A library refused something.
+    #[error("{0}")]
+    Library(String),
     /// The system refused something.
     #[error("{what}: {source}")]
     System {

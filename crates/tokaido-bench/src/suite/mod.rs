@@ -4,8 +4,11 @@
 //! turn, and gives a [`Run`], which can be stored, reported and compared with another one. Ours is started as the
 //! peers are: as a program, with its settings stated.
 
+mod companies;
 mod contest;
+mod dictionary;
 mod error;
+mod library;
 mod peer;
 mod plan;
 mod program;
@@ -16,6 +19,8 @@ mod scripts;
 mod server;
 mod servers;
 
+pub use companies::{ListError, Rows};
+pub use dictionary::{Dictionary, NOT_THERE};
 pub use error::SuiteError;
 pub use peer::{PEERS, Peer, Presence};
 pub use plan::{Plan, Scale};

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::program;
+use super::{
+    library::{self, Finder},
+    program,
+};
 
 /// Where Debian keeps the modules of nginx and of Apache.
 pub(super) const NGINX_MODULES: &str = "/usr/lib/nginx/modules";
@@ -15,18 +18,27 @@ pub struct Peer {
     pub name: &'static str,
     /// The packages of Debian that bring it; empty if there is none.
     pub packages: &'static str,
-    /// Names that its program has.
-    programs: &'static [&'static str],
-    /// What makes the program print its version.
-    version: &'static [&'static str],
-    /// A module that it must have.
-    module: Option<&'static str>,
+    kind: Kind,
+}
+
+/// What it is, and how it is found.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Program {
+        /// Names that it has.
+        names: &'static [&'static str],
+        /// What makes it print its version.
+        version: &'static [&'static str],
+        /// A module that it must have.
+        module: Option<&'static str>,
+    },
+    Library(Finder),
 }
 
 /// Where a peer was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
-    /// Its program.
+    /// Its program, or the name of its library.
     pub path: PathBuf,
     /// The version that it says it is.
     pub version: String,
@@ -35,10 +47,25 @@ pub struct Presence {
 const fn program(
     name: &'static str,
     packages: &'static str,
-    programs: &'static [&'static str],
+    names: &'static [&'static str],
     version: &'static [&'static str],
 ) -> Peer {
-    Peer { name, packages, programs, version, module: None }
+    Peer { name, packages, kind: Kind::Program { names, version, module: None } }
+}
+
+/// A program that is of use with a module only.
+const fn with_module(
+    name: &'static str,
+    packages: &'static str,
+    names: &'static [&'static str],
+    module: &'static str,
+) -> Peer {
+    let kind = Kind::Program { names, version: &["-v"], module: Some(module) };
+    Peer { name, packages, kind }
+}
+
+const fn library(name: &'static str, packages: &'static str, finder: Finder) -> Peer {
+    Peer { name, packages, kind: Kind::Library(finder) }
 }
 
 /// All of them.
@@ -48,20 +75,25 @@ pub const PEERS: &[Peer] = &[
     program("keydb", "", &["keydb-server"], &["--version"]),
     program("dragonfly", "", &["dragonfly", "dragonfly-x86_64"], &["--version"]),
     program("memcached", "memcached", &["memcached"], &["--version"]),
-    Peer {
-        module: Some("/usr/lib/nginx/modules/ngx_http_lua_module.so"),
-        ..program("nginx", "nginx libnginx-mod-http-lua lua-cjson", &["nginx"], &["-v"])
-    },
-    Peer {
-        module: Some("/usr/lib/apache2/modules/mod_lua.so"),
-        ..program("apache", "apache2", &["apache2"], &["-v"])
-    },
+    with_module(
+        "nginx",
+        "nginx libnginx-mod-http-lua lua-cjson",
+        &["nginx"],
+        "/usr/lib/nginx/modules/ngx_http_lua_module.so",
+    ),
+    with_module("apache", "apache2", &["apache2"], "/usr/lib/apache2/modules/mod_lua.so"),
     program("tarantool", "tarantool", &["tarantool"], &["--version"]),
     program("lua5.1", "lua5.1", &["lua5.1"], &["-v"]),
     program("luajit", "luajit", &["luajit"], &["-v"]),
     program("python3", "python3", &["python3"], &["--version"]),
     program("ruby", "ruby", &["ruby"], &["--version"]),
     program("mruby", "mruby", &["mruby"], &["--version"]),
+    library("tinycdb", "libcdb1", library::TINYCDB),
+    library("qdbm", "libqdbm14", library::QDBM),
+    library("tokyocabinet", "libtokyocabinet9", library::TOKYO_CABINET),
+    library("kyotocabinet", "libkyotocabinet16v5", library::KYOTO_CABINET),
+    library("lmdb", "liblmdb0", library::LMDB),
+    library("sqlite", "libsqlite3-0", library::SQLITE),
 ];
 
 impl Peer {
@@ -74,12 +106,28 @@ impl Peer {
     /// Where it is, if it is there.
     #[must_use]
     pub fn find(&self) -> Option<Presence> {
-        let path = program::find(self.programs)?;
-        if self.module.is_some_and(|module| !Path::new(module).exists()) {
-            return None;
+        match self.kind {
+            Kind::Program { names, version, module } => {
+                let path = program::find(names)?;
+                if module.is_some_and(|module| !Path::new(module).exists()) {
+                    return None;
+                }
+                let version = program::version(&path, version);
+                Some(Presence { path, version: version.unwrap_or_else(|| "unknown".to_owned()) })
+            }
+            Kind::Library(find) => {
+                let found = find()?;
+                Some(Presence { path: found.name.into(), version: found.version })
+            }
         }
-        let version = program::version(&path, self.version);
-        Some(Presence { path, version: version.unwrap_or_else(|| "unknown".to_owned()) })
+    }
+
+    /// What looks for it, if it is a library.
+    pub(super) fn finder(&self) -> Option<Finder> {
+        match self.kind {
+            Kind::Program { .. } => None,
+            Kind::Library(find) => Some(find),
+        }
     }
 }
 
@@ -100,6 +148,6 @@ mod tests {
     fn a_program_without_its_module_is_not_there() {
         let shell = program("shell", "", &["sh"], &["--version"]);
         assert!(shell.find().is_some());
-        assert_eq!(Peer { module: Some("/no/such/module.so"), ..shell }.find(), None);
+        assert_eq!(with_module("shell", "", &["sh"], "/no/such/module.so").find(), None);
     }
 }

@@ -10,6 +10,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    dictionary::Dictionary,
     error::SuiteError,
     peer::{PEERS, Peer, Presence},
     run::Problem,
@@ -51,7 +52,6 @@ impl Scale {
 }
 
 /// What a run is to do.
-#[derive(Clone, Debug)]
 pub struct Plan {
     /// How long.
     pub scale: Scale,
@@ -59,6 +59,10 @@ pub struct Plan {
     pub tokaido: PathBuf,
     /// Peers by name, in place of all that are there.
     pub only: Option<Vec<String>>,
+    /// What Tokaido has for the scenario of dictionaries.
+    pub dictionaries: &'static [&'static dyn Dictionary],
+    /// A list of companies, in place of a generated one.
+    pub list: Option<PathBuf>,
 }
 
 /// What scenarios need to know while they run.

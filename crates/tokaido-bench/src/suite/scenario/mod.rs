@@ -1,5 +1,6 @@
 //! What is measured: each scenario starts its peers, measures in turn, and gives items.
 
+mod dictionary;
 mod fib;
 mod hello;
 mod load;
@@ -50,6 +51,12 @@ pub const SCENARIOS: &[Scenario] = &[
         what: "a search by ngx.re.find, measured well and badly",
         seconds: [5, 30, 60],
         measure: regex::measure,
+    },
+    Scenario {
+        name: "dictionary",
+        what: "a list of companies in files of keys and values, and over the network",
+        seconds: [10, 120, 300],
+        measure: dictionary::measure,
     },
     Scenario {
         name: "server",

@@ -1,5 +1,6 @@
 //! `tokaido bench`: measures by methods that do not mislead.
 
+mod dictionary;
 mod lua;
 mod net;
 mod suite;

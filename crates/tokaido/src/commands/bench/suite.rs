@@ -16,6 +16,7 @@ use tokaido_bench::{
 };
 use tokaido_script::Interrupt;
 
+use super::dictionary::DICTIONARIES;
 use crate::{
     error::{EXIT_INTERRUPTED, Error},
     interrupt::{self, Running},
@@ -69,6 +70,9 @@ pub(crate) struct SuiteArgs {
     /// Peers that take part, with commas between them, or none [default: all that are there]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = peer)]
     peers: Option<Vec<String>>,
+    /// List of companies, as lines of five columns between tabs, the third of which is the key [default: a generated one]
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
     /// Write index.html with charts, report.md and run.json into this directory
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -102,6 +106,8 @@ pub(super) fn suite(args: &SuiteArgs) -> Result<ExitCode, Error> {
         },
         tokaido: std::env::current_exe().map_err(failed)?,
         only: args.peers.clone(),
+        dictionaries: DICTIONARIES,
+        list: args.data.clone(),
     };
     if let Some(directory) = &args.report {
         // Now, and not when all is measured.

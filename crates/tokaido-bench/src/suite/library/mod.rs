@@ -1,0 +1,103 @@
+//! Peers that are libraries in C: found at run time, and called in this process.
+
+mod kyoto;
+mod lmdb;
+mod qdbm;
+mod sqlite;
+mod tinycdb;
+mod tokyo;
+
+use std::{
+    ffi::{CStr, CString, c_char, c_void},
+    os::unix::ffi::OsStrExt,
+    path::Path,
+};
+
+use super::dictionary::Dictionary;
+
+/// A library that was found, with the kinds of files that it has.
+pub(super) struct Found {
+    /// Of its file.
+    pub(super) name: &'static str,
+    pub(super) version: String,
+    pub(super) kinds: Vec<Box<dyn Dictionary>>,
+}
+
+/// The names of the libraries, and what looks for each.
+pub(super) type Finder = fn() -> Option<Found>;
+
+pub(super) const TINYCDB: Finder = tinycdb::find;
+pub(super) const QDBM: Finder = qdbm::find;
+pub(super) const TOKYO_CABINET: Finder = tokyo::find;
+pub(super) const KYOTO_CABINET: Finder = kyoto::find;
+pub(super) const LMDB: Finder = lmdb::find;
+pub(super) const SQLITE: Finder = sqlite::find;
+
+/// Functions of a library, and the library itself, which stays as long as they do.
+macro_rules! functions {
+    ($name:ident { $($function:ident: fn($($argument:ty),*) $(-> $result:ty)?;)* }) => {
+        struct $name {
+            $($function: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+            #[allow(dead_code, reason = "it keeps the functions loaded, and only some libraries have variables")]
+            library: libloading::Library,
+        }
+
+        impl $name {
+            /// The first library of these names that has all functions.
+            fn load(names: &[&str]) -> Option<Self> {
+                names.iter().find_map(|name| {
+                    // SAFETY: a library of this name runs nothing but its own constructors, as for any program that is linked
+                    // with it; the functions have the types that its header gives them.
+                    unsafe {
+                        let library = libloading::Library::new(*name).ok()?;
+                        Some(Self {
+                            $($function: *library
+                                .get(concat!(stringify!($function), "\0").as_bytes())
+                                .ok()?,)*
+                            library,
+                        })
+                    }
+                })
+            }
+        }
+    };
+}
+use functions;
+
+/// The text of a variable of a library that points to one.
+///
+/// # Safety
+/// The variable has the type `const char *`.
+unsafe fn text_variable(library: &libloading::Library, name: &CStr) -> Option<String> {
+    // SAFETY: the caller says so.
+    unsafe {
+        let variable = library.get::<*const *const c_char>(name.to_bytes_with_nul()).ok()?;
+        let text = **variable;
+        (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+    }
+}
+
+/// A path as C has it.
+fn c_path(path: &Path) -> Result<CString, String> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())
+}
+
+/// What a library says it has done.
+fn check(is_done: bool, what: &str) -> Result<(), String> {
+    if is_done { Ok(()) } else { Err(format!("{what} failed")) }
+}
+
+/// The bytes at a place in memory.
+///
+/// # Safety
+/// There are `len` bytes at `start`, which stay as they are for as long as the result is used.
+unsafe fn bytes<'a>(start: *const c_void, len: usize) -> &'a [u8] {
+    // SAFETY: the caller says so.
+    unsafe { std::slice::from_raw_parts(start.cast(), len) }
+}
+
+/// A length as an `int`.
+fn int(bytes: &[u8]) -> i32 {
+    // What a list has is far below.
+    i32::try_from(bytes.len()).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,232 @@
+//! Tokyo Cabinet: a hash, tuned to the number of records, and a B+ tree.
+
+use std::{
+    ffi::{c_char, c_int, c_void},
+    path::Path,
+    sync::Arc,
+};
+
+use super::{Found, bytes, c_path, check, functions, int, text_variable};
+use crate::suite::{
+    companies::Rows,
+    dictionary::{Dictionary, NOT_THERE},
+};
+
+type Database = *mut c_void;
+type Cursor = *mut c_void;
+type Text = *mut c_void;
+
+functions!(Library {
+    tchdbnew: fn() -> Database;
+    tchdbdel: fn(Database);
+    tchdbtune: fn(Database, i64, i8, i8, u8) -> bool;
+    tchdbopen: fn(Database, *const c_char, c_int) -> bool;
+    tchdbclose: fn(Database) -> bool;
+    tchdbput: fn(Database, *const c_void, c_int, *const c_void, c_int) -> bool;
+    tchdbget: fn(Database, *const c_void, c_int, *mut c_int) -> *mut c_void;
+    tchdbiterinit: fn(Database) -> bool;
+    tchdbiternext3: fn(Database, Text, Text) -> bool;
+    tcxstrnew: fn() -> Text;
+    tcxstrdel: fn(Text);
+    tcxstrptr: fn(Text) -> *const c_void;
+    tcxstrsize: fn(Text) -> c_int;
+    tcbdbnew: fn() -> Database;
+    tcbdbdel: fn(Database);
+    tcbdbopen: fn(Database, *const c_char, c_int) -> bool;
+    tcbdbclose: fn(Database) -> bool;
+    tcbdbput: fn(Database, *const c_void, c_int, *const c_void, c_int) -> bool;
+    tcbdbget3: fn(Database, *const c_void, c_int, *mut c_int) -> *const c_void;
+    tcbdbcurnew: fn(Database) -> Cursor;
+    tcbdbcurdel: fn(Cursor);
+    tcbdbcurfirst: fn(Cursor) -> bool;
+    tcbdbcurnext: fn(Cursor) -> bool;
+    tcbdbcurkey3: fn(Cursor, *mut c_int) -> *const c_void;
+    tcbdbcurval3: fn(Cursor, *mut c_int) -> *const c_void;
+});
+
+// Of tchdb.h and tcbdb.h, which have the same modes.
+const READER: c_int = 1 << 0;
+const WRITER: c_int = 1 << 1;
+const CREATE: c_int = 1 << 2;
+const TRUNCATE: c_int = 1 << 3;
+const NO_LOCK: c_int = 1 << 4;
+
+/// Twice as many as records, as its manual recommends.
+const BUCKETS: i64 = 5_000;
+
+/// For a setting: that of the library.
+const UNCHANGED: i8 = -1;
+
+pub(super) fn find() -> Option<Found> {
+    let library = Arc::new(Library::load(&["libtokyocabinet.so.9"])?);
+    // SAFETY: the header gives it this type.
+    let version = unsafe { text_variable(&library.library, c"tcversion") };
+    Some(Found {
+        name: "libtokyocabinet.so.9",
+        version: version.unwrap_or_else(|| "unknown".to_owned()),
+        kinds: vec![Box::new(Hash(Arc::clone(&library))), Box::new(Tree(library))],
+    })
+}
+
+struct Hash(Arc<Library>);
+
+struct Tree(Arc<Library>);
+
+/// A database, and what ends it.
+struct Opened {
+    database: Database,
+    close: unsafe extern "C" fn(Database) -> bool,
+    delete: unsafe extern "C" fn(Database),
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // SAFETY: the database is ended once; to close one that was not opened does nothing.
+        unsafe {
+            (self.close)(self.database);
+            (self.delete)(self.database);
+        }
+    }
+}
+
+impl Hash {
+    fn open(&self, path: &Path, mode: c_int) -> Result<Opened, String> {
+        let (library, path) = (&self.0, c_path(path)?);
+        // SAFETY: a database is made, tuned before it is opened, and opened at a path that ends with a zero.
+        unsafe {
+            let database = (library.tchdbnew)();
+            let opened = Opened { database, close: library.tchdbclose, delete: library.tchdbdel };
+            check((library.tchdbtune)(database, BUCKETS, UNCHANGED, UNCHANGED, 0), "tchdbtune")?;
+            check((library.tchdbopen)(database, path.as_ptr(), mode), "tchdbopen")?;
+            Ok(opened)
+        }
+    }
+}
+
+impl Dictionary for Hash {
+    fn settings(&self) -> &'static str {
+        "hash, bnum=5000"
+    }
+
+    fn write(&self, path: &Path, rows: &Rows) -> Result<(), String> {
+        let opened = self.open(path, WRITER | CREATE | TRUNCATE)?;
+        for (key, value) in rows {
+            // SAFETY: it is open, and lengths are those of the slices.
+            let is_put = unsafe {
+                (self.0.tchdbput)(
+                    opened.database,
+                    key.as_ptr().cast(),
+                    int(key),
+                    value.as_ptr().cast(),
+                    int(value),
+                )
+            };
+            check(is_put, "tchdbput")?;
+        }
+        Ok(())
+    }
+
+    fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
+        let library = &self.0;
+        let opened = self.open(path, READER | NO_LOCK)?;
+        // SAFETY: it is open; the texts are made and deleted here, and hold what they say until the next step.
+        unsafe {
+            check((library.tchdbiterinit)(opened.database), "tchdbiterinit")?;
+            let (key, value) = ((library.tcxstrnew)(), (library.tcxstrnew)());
+            let text =
+                |text: Text| bytes((library.tcxstrptr)(text), (library.tcxstrsize)(text) as usize);
+            while (library.tchdbiternext3)(opened.database, key, value) {
+                visit(text(key), text(value));
+            }
+            (library.tcxstrdel)(key);
+            (library.tcxstrdel)(value);
+        }
+        Ok(())
+    }
+
+    fn get(&self, path: &Path, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+        let opened = self.open(path, READER | NO_LOCK)?;
+        let mut len = 0;
+        // SAFETY: it is open; the value is ours until it is freed, and was made by malloc.
+        unsafe {
+            let value =
+                (self.0.tchdbget)(opened.database, key.as_ptr().cast(), int(key), &raw mut len);
+            check(!value.is_null(), NOT_THERE)?;
+            visit(bytes(value, len as usize));
+            libc::free(value);
+        }
+        Ok(())
+    }
+}
+
+impl Tree {
+    fn open(&self, path: &Path, mode: c_int) -> Result<Opened, String> {
+        let (library, path) = (&self.0, c_path(path)?);
+        // SAFETY: a database is made, and opened at a path that ends with a zero.
+        unsafe {
+            let database = (library.tcbdbnew)();
+            let opened = Opened { database, close: library.tcbdbclose, delete: library.tcbdbdel };
+            check((library.tcbdbopen)(database, path.as_ptr(), mode), "tcbdbopen")?;
+            Ok(opened)
+        }
+    }
+}
+
+impl Dictionary for Tree {
+    fn settings(&self) -> &'static str {
+        "B+ tree"
+    }
+
+    fn write(&self, path: &Path, rows: &Rows) -> Result<(), String> {
+        let opened = self.open(path, WRITER | CREATE | TRUNCATE)?;
+        for (key, value) in rows {
+            // SAFETY: it is open, and lengths are those of the slices.
+            let is_put = unsafe {
+                (self.0.tcbdbput)(
+                    opened.database,
+                    key.as_ptr().cast(),
+                    int(key),
+                    value.as_ptr().cast(),
+                    int(value),
+                )
+            };
+            check(is_put, "tcbdbput")?;
+        }
+        Ok(())
+    }
+
+    fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
+        let library = &self.0;
+        let opened = self.open(path, READER | NO_LOCK)?;
+        // SAFETY: it is open; what a cursor gives stays until its next step.
+        unsafe {
+            let cursor = (library.tcbdbcurnew)(opened.database);
+            let mut is_there = (library.tcbdbcurfirst)(cursor);
+            while is_there {
+                let (mut key_len, mut value_len) = (0, 0);
+                let key = (library.tcbdbcurkey3)(cursor, &raw mut key_len);
+                let value = (library.tcbdbcurval3)(cursor, &raw mut value_len);
+                if key.is_null() || value.is_null() {
+                    break;
+                }
+                visit(bytes(key, key_len as usize), bytes(value, value_len as usize));
+                is_there = (library.tcbdbcurnext)(cursor);
+            }
+            (library.tcbdbcurdel)(cursor);
+        }
+        Ok(())
+    }
+
+    fn get(&self, path: &Path, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+        let opened = self.open(path, READER | NO_LOCK)?;
+        let mut len = 0;
+        // SAFETY: it is open; the value stays until the next call.
+        unsafe {
+            let value =
+                (self.0.tcbdbget3)(opened.database, key.as_ptr().cast(), int(key), &raw mut len);
+            check(!value.is_null(), NOT_THERE)?;
+            visit(bytes(value, len as usize));
+        }
+        Ok(())
+    }
+}

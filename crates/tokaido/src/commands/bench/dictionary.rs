@@ -1,0 +1,97 @@
+//! Tokaido's own files of keys and values, for `tokaido bench suite`.
+
+use std::{error::Error, ops::ControlFlow, path::Path};
+
+use tokaido_bench::suite::{Dictionary, NOT_THERE, Rows};
+use tokaido_store::{
+    NewRecord, ScanRange, Scanner, Store, WriteError, cdb, transact,
+    tree::{self, Options, SyncMode, TreeStore},
+};
+
+/// All kinds: a file that is written once, and a store.
+pub(super) const DICTIONARIES: &[&dyn Dictionary] = &[&Constant, &Tree];
+
+/// A constant database.
+struct Constant;
+
+/// A store that nobody syncs.
+struct Tree;
+
+/// Any error as its text.
+fn text(error: impl Into<Box<dyn Error>>) -> String {
+    error.into().to_string()
+}
+
+impl Dictionary for Constant {
+    fn settings(&self) -> &'static str {
+        "a constant file"
+    }
+
+    fn is_constant(&self) -> bool {
+        true
+    }
+
+    fn write(&self, path: &Path, rows: &Rows) -> Result<(), String> {
+        let options = cdb::Options { sync: false, ..cdb::Options::default() };
+        let mut writer = cdb::Writer::create(path, &options).map_err(text)?;
+        for (key, value) in rows {
+            writer.put(key, value).map_err(text)?;
+        }
+        writer.finish().map_err(text)
+    }
+
+    fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
+        for record in cdb::Reader::open(path).map_err(text)?.iter() {
+            let record = record.map_err(text)?;
+            visit(record.key, record.value);
+        }
+        Ok(())
+    }
+
+    fn get(&self, path: &Path, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+        let reader = cdb::Reader::open(path).map_err(text)?;
+        visit(reader.get(key).map_err(text)?.ok_or(NOT_THERE)?);
+        Ok(())
+    }
+}
+
+fn open(path: &Path) -> Result<TreeStore, String> {
+    tree::open(path, Options { sync: SyncMode::Os, ..Options::default() }).map_err(text)
+}
+
+impl Dictionary for Tree {
+    fn settings(&self) -> &'static str {
+        "a store, no sync"
+    }
+
+    fn write(&self, path: &Path, rows: &Rows) -> Result<(), String> {
+        let store = open(path)?;
+        let main = store.database("main").map_err(text)?;
+        transact(&mut *store.writer().map_err(text)?, |transaction| -> Result<(), WriteError> {
+            transaction.clear(main)?;
+            rows.iter()
+                .try_for_each(|(key, value)| transaction.put(main, key, NewRecord::of(value)))
+        })
+        .map_err(text)
+    }
+
+    fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
+        let store = open(path)?;
+        let main = store.database("main").map_err(text)?;
+        let mut snapshot = store.snapshot().map_err(text)?;
+        Scanner::new(main, ScanRange::all(), usize::MAX)
+            .visit(&mut *snapshot, |entry| {
+                visit(entry.key, entry.record.value);
+                ControlFlow::Continue(())
+            })
+            .map(|_| ())
+            .map_err(text)
+    }
+
+    fn get(&self, path: &Path, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+        let reader = tree::Reader::open(path).map_err(text)?;
+        let mut main = reader.database("main").map_err(text)?.ok_or(NOT_THERE)?;
+        visit(main.get(key).map_err(text)?.ok_or(NOT_THERE)?.value);
+        Ok(())
+    }
+}
