@@ -180,6 +180,7 @@ mod tests {
             only: Some(Vec::new()),
             dictionaries: &[],
             list: None,
+            kyoto_tycoon: None,
         };
         let context = Context::new(&plan, stop, &|_| {});
         let title = Title { scenario: "s", name: "n", unit: Unit::Seconds, note: "" };

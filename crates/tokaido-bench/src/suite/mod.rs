@@ -26,3 +26,4 @@ pub use peer::{PEERS, Peer, Presence};
 pub use plan::{Plan, Scale};
 pub use run::{Axis, Curve, Item, Problem, RUN_FORMAT, Row, Run, RunError, Split, Unit};
 pub use scenario::{SCENARIOS, Scenario, run};
+pub use scripts::kyoto_tycoon_script;

@@ -63,6 +63,8 @@ pub struct Plan {
     pub dictionaries: &'static [&'static dyn Dictionary],
     /// A list of companies, in place of a generated one.
     pub list: Option<PathBuf>,
+    /// Host and port of a Kyoto Tycoon that runs [the script](super::kyoto_tycoon_script), and whose records may be removed.
+    pub kyoto_tycoon: Option<String>,
 }
 
 /// What scenarios need to know while they run.

@@ -1,8 +1,9 @@
 //! One request to a server, and its answer: for what is asked a few times, and takes long.
 
 use std::{
+    fmt,
     io::{BufRead, BufReader, Read, Write},
-    net::{Ipv4Addr, TcpStream},
+    net::{Ipv4Addr, TcpStream, ToSocketAddrs},
     time::Duration,
 };
 
@@ -14,9 +15,9 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);
 /// Characters of an answer that an error shows.
 const SHOWN_LEN: usize = 200;
 
-fn connect(port: u16) -> Result<TcpStream, SuiteError> {
-    let failed = || SuiteError::system(format!("cannot connect to port {port}"));
-    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(failed())?;
+fn connect(address: impl ToSocketAddrs + fmt::Debug) -> Result<TcpStream, SuiteError> {
+    let failed = || SuiteError::system(format!("cannot connect to {address:?}"));
+    let stream = TcpStream::connect(&address).map_err(failed())?;
     stream.set_read_timeout(Some(ANSWER_TIME_MAX)).map_err(failed())?;
     stream.set_nodelay(true).map_err(failed())?;
     Ok(stream)
@@ -29,9 +30,27 @@ pub(super) fn unexpected(what: &str, answer: &str) -> SuiteError {
 
 /// The body that is answered to a GET of `path`.
 pub(super) fn http(port: u16, path: &str) -> Result<String, SuiteError> {
-    let mut stream = connect(port)?;
-    let failed = || SuiteError::system(format!("GET {path}"));
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    body((Ipv4Addr::LOCALHOST, port), &head)
+}
+
+/// The body that is answered to a POST of a table of Kyoto Tycoon to `path`, at a host and a port.
+pub(super) fn post(address: &str, path: &str, table: &str) -> Result<String, SuiteError> {
+    let len = table.len();
+    body(
+        address,
+        &format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+             content-type: text/tab-separated-values\r\ncontent-length: {len}\r\n\r\n{table}"
+        ),
+    )
+}
+
+/// The body that is answered to a request, after which the server closes the connection.
+fn body(address: impl ToSocketAddrs + fmt::Debug, request: &str) -> Result<String, SuiteError> {
+    let mut stream = connect(address)?;
+    let what = request.lines().next().unwrap_or_default();
+    let failed = || SuiteError::system(what);
     stream.write_all(request.as_bytes()).map_err(failed())?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).map_err(failed())?;
@@ -39,7 +58,7 @@ pub(super) fn http(port: u16, path: &str) -> Result<String, SuiteError> {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&*answer, ""));
     let is_good = head.split(' ').nth(1) == Some("200");
     if !is_good {
-        return Err(unexpected(&format!("GET {path}"), &answer));
+        return Err(unexpected(what, &answer));
     }
     let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
     Ok(if is_chunked { chunks(body) } else { body.to_owned() })
@@ -59,7 +78,7 @@ fn chunks(mut body: &str) -> String {
 
 /// The answer to a command of Redis, without its type; that of a bulk string is its text.
 pub(super) fn redis(port: u16, words: &[&str]) -> Result<String, SuiteError> {
-    let stream = connect(port)?;
+    let stream = connect((Ipv4Addr::LOCALHOST, port))?;
     let failed = || SuiteError::system(words[0]);
     let mut request = format!("*{}\r\n", words.len());
     for word in words {

@@ -1,6 +1,6 @@
 //! Scripts and configurations that servers are started with. They are a part of the program, so that it needs no other files.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use super::error::SuiteError;
 
@@ -28,28 +28,96 @@ const FILES: &[(&str, &str)] = files![
     "redis-fib.lua",
 ];
 
+/// What the loop patterns are made of.
+const PATTERNS: &[(&str, &str)] = files![
+    "patterns/kyoto.lua",
+    "patterns/loops.lua",
+    "patterns/nginx.lua",
+    "patterns/program.lua",
+    "patterns/redis.lua",
+    "patterns/table.lua",
+    "patterns/tarantool.lua",
+    "patterns/tokaido.lua",
+];
+
+/// What stands before the name of statements, in the loops and in the file of a system.
+const MARK: &str = "--@ ";
+
+/// The loop patterns as a system has them: its statements, in the place of their names.
+pub(super) fn patterns(system: &str) -> String {
+    let file = |name: &str| {
+        let path = format!("patterns/{name}.lua");
+        PATTERNS.iter().find(|(name, _)| *name == path).map_or("", |(_, text)| *text)
+    };
+    let sections: BTreeMap<&str, &str> =
+        file(system).split(MARK).filter_map(|section| section.split_once('\n')).collect();
+    let section = |name: &str| sections.get(name).copied().unwrap_or_default();
+    let mut text = section("before").to_owned();
+    for line in file("loops").lines() {
+        match line.trim_start().strip_prefix(MARK) {
+            Some(name) => text.push_str(section(name)),
+            None => text.extend([line, "\n"]),
+        }
+    }
+    text + section("after")
+}
+
+/// What a Kyoto Tycoon must have been started with to take part in the loop patterns.
+#[must_use]
+pub fn kyoto_tycoon_script() -> String {
+    patterns("kyoto")
+}
+
+/// The same as a program, which runs the pattern that its first argument names, with as many keys as the second one says.
+pub(super) fn patterns_program(system: &str) -> String {
+    let program = PATTERNS.iter().find(|(name, _)| *name == "patterns/program.lua");
+    patterns(system) + program.map_or("", |(_, text)| *text)
+}
+
 /// The text of a file.
 pub(super) fn text(name: &str) -> &'static str {
     FILES.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| *text)
 }
 
-/// Writes all of them into `directory`.
+/// Writes all that other programs run into `directory`.
 pub(super) fn write(directory: &Path) -> Result<(), SuiteError> {
-    write_some(directory, "")
+    write_some(directory, "", &[("patterns_ngx.lua", &patterns("nginx"))])
 }
 
 /// Writes those that ours runs into `directory`.
 pub(super) fn write_procedures(directory: &Path) -> Result<(), SuiteError> {
-    write_some(directory, PROCEDURES)
+    let patterns =
+        [("patterns.lua", &*patterns("tokaido")), ("patterns_kyoto.lua", &patterns("kyoto"))];
+    write_some(directory, PROCEDURES, &patterns)
 }
 
-/// Writes the files whose names begin so, without their folder.
-fn write_some(directory: &Path, begin: &str) -> Result<(), SuiteError> {
+/// Writes the files whose names begin so, without their folder, and others.
+fn write_some(directory: &Path, begin: &str, others: &[(&str, &str)]) -> Result<(), SuiteError> {
     let failed = || SuiteError::system("cannot write scripts");
     fs::create_dir_all(directory).map_err(failed())?;
-    for (name, text) in FILES.iter().filter(|(name, _)| name.starts_with(begin)) {
+    let files = FILES.iter().filter(|(name, _)| name.starts_with(begin));
+    for (name, text) in files.chain(others) {
         let name = name.strip_prefix(PROCEDURES).unwrap_or(name);
         fs::write(directory.join(name), text).map_err(failed())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_patterns_of_a_system_have_all_its_statements_and_no_marks() {
+        let of_table = patterns("table");
+        assert!(of_table.starts_with("-- The loop patterns over a table of Lua"), "{of_table}");
+        assert!(
+            of_table.contains(
+                "    local key = tostring(is_random and draw(n) + 1 or i)\ndb[key] = key\n"
+            )
+        );
+        for system in ["kyoto", "nginx", "redis", "table", "tarantool", "tokaido"] {
+            assert!(!patterns(system).contains(MARK), "{system}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Peers that are libraries in C: found at run time, and called in this process.
 
 mod kyoto;
+pub(super) mod kyoto_patterns;
 mod lmdb;
 mod qdbm;
 mod sqlite;

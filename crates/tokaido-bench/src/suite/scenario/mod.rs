@@ -4,6 +4,7 @@ mod dictionary;
 mod fib;
 mod hello;
 mod load;
+mod patterns;
 mod regex;
 mod server;
 
@@ -45,6 +46,12 @@ pub const SCENARIOS: &[Scenario] = &[
         what: "hello world over HTTP: connections kept and not, virtual machines kept and not",
         seconds: [20, 120, 400],
         measure: hello::measure,
+    },
+    Scenario {
+        name: "patterns",
+        what: "loops over records in the Lua of each server",
+        seconds: [10, 120, 300],
+        measure: patterns::measure,
     },
     Scenario {
         name: "regex",

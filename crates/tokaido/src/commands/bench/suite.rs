@@ -73,6 +73,10 @@ pub(crate) struct SuiteArgs {
     /// List of companies, as lines of five columns between tabs, the third of which is the key [default: a generated one]
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
+    /// A Kyoto Tycoon that runs and takes part in patterns: start it with -scr and what `bench peers --kyototycoon-script`
+    /// prints. All its records are removed
+    #[arg(long, value_name = "HOST:PORT")]
+    kyototycoon: Option<String>,
     /// Write index.html with charts, report.md and run.json into this directory
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -108,6 +112,7 @@ pub(super) fn suite(args: &SuiteArgs) -> Result<ExitCode, Error> {
         only: args.peers.clone(),
         dictionaries: DICTIONARIES,
         list: args.data.clone(),
+        kyoto_tycoon: args.kyototycoon.clone(),
     };
     if let Some(directory) = &args.report {
         // Now, and not when all is measured.
@@ -177,9 +182,17 @@ fn file_error(path: &Path, source: io::Error) -> Error {
 
 /// List the peers that `bench suite` knows, and where they are
 #[derive(Debug, clap::Args)]
-pub(crate) struct PeersArgs {}
+pub(crate) struct PeersArgs {
+    /// Print the script that a Kyoto Tycoon needs to take part, and no list
+    #[arg(long)]
+    kyototycoon_script: bool,
+}
 
-pub(super) fn peers(_: &PeersArgs) -> Result<ExitCode, Error> {
+pub(super) fn peers(args: &PeersArgs) -> Result<ExitCode, Error> {
+    if args.kyototycoon_script {
+        print(&suite::kyoto_tycoon_script())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut text = String::new();
     let mut packages = Vec::new();
     for peer in PEERS {

@@ -1,0 +1,8 @@
+-- What a program does with the loop patterns: once with few keys, so that they are compiled, and then with all, timed.
+run(fresh(), arg[1], 2000)
+local db = fresh()
+collectgarbage()
+local start = os.clock()
+local sum = run(db, arg[1], tonumber(arg[2]))
+print(sum, os.clock() - start)
+quit()
