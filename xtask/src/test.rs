@@ -159,10 +159,15 @@ fn peers() -> Outcome<Ready> {
     setup::program("tctmgr", "tokyocabinet-bin")
 }
 
+/// What shows the reports of the bench.
+fn browser() -> Outcome<Ready> {
+    setup::program("chromium", "chromium")
+}
+
 /// redis-py, redis-cli, memcached's clients, HTTP, and all that takes the server down. They start servers themselves.
 fn python() -> Outcome<Ready> {
     let redis = setup::program("redis-server", "redis-server")?;
-    for missing in [programs()?, peers()?, setup::python_environment()?] {
+    for missing in [programs()?, peers()?, browser()?, setup::python_environment()?] {
         if let Ready::No(_) = missing {
             return Ok(missing);
         }

@@ -11,3 +11,6 @@ pub use chart::{Chart, ChartError, chart};
 pub use compare::{Change, Comparison};
 pub use html::html;
 pub use markdown::{item_table, markdown};
+
+#[cfg(test)]
+mod tests;

@@ -352,3 +352,36 @@ fn ctrl_c_ends_a_load_and_keeps_what_was_measured() {
         "{summary}"
     );
 }
+
+#[test]
+fn what_the_suite_does_not_know_is_refused_before_anything_runs() {
+    let scenario = tokaido(["bench", "suite", "speed"]);
+    assert_eq!(scenario.code, Some(2));
+    assert!(
+        scenario.stderr.contains("there is no such scenario; there are dictionary, fib"),
+        "{}",
+        scenario.stderr
+    );
+    let peer = tokaido(["bench", "suite", "--peers", "redis,foo"]);
+    assert_eq!(peer.code, Some(2));
+    assert!(peer.stderr.contains("`tokaido bench peers` lists them"), "{}", peer.stderr);
+    assert_eq!(tokaido(["bench", "suite", "--quick", "--long"]).code, Some(2));
+}
+
+#[test]
+fn every_peer_is_there_or_has_its_package() {
+    let ran = tokaido(["bench", "peers"]);
+    let text = ran.ok();
+    for name in ["redis", "memcached", "nginx", "apache", "tarantool", "lmdb", "sqlite"] {
+        let line = text.lines().find(|line| line.split(' ').next() == Some(name));
+        assert!(line.is_some_and(|line| line.len() > 14), "{text}");
+    }
+    assert!(!text.contains("not there: ") || text.contains("apt-get install "), "{text}");
+}
+
+#[test]
+fn a_kyoto_tycoon_is_given_a_script_without_marks() {
+    let ran = tokaido(["bench", "peers", "--kyototycoon-script"]);
+    let text = ran.ok();
+    assert!(text.starts_with("-- dialect: kyototycoon") && !text.contains("--@"), "{text}");
+}

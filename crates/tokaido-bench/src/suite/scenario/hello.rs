@@ -7,6 +7,7 @@ use super::{
         contest::{Entrant, Name, Title, contest},
         error::SuiteError,
         plan::{Context, Scale},
+        request,
         run::{Item, Unit},
         server::Cores,
         servers::{self, Started},
@@ -46,7 +47,13 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
         if is_same || (on == Cores::All && context.scale() == Scale::Quick) {
             continue;
         }
-        let asked = start(context, on, workers)?;
+        let mut asked = start(context, on, workers)?;
+        for (started, path) in &mut asked {
+            // A server may listen some time before it answers.
+            load::prepare(std::slice::from_mut(started), |_, port| {
+                request::http(port, path).map(drop)
+            })?;
+        }
         for reconnect in [false, true] {
             let entrants: Vec<Entrant<'_>> =
                 asked.iter().map(|asked| entrant(context, asked, reconnect)).collect();

@@ -39,9 +39,9 @@ const RUN: &str = "run.json";
 
 /// Put Tokaido beside its peers, in one run
 ///
-/// SCENARIOS are fib, hello, regex and server; without any, all of them are run. Peers are found on PATH, started on
-/// loopback with the settings that the tables state, and stopped afterwards. One that is not there is a row that names
-/// the package of Debian that brings it.
+/// SCENARIOS are dictionary, fib, hello, patterns, regex and server; without any, all of them are run. Peers are found on
+/// PATH, or as libraries, started on loopback with the settings that the tables state, and stopped afterwards. One that
+/// is not there is a row that names the package of Debian that brings it.
 ///
 /// All subjects are measured in turn, round by round, and ratios are formed within a round. Beside a ratio stands the
 /// interval in which it lies with a confidence of 95 %.
