@@ -3,6 +3,7 @@
 mod console;
 mod limits;
 mod lua_api;
+mod suite;
 
 use std::fs;
 
@@ -17,7 +18,13 @@ pub(crate) use console::run_commands;
 /// A page, and what makes it.
 type Page = (&'static str, fn() -> Outcome<String>);
 
-const PAGES: [Page; 2] = [("docs/limits.md", limits::page), ("docs/lua-api.md", lua_api::page)];
+const PAGES: [Page; 5] = [
+    ("docs/charts/hello.svg", suite::hello),
+    ("docs/charts/set.svg", suite::set),
+    ("docs/limits.md", limits::page),
+    ("docs/lua-api.md", lua_api::page),
+    ("docs/suite.md", suite::page),
+];
 
 /// Writes the generated pages.
 pub(crate) fn write() -> Outcome {

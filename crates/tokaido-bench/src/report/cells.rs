@@ -57,7 +57,9 @@ fn problem(row: &Row) -> String {
 /// How many times better ours is than a row, with the interval in which that lies.
 pub(super) fn advantage(item: &Item, index: usize) -> String {
     let Some((ours, row)) = item.beside_ours(index) else { return String::new() };
-    let Some(ratios) = item.advantages(index) else { return String::new() };
+    // Nothing can be said of a ratio to zero.
+    let finite = item.advantages(index).filter(|ratios| !figures(ratios).is_empty());
+    let Some(ratios) = finite else { return String::new() };
     let of = match row.beside {
         0 => String::new(),
         _ => format!("; {}", ours.settings),

@@ -59,6 +59,9 @@ const THEIRS: RGBColor = RGBColor(4, 4, 4);
 pub(super) const COLOURS: [&str; 10] =
     ["--ink", "--faint", "--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7"];
 
+/// What those names stand for, in the light and in the dark.
+pub(super) const COLOURS_OF_PAGE: &str = include_str!("colours.css");
+
 fn failed(error: impl Display) -> ChartError {
     ChartError(error.to_string())
 }
@@ -99,6 +102,16 @@ pub fn chart(item: &Item, kind: Chart) -> Result<String, ChartError> {
         area.present().map_err(failed)?;
     }
     Ok(dressed(&svg, height))
+}
+
+/// The same as a file of its own, with its colours in the light and in the dark.
+///
+/// # Errors
+/// If the library refuses what it is to draw.
+pub fn picture(item: &Item, kind: Chart) -> Result<String, ChartError> {
+    let element = chart(item, kind)?;
+    let (head, rest) = element.split_once('>').unwrap_or((&element, ""));
+    Ok(format!("{head} width=\"{WIDTH}\">\n<style>\n{COLOURS_OF_PAGE}</style>{rest}"))
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;

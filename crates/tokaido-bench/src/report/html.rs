@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     cells,
-    chart::{self, Chart, ChartError, chart},
+    chart::{self, COLOURS_OF_PAGE, Chart, ChartError, chart},
     markdown::{cells_of, columns_of},
 };
 use crate::suite::{Item, Run, SCENARIOS};
@@ -28,7 +28,7 @@ pub fn html(run: &Run) -> Result<String, ChartError> {
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>Tokaido beside its peers</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <title>Tokaido beside its peers</title>\n<style>\n{COLOURS_OF_PAGE}{STYLE}</style>\n</head>\n<body>\n\
          <h1>Tokaido beside its peers</h1>\n"
     );
     for line in cells::circumstances(run) {

@@ -7,7 +7,7 @@ mod compare;
 mod html;
 mod markdown;
 
-pub use chart::{Chart, ChartError, chart};
+pub use chart::{Chart, ChartError, chart, picture};
 pub use compare::{Change, Comparison};
 pub use html::html;
 pub use markdown::{item_table, markdown};

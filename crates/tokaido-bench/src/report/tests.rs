@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Comparison, chart::Chart, chart::chart, html, markdown};
+use super::{Chart, Comparison, chart, html, markdown, picture};
 use crate::{
     machine::Machine,
     suite::{Axis, Item, Problem, RUN_FORMAT, Row, Run, Scale, Split, Unit},
@@ -112,6 +112,15 @@ fn a_chart_shows_everyone_with_colours_of_the_page() {
         assert!(picture.contains("var(--c0)"), "{kind:?}");
         assert!(!picture.contains("NaN") && !picture.contains("inf"), "{kind:?}");
     }
+}
+
+#[test]
+fn a_picture_brings_its_colours() {
+    let picture = picture(&example().items[0], Chart::Bars).unwrap();
+    assert!(
+        picture.starts_with("<svg") && picture.contains("xmlns=\"http://www.w3.org/2000/svg\"")
+    );
+    assert!(picture.contains("--c0: ") && picture.contains("prefers-color-scheme: dark"));
 }
 
 #[test]

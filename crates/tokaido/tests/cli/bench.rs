@@ -358,7 +358,7 @@ fn what_the_suite_does_not_know_is_refused_before_anything_runs() {
     let scenario = tokaido(["bench", "suite", "speed"]);
     assert_eq!(scenario.code, Some(2));
     assert!(
-        scenario.stderr.contains("there is no such scenario; there are dictionary, fib"),
+        scenario.stderr.contains("there is no such scenario; there are fib, hello"),
         "{}",
         scenario.stderr
     );

@@ -26,7 +26,8 @@ const NAME: &str = "fib";
 const NOTE: &str = "What the program that runs the function measures itself, by a look at its clock before and behind the call.";
 
 const NOTE_AROUND: &str = "The time that a user waits, less the work: the start of a program, or a request to a server that runs already. \
-                           Both are of the same runs as the work.";
+                           Both are of the same runs as the work. \
+                           The clock of a server counts all its threads, so what is left may be nothing.";
 
 /// Runs the function once, and gives what was printed or answered.
 type Ask = Box<dyn Fn() -> Result<String, SuiteError>>;
