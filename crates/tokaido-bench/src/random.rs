@@ -12,6 +12,42 @@ pub(crate) fn scatter(number: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
+/// The numbers below `count` in an order that is none: each comes up once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shuffle {
+    count: u64,
+    /// So many bits hold every number below `count`.
+    bits: u32,
+}
+
+impl Shuffle {
+    /// `count` is at least 1.
+    pub(crate) fn new(count: u64) -> Self {
+        // At least two, so that a half of them is some.
+        Self { count, bits: (u64::BITS - (count - 1).leading_zeros()).max(2) }
+    }
+
+    /// The number at a place below `count`.
+    pub(crate) fn at(&self, place: u64) -> u64 {
+        let mut number = self.step(place);
+        // A step leads from every number of so many bits to another one, so what is too great leads back in the end.
+        while number >= self.count {
+            number = self.step(number);
+        }
+        number
+    }
+
+    /// Every operation can be undone, so no two numbers lead to the same one.
+    fn step(&self, mut number: u64) -> u64 {
+        let mask = u64::MAX >> (u64::BITS - self.bits);
+        for factor in [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
+            number = number.wrapping_mul(factor).wrapping_add(factor >> 32) & mask;
+            number ^= number >> (self.bits / 2);
+        }
+        number
+    }
+}
+
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
@@ -104,6 +140,19 @@ mod tests {
         let expected = DRAWS / 10;
         assert!(counts.iter().all(|count| count.abs_diff(expected) < expected / 20), "{counts:?}");
         assert_eq!(random.below(1), 0);
+    }
+
+    #[test]
+    fn a_shuffle_has_every_number_once_and_no_order() {
+        for count in [1, 2, 3, 1_000, 4_096] {
+            let shuffle = Shuffle::new(count);
+            let numbers: Vec<u64> = (0..count).map(|place| shuffle.at(place)).collect();
+            let mut sorted = numbers.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..count).collect::<Vec<u64>>());
+            let ascents = numbers.windows(2).filter(|pair| pair[0] < pair[1]).count() as u64;
+            assert!(count < 1_000 || (count / 3..count * 2 / 3).contains(&ascents), "{ascents}");
+        }
     }
 
     #[test]

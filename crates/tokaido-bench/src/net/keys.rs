@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::PathBuf, str::FromStr, sync::Arc};
 
-use crate::random::{Random, Zipf, scatter};
+use crate::random::{Random, Shuffle, Zipf, scatter};
 
 /// What a generated key begins with, and how long it is.
 const PREFIX: &[u8] = b"key:";
@@ -27,6 +27,8 @@ pub enum Keys {
     Zipf(f64),
     /// One after the other, again and again.
     Sequential,
+    /// Each once, in an order that is none, again and again.
+    Shuffled,
     /// The lines of a file, one after the other, again and again.
     File(PathBuf),
 }
@@ -35,7 +37,7 @@ pub enum Keys {
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
     /// There is no such distribution.
-    #[error("keys are uniform, zipf, zipf:EXPONENT, sequential or file:PATH")]
+    #[error("keys are uniform, zipf, zipf:EXPONENT, sequential, shuffled or file:PATH")]
     Unknown,
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
@@ -68,6 +70,7 @@ impl FromStr for Keys {
         match (name, rest) {
             ("uniform", None) => Ok(Self::Uniform),
             ("sequential", None) => Ok(Self::Sequential),
+            ("shuffled", None) => Ok(Self::Shuffled),
             ("zipf", None) => Ok(Self::Zipf(EXPONENT_DEFAULT)),
             ("zipf", Some(exponent)) => match exponent.parse::<f64>() {
                 Ok(exponent) if exponent > 0.0 && exponent <= EXPONENT_MAX => {
@@ -101,6 +104,8 @@ pub(super) fn lines(path: &PathBuf) -> Result<Vec<Vec<u8>>, KeysError> {
 #[derive(Clone, Debug)]
 pub(super) struct KeySource {
     order: Order,
+    /// What makes no order of a sequence.
+    shuffle: Option<Shuffle>,
     /// In the place of generated keys.
     lines: Option<Arc<Vec<Vec<u8>>>>,
     count: u64,
@@ -121,16 +126,16 @@ impl KeySource {
     /// For the first thread of one; `count` is that of generated keys.
     pub(super) fn new(keys: &Keys, count: u64) -> Result<Self, KeysError> {
         let sequential = Order::Sequential { next: 0, step: 1 };
+        let of = |order| Self { order, shuffle: None, lines: None, count };
         Ok(match keys {
-            Keys::Uniform => Self { order: Order::Uniform, lines: None, count },
-            Keys::Zipf(exponent) => {
-                Self { order: Order::Zipf(Zipf::new(count, *exponent)), lines: None, count }
-            }
-            Keys::Sequential => Self { order: sequential, lines: None, count },
+            Keys::Uniform => of(Order::Uniform),
+            Keys::Zipf(exponent) => of(Order::Zipf(Zipf::new(count, *exponent))),
+            Keys::Sequential => of(sequential),
+            Keys::Shuffled => Self { shuffle: Some(Shuffle::new(count)), ..of(sequential) },
             Keys::File(path) => {
                 let lines = lines(path)?;
                 let count = lines.len() as u64;
-                Self { order: sequential, lines: Some(Arc::new(lines)), count }
+                Self { lines: Some(Arc::new(lines)), count, ..of(sequential) }
             }
         })
     }
@@ -160,6 +165,7 @@ impl KeySource {
                 index
             }
         };
+        let index = self.shuffle.map_or(index, |shuffle| shuffle.at(index));
         key.clear();
         match &self.lines {
             Some(lines) => key.extend_from_slice(&lines[index as usize]),
@@ -169,7 +175,7 @@ impl KeySource {
 }
 
 /// `key:` and the number with as many zeros before it as there is room for.
-fn generate(index: u64, key: &mut Vec<u8>) {
+pub(crate) fn generate(index: u64, key: &mut Vec<u8>) {
     key.extend_from_slice(PREFIX);
     key.resize(KEY_LEN, b'0');
     let mut left = index;
@@ -214,6 +220,8 @@ mod tests {
     fn all_keys_come_up_and_some_more_often() {
         let mut uniform = KeySource::new(&Keys::Uniform, 10).unwrap();
         assert_eq!(BTreeSet::from_iter(keys(&mut uniform, 500)).len(), 10);
+        let mut shuffled = KeySource::new(&Keys::Shuffled, 10).unwrap();
+        assert_eq!(BTreeSet::from_iter(keys(&mut shuffled, 10)).len(), 10);
         let mut zipf = KeySource::new(&Keys::Zipf(0.99), 1000).unwrap();
         let drawn = keys(&mut zipf, 1000);
         let most = drawn.iter().map(|key| drawn.iter().filter(|other| *other == key).count()).max();
@@ -236,13 +244,14 @@ mod tests {
 
     #[test]
     fn distributions_have_names() {
-        let parsed = ["uniform", "zipf", "zipf:1.2", "sequential", "file:a:b"]
+        let parsed = ["uniform", "zipf", "zipf:1.2", "sequential", "shuffled", "file:a:b"]
             .map(|text| text.parse::<Keys>().unwrap());
         let expected = [
             Keys::Uniform,
             Keys::Zipf(0.99),
             Keys::Zipf(1.2),
             Keys::Sequential,
+            Keys::Shuffled,
             Keys::File("a:b".into()),
         ];
         assert_eq!(parsed, expected);

@@ -173,7 +173,7 @@ impl Load {
     pub fn filling(&self) -> Result<Self, LoadError> {
         let count = KeySource::new(&self.keys, self.keys_count)?.count();
         let keys = match &self.keys {
-            Keys::File(_) => self.keys.clone(),
+            Keys::File(_) | Keys::Shuffled => self.keys.clone(),
             _ => Keys::Sequential,
         };
         Ok(Self {

@@ -2,7 +2,7 @@
 
 use crate::{
     statistics::{Interval, Summary, outliers},
-    suite::{Item, Problem, Row, Run, Scale, Unit},
+    suite::{Axis, Item, Problem, Row, Run, Scale, Unit},
     units,
 };
 
@@ -108,6 +108,34 @@ pub(super) fn client_share(row: &Row) -> String {
     if both > 0.0 { format!("{:.0} %", client / both * 100.0) } else { String::new() }
 }
 
+/// What the client took of the processor for a sample, and what the server took, where the figure is the time of all of the work.
+pub(super) fn times(item: &Item, row: &Row) -> [String; 2] {
+    let is_of_work = item.unit == Unit::Seconds && item.axis.is_none();
+    let Some(split) = row.split.filter(|_| is_of_work && !row.samples.is_empty()) else {
+        return Default::default();
+    };
+    let rounds = row.samples.len() as f64;
+    let told = |user: f64, system: f64| match user + system {
+        0.0 => String::new(),
+        both => {
+            let [user, system, both] = [user, system, both].map(|time| time / rounds * 1e9);
+            format!("{} + {} = {}", units::time(user), units::time(system), units::time(both))
+        }
+    };
+    [told(split.client_user, split.client_system), told(split.server_user, split.server_system)]
+}
+
+/// The figure at each number of records.
+pub(super) fn by_records(item: &Item, row: &Row) -> String {
+    if item.axis != Some(Axis::Records) {
+        return String::new();
+    }
+    let point = |(count, value): &(f64, f64)| {
+        format!("{}: {}", units::thousands(*count as u64), figure(item.unit, *value))
+    };
+    row.curve.iter().map(point).collect::<Vec<String>>().join("; ")
+}
+
 /// When, how and on what a run was made: lines.
 pub(super) fn circumstances(run: &Run) -> Vec<String> {
     let scale = match run.scale {
@@ -153,6 +181,7 @@ fn date(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::Split;
 
     #[test]
     fn a_ratio_says_when_it_shows_nothing() {
@@ -204,6 +233,27 @@ mod tests {
         assert_eq!(advantage(&item(false, true), 1), "at most 2.00 (2.00 to 2.00)");
         assert_eq!(advantage(&item(true, true), 1), "not told, the generator was the limit");
         assert_eq!(advantage(&item(false, false), 0), "");
+    }
+
+    #[test]
+    fn times_are_told_of_a_sample_and_growth_by_the_number_of_records() {
+        let split =
+            Split { client_user: 2.0, client_system: 4.0, server_user: 0.0, server_system: 0.0 };
+        let curve = vec![(1_000.0, 0.5), (10_000.0, 2.0)];
+        let row = Row { samples: vec![5.0, 5.0], split: Some(split), curve, ..Row::default() };
+        let item = |axis| Item {
+            scenario: String::new(),
+            name: String::new(),
+            unit: Unit::Seconds,
+            note: String::new(),
+            axis,
+            rows: Vec::new(),
+        };
+        let told = "1.00 s + 2.00 s = 3.00 s";
+        assert_eq!(times(&item(None), &row), [told.to_owned(), String::new()]);
+        assert_eq!(times(&item(Some(Axis::Quantile)), &row), [const { String::new() }; 2]);
+        assert_eq!(by_records(&item(Some(Axis::Records)), &row), "1,000: 500 ms; 10,000: 2.00 s");
+        assert_eq!(by_records(&item(None), &row), "");
     }
 
     #[test]

@@ -72,13 +72,18 @@ pub(super) fn kinds(item: &Item) -> Vec<Chart> {
     if item.rows.iter().any(|row| !row.samples.is_empty()) {
         kinds.push(Chart::Bars);
     }
-    if item.rows.iter().any(|row| row.curve.len() > 1) {
+    if item.rows.iter().any(is_drawn) {
         kinds.push(Chart::Curves);
     }
     if item.rows.iter().any(|row| row.split.is_some()) {
         kinds.push(Chart::Split);
     }
     kinds
+}
+
+/// Whether a row has a curve: both axes are logarithmic, and know no zero.
+fn is_drawn(row: &Row) -> bool {
+    row.curve.iter().filter(|(_, value)| *value > 0.0).count() > 1
 }
 
 /// Draws an item, as an SVG element whose colours are names of a style sheet, such as `var(--ink)`.
@@ -213,7 +218,7 @@ const PARTS: [RGBColor; 4] = [SERIES[2], SERIES[3], SERIES[0], SERIES[4]];
 
 fn curves(area: &Area<'_>, item: &Item) -> Result<(), ChartError> {
     let (plot, legend) = area.split_vertically(CURVES_HEIGHT);
-    let rows: Vec<&Row> = item.rows.iter().filter(|row| row.curve.len() > 1).collect();
+    let rows: Vec<&Row> = item.rows.iter().filter(|row| is_drawn(row)).collect();
     match item.axis {
         Some(Axis::Records) => {
             let name = |count: &f64| crate::units::thousands(count.round() as u64);

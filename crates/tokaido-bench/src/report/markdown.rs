@@ -5,13 +5,16 @@ use std::fmt::Write;
 use super::cells;
 use crate::suite::{Item, Run, SCENARIOS};
 
-const HEAD: [&str; 6] = [
+const HEAD: [&str; 9] = [
     "subject",
     "median (quartiles)",
     "Tokaido is so many times better (95 % sure)",
     "a request of the server's processor time",
     "its ratio",
     "client's share",
+    "the client's processor time (user + system)",
+    "the server's",
+    "by the number of records",
 ];
 
 /// All of a run.
@@ -55,6 +58,7 @@ pub fn item_table(item: &Item) -> String {
 /// All cells of an item, in the order of [`HEAD`].
 pub(super) fn cells_of(item: &Item) -> Vec<[String; HEAD.len()]> {
     let row = |(index, row)| {
+        let [client, server] = cells::times(item, row);
         [
             cells::subject(row),
             cells::median(item.unit, row),
@@ -62,6 +66,9 @@ pub(super) fn cells_of(item: &Item) -> Vec<[String; HEAD.len()]> {
             cells::cost(row),
             cells::cost_advantage(item, index),
             cells::client_share(row),
+            client,
+            server,
+            cells::by_records(item, row),
         ]
     };
     item.rows.iter().enumerate().map(row).collect()

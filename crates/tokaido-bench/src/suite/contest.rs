@@ -83,14 +83,34 @@ impl Title<'_> {
     }
 }
 
-/// Takes `rounds` samples of each, in turn, after a round that does not count. Whoever begins a round changes from one to the
+/// How many samples are taken of each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rounds {
+    counted: usize,
+    /// Rounds before those, which do not count.
+    before: usize,
+}
+
+impl Rounds {
+    /// So many that are warm: a round that does not count comes before.
+    pub(super) fn warm(counted: usize) -> Self {
+        Self { counted, before: 1 }
+    }
+
+    /// So many, of what is warm already, or begins anew each time.
+    pub(super) fn only(counted: usize) -> Self {
+        Self { counted, before: 0 }
+    }
+}
+
+/// Takes `rounds` samples of each, in turn. Whoever begins a round changes from one to the
 /// next, so that nobody always follows the same one.
 ///
 /// What was measured until it was stopped is appended to `items`, too.
 pub(super) fn contest(
     context: &Context<'_>,
     title: &Title<'_>,
-    rounds: usize,
+    rounds: Rounds,
     mut entrants: Vec<Entrant<'_>>,
     items: &mut Vec<Item>,
 ) -> Result<(), SuiteError> {
@@ -117,12 +137,12 @@ fn row(entrant: &Entrant<'_>) -> Row {
 
 fn take_rounds(
     context: &Context<'_>,
-    rounds: usize,
+    rounds: Rounds,
     entrants: &mut [Entrant<'_>],
     rows: &mut [Row],
 ) -> Result<(), SuiteError> {
     let count = entrants.len();
-    for round in 0..=rounds {
+    for round in 0..rounds.before + rounds.counted {
         for place in 0..count {
             context.check()?;
             let index = (place + round) % count;
@@ -131,7 +151,7 @@ fn take_rounds(
                 continue;
             }
             match take() {
-                Ok(sample) if round > 0 => add(row, &sample),
+                Ok(sample) if round >= rounds.before => add(row, &sample),
                 Ok(_) => {}
                 Err(SuiteError::Stopped) => return Err(SuiteError::Stopped),
                 Err(error) => row.problem = Some(Problem::Failed(error.to_string())),
@@ -169,7 +189,7 @@ mod tests {
     };
 
     use super::{
-        super::plan::{Plan, Scale},
+        super::plan::{Plan, Scale, present},
         *,
     };
 
@@ -182,10 +202,11 @@ mod tests {
             list: None,
             kyoto_tycoon: None,
         };
-        let context = Context::new(&plan, stop, &|_| {});
+        let present = present(&plan);
+        let context = Context { plan: &plan, present: &present, stop, progress: &|_| {} };
         let title = Title { scenario: "s", name: "n", unit: Unit::Seconds, note: "" };
         let mut items = Vec::new();
-        let ended = contest(&context, &title, 3, entrants, &mut items);
+        let ended = contest(&context, &title, Rounds::warm(3), entrants, &mut items);
         (items, ended.is_ok())
     }
 

@@ -60,6 +60,20 @@ pub enum SuiteError {
     /// A server refused requests of a load.
     #[error("requests were refused, the first of them so: {0}")]
     Refused(String),
+    /// There is no room on the disk.
+    #[error(
+        "{records} records need some {needed} bytes below {directory}, and {left} are left; set TMPDIR to another directory"
+    )]
+    Room {
+        /// So many.
+        records: u64,
+        /// What they may need.
+        needed: u64,
+        /// What is left.
+        left: u64,
+        /// Where.
+        directory: String,
+    },
     /// Nothing was answered.
     #[error("nothing was answered in {0:?}")]
     Silent(std::time::Duration),

@@ -6,6 +6,7 @@
 
 mod companies;
 mod contest;
+mod cores;
 mod dictionary;
 mod error;
 mod library;
@@ -13,14 +14,16 @@ mod peer;
 mod plan;
 mod program;
 mod request;
+mod room;
 mod run;
 mod scenario;
 mod scripts;
 mod server;
 mod servers;
+mod worker;
 
 pub use companies::{ListError, Rows};
-pub use dictionary::{Dictionary, NOT_THERE};
+pub use dictionary::{Dictionary, NOT_THERE, OpenDictionary};
 pub use error::SuiteError;
 pub use peer::{PEERS, Peer, Presence};
 pub use plan::{Plan, Scale};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    library::{self, Finder},
+    library::{self, ClientFinder, Finder},
     program,
 };
 
@@ -33,6 +33,15 @@ enum Kind {
         module: Option<&'static str>,
     },
     Library(Finder),
+    /// A library in C that is a client of a server.
+    Client(ClientFinder),
+    /// A library of an interpreter.
+    Module {
+        /// Names that the interpreter has.
+        interpreters: &'static [&'static str],
+        /// What makes it load the library and print its version.
+        version: &'static [&'static str],
+    },
 }
 
 /// Where a peer was found.
@@ -68,6 +77,26 @@ const fn library(name: &'static str, packages: &'static str, finder: Finder) -> 
     Peer { name, packages, kind: Kind::Library(finder) }
 }
 
+const fn client(name: &'static str, packages: &'static str, finder: ClientFinder) -> Peer {
+    Peer { name, packages, kind: Kind::Client(finder) }
+}
+
+const fn of_python(
+    name: &'static str,
+    packages: &'static str,
+    version: &'static [&'static str],
+) -> Peer {
+    Peer { name, packages, kind: Kind::Module { interpreters: &["python3"], version } }
+}
+
+const fn of_ruby(
+    name: &'static str,
+    packages: &'static str,
+    version: &'static [&'static str],
+) -> Peer {
+    Peer { name, packages, kind: Kind::Module { interpreters: &["ruby"], version } }
+}
+
 /// All of them.
 pub const PEERS: &[Peer] = &[
     program("redis", "redis-server", &["redis-server"], &["--version"]),
@@ -94,6 +123,17 @@ pub const PEERS: &[Peer] = &[
     library("kyotocabinet", "libkyotocabinet16v5", library::KYOTO_CABINET),
     library("lmdb", "liblmdb0", library::LMDB),
     library("sqlite", "libsqlite3-0", library::SQLITE),
+    of_python("redis-py", "python3-redis", &["-c", "import redis; print(redis.__version__)"]),
+    of_python(
+        "pymemcache",
+        "python3-pymemcache",
+        &["-c", "import pymemcache; print(pymemcache.__version__)"],
+    ),
+    of_python("pylibmc", "python3-pylibmc", &["-c", "import pylibmc; print(pylibmc.__version__)"]),
+    of_ruby("redis-rb", "ruby-redis", &["-rredis", "-e", "puts Redis::VERSION"]),
+    of_ruby("dalli", "ruby-dalli", &["-rdalli", "-e", "puts Dalli::VERSION"]),
+    client("hiredis", "libhiredis0.14", library::HIREDIS),
+    client("libmemcached", "libmemcached11", library::LIBMEMCACHED),
 ];
 
 impl Peer {
@@ -119,14 +159,33 @@ impl Peer {
                 let found = find()?;
                 Some(Presence { path: found.name.into(), version: found.version })
             }
+            Kind::Client(find) => {
+                let found = find()?;
+                Some(Presence { path: found.name.into(), version: found.version })
+            }
+            // The first interpreter may be one that has no libraries of Debian.
+            Kind::Module { interpreters, version } => {
+                program::find_all(interpreters).into_iter().find_map(|path| {
+                    let version = program::printed_version(&path, version)?;
+                    Some(Presence { path, version })
+                })
+            }
         }
     }
 
     /// What looks for it, if it is a library.
     pub(super) fn finder(&self) -> Option<Finder> {
         match self.kind {
-            Kind::Program { .. } => None,
             Kind::Library(find) => Some(find),
+            _ => None,
+        }
+    }
+
+    /// What looks for it, if it is a library in C that is a client.
+    pub(super) fn client_finder(&self) -> Option<ClientFinder> {
+        match self.kind {
+            Kind::Client(find) => Some(find),
+            _ => None,
         }
     }
 }
@@ -149,5 +208,15 @@ mod tests {
         let shell = program("shell", "", &["sh"], &["--version"]);
         assert!(shell.find().is_some());
         assert_eq!(with_module("shell", "", &["sh"], "/no/such/module.so").find(), None);
+    }
+
+    #[test]
+    fn a_library_is_there_if_an_interpreter_loads_it() {
+        let module = |version: &'static [&'static str]| {
+            let kind = Kind::Module { interpreters: &["sh"], version };
+            Peer { name: "module", packages: "", kind }.find().map(|presence| presence.version)
+        };
+        assert_eq!(module(&["-c", "echo 1.2"]).as_deref(), Some("1.2"));
+        assert_eq!(module(&["-c", "echo 1.2; exit 1"]), None);
     }
 }

@@ -10,6 +10,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    contest::Rounds,
     dictionary::Dictionary,
     error::SuiteError,
     peer::{PEERS, Peer, Presence},
@@ -29,10 +30,9 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// Samples of each subject, after one that does not count.
-    #[must_use]
-    pub fn rounds(self) -> usize {
-        self.pick(3, 7, 15)
+    /// Samples of each subject in a load.
+    pub(super) fn rounds(self) -> Rounds {
+        Rounds::warm(self.pick(3, 5, 15))
     }
 
     /// How long a sample of a load takes.
@@ -71,37 +71,37 @@ pub struct Plan {
 pub(super) struct Context<'a> {
     pub(super) plan: &'a Plan,
     /// The peers that are there.
-    pub(super) present: BTreeMap<&'static str, Presence>,
+    pub(super) present: &'a Present,
     /// Raised by whoever wants it to end.
     pub(super) stop: &'a AtomicBool,
     /// Told what is measured now.
     pub(super) progress: &'a dyn Fn(&str),
 }
 
-impl<'a> Context<'a> {
-    /// Looks which peers are there.
-    pub(super) fn new(plan: &'a Plan, stop: &'a AtomicBool, progress: &'a dyn Fn(&str)) -> Self {
-        let is_wanted = |peer: &&Peer| match &plan.only {
-            None => true,
-            Some(only) => only.iter().any(|name| name == peer.name),
-        };
-        let wanted = PEERS.iter().filter(is_wanted);
-        let present = wanted.filter_map(|peer| Some((peer.name, peer.find()?))).collect();
-        Self { plan, present, stop, progress }
-    }
+/// Peers by name.
+pub(super) type Present = BTreeMap<&'static str, Presence>;
 
+/// Looks which peers are there, of those that are to take part.
+pub(super) fn present(plan: &Plan) -> Present {
+    let wanted = PEERS.iter().filter(|peer| plan.wants(peer.name));
+    wanted.filter_map(|peer| Some((peer.name, peer.find()?))).collect()
+}
+
+impl Plan {
+    fn wants(&self, peer: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.iter().any(|name| name == peer))
+    }
+}
+
+impl Context<'_> {
     /// A peer; the problem, if it is not there; `None` if it is not to take part, or is not there and no package brings
     /// it.
     pub(super) fn find(&self, name: &str) -> Option<Result<&Presence, Problem>> {
         if let Some(presence) = self.present.get(name) {
             return Some(Ok(presence));
         }
-        let is_wanted = match &self.plan.only {
-            None => true,
-            Some(only) => only.iter().any(|wanted| wanted == name),
-        };
         let packages = Peer::named(name).map_or("", |peer| peer.packages);
-        let is_told = is_wanted && (!packages.is_empty() || self.plan.only.is_some());
+        let is_told = self.plan.wants(name) && (!packages.is_empty() || self.plan.only.is_some());
         is_told.then(|| {
             let packages = Some(packages).filter(|packages| !packages.is_empty());
             Err(Problem::Missing(packages.map(str::to_owned)))

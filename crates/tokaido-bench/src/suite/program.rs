@@ -16,12 +16,16 @@ const SHOWN_LINES: usize = 3;
 
 /// The first program of one of these names.
 pub(super) fn find(names: &[&str]) -> Option<PathBuf> {
+    find_all(names).into_iter().next()
+}
+
+/// All programs of these names.
+pub(super) fn find_all(names: &[&str]) -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let directories: Vec<PathBuf> =
         env::split_paths(&path).chain(SYSTEM_DIRECTORIES.iter().map(PathBuf::from)).collect();
-    names.iter().find_map(|name| {
-        directories.iter().map(|directory| directory.join(name)).find(|path| path.is_file())
-    })
+    let paths = |name| directories.iter().map(move |directory: &PathBuf| directory.join(name));
+    names.iter().flat_map(paths).filter(|path| path.is_file()).collect()
 }
 
 /// The first thing that looks like a version in what the program prints.
@@ -29,6 +33,11 @@ pub(super) fn version(program: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
     let text = [output.stdout, output.stderr].concat();
     version_in(&String::from_utf8_lossy(&text))
+}
+
+/// The same of a program that has to end well.
+pub(super) fn printed_version(program: &Path, arguments: &[&str]) -> Option<String> {
+    version_in(&output(Command::new(program).args(arguments)).ok()?)
 }
 
 /// Digits with at least one point between them.

@@ -78,26 +78,60 @@ fn chunks(mut body: &str) -> String {
 
 /// The answer to a command of Redis, without its type; that of a bulk string is its text.
 pub(super) fn redis(port: u16, words: &[&str]) -> Result<String, SuiteError> {
-    let stream = connect((Ipv4Addr::LOCALHOST, port))?;
-    let failed = || SuiteError::system(words[0]);
-    let mut request = format!("*{}\r\n", words.len());
-    for word in words {
-        request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+    match Redis::connect(port)?.command(words)? {
+        Reply::Text(text) => Ok(text),
+        Reply::Items(_) => Err(unexpected(words[0], "an array")),
     }
-    (&stream).write_all(request.as_bytes()).map_err(failed())?;
-    let mut answers = BufReader::new(&stream);
-    let mut line = String::new();
-    answers.read_line(&mut line).map_err(failed())?;
-    let line = line.trim_end();
-    match line.split_at_checked(1) {
-        Some(("$", len)) => {
-            let len = len.parse().map_err(|_| unexpected(words[0], line))?;
-            let mut text = vec![0; len];
-            answers.read_exact(&mut text).map_err(failed())?;
-            Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A connection to a server that speaks Redis' protocol.
+pub(super) struct Redis {
+    answers: BufReader<TcpStream>,
+}
+
+/// What Redis answers: all that is no array is text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    Text(String),
+    Items(Vec<Self>),
+}
+
+impl Redis {
+    pub(super) fn connect(port: u16) -> Result<Self, SuiteError> {
+        Ok(Self { answers: BufReader::new(connect((Ipv4Addr::LOCALHOST, port))?) })
+    }
+
+    pub(super) fn command(&mut self, words: &[&str]) -> Result<Reply, SuiteError> {
+        let mut request = format!("*{}\r\n", words.len());
+        for word in words {
+            request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
         }
-        Some(("+" | ":" | ",", text)) => Ok(text.to_owned()),
-        _ => Err(unexpected(words[0], line)),
+        let failed = SuiteError::system(words[0]);
+        self.answers.get_mut().write_all(request.as_bytes()).map_err(failed)?;
+        self.reply(words[0])
+    }
+
+    fn reply(&mut self, command: &str) -> Result<Reply, SuiteError> {
+        let failed = || SuiteError::system(command);
+        let mut line = String::new();
+        self.answers.read_line(&mut line).map_err(failed())?;
+        let line = line.trim_end();
+        match line.split_at_checked(1) {
+            Some(("$", len)) => {
+                // With the end of the line.
+                let len: usize = len.parse().map_err(|_| unexpected(command, line))?;
+                let mut text = vec![0; len + 2];
+                self.answers.read_exact(&mut text).map_err(failed())?;
+                text.truncate(len);
+                Ok(Reply::Text(String::from_utf8_lossy(&text).into_owned()))
+            }
+            Some(("*", count)) => {
+                let count: usize = count.parse().map_err(|_| unexpected(command, line))?;
+                (0..count).map(|_| self.reply(command)).collect::<Result<_, _>>().map(Reply::Items)
+            }
+            Some(("+" | ":" | ",", text)) => Ok(Reply::Text(text.to_owned())),
+            _ => Err(unexpected(command, line)),
+        }
     }
 }
 
@@ -143,6 +177,10 @@ mod tests {
     fn answers_of_redis_are_read() {
         assert_eq!(redis(answering(":7\r\n"), &["GET"]).unwrap(), "7");
         assert_eq!(redis(answering("$4\r\n0.25\r\n"), &["GET"]).unwrap(), "0.25");
+        let answer = answering("*2\r\n$1\r\n0\r\n*2\r\n$1\r\na\r\n:7\r\n");
+        let reply = Redis::connect(answer).unwrap().command(&["SCAN"]).unwrap();
+        let text = |text: &str| Reply::Text(text.to_owned());
+        assert_eq!(reply, Reply::Items(vec![text("0"), Reply::Items(vec![text("a"), text("7")])]));
         assert!(redis(answering("-ERR no\r\n"), &["GET"]).is_err());
     }
 

@@ -26,6 +26,8 @@ const FILES: &[(&str, &str)] = files![
     "procedures/hello_ngx.lua",
     "procedures/re_ngx.lua",
     "redis-fib.lua",
+    "setget.py",
+    "setget.rb",
 ];
 
 /// What the loop patterns are made of.

@@ -12,22 +12,30 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{error::SuiteError, plan::Context, program};
+use super::{cores, error::SuiteError, plan::Context, program};
 use crate::ports;
 
 /// Longest that a server may take until it listens.
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// Longest that a server may take until it has ended.
+const END_TIME_MAX: Duration = Duration::from_secs(120);
+
 /// How often it is looked whether it does.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(1);
+
+/// What it prints, in its directory.
+const LOG: &str = "bench.log";
 
 /// A running server.
 #[derive(Debug)]
 pub(super) struct Server {
     child: Child,
+    /// What has started it.
+    command: Command,
     port: u16,
     /// Data, log, and whatever else the program writes.
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 /// On which cores a server runs.
@@ -49,51 +57,72 @@ impl Server {
         let directory =
             TempDir::new().map_err(SuiteError::system("cannot make a directory for a server"))?;
         let mut command = command(directory.path(), port)?;
-        let name = program::name(&command);
-        let failed = || SuiteError::system(format!("cannot start {name}"));
-        let log_path = directory.path().join("bench.log");
-        let log = File::create(&log_path).map_err(failed())?;
+        let failed = || cannot_start(&command);
+        let log = File::create(directory.path().join(LOG)).map_err(failed())?;
         let again = log.try_clone().map_err(failed())?;
         command.stdin(Stdio::null()).stdout(log).stderr(again);
         // A group of its own: Ctrl-C is for us, and all of its processes are ended with it.
         command.process_group(0);
-        let core = (cores == Cores::One).then(last_core).flatten();
+        let core = (cores == Cores::One).then(cores::last).flatten();
         // SAFETY: between fork and exec only calls of the system are made, which a signal handler might make, too.
         unsafe { command.pre_exec(move || before_exec(core)) };
-        let child = command.spawn().map_err(failed())?;
-        let mut server = Self { child, port, _directory: directory };
-        match server.wait_until_it_listens(context)? {
-            None => Ok(server),
-            Some(how) => {
-                let log = fs::read_to_string(&log_path).unwrap_or_default();
-                let log = program::last_lines(&log);
-                Err(SuiteError::Start { program: name, how, log })
+        let child = command.spawn().map_err(cannot_start(&command))?;
+        let mut server = Self { child, command, port, directory };
+        server.wait_until_it_listens(context)?;
+        Ok(server)
+    }
+
+    /// Lets it end by itself, and starts it again as it was, with what it has left on the disk. Gives when it was started.
+    pub(super) fn restart(&mut self, context: &Context<'_>) -> Result<Instant, SuiteError> {
+        // SAFETY: a call of the system that touches no memory. The child has not been waited for, so its number is nobody else's.
+        unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGTERM) };
+        let end = Instant::now();
+        while self.child.try_wait().map_err(cannot_start(&self.command))?.is_none() {
+            context.check()?;
+            if end.elapsed() > END_TIME_MAX {
+                return Err(self.failure(format!("has not ended after {END_TIME_MAX:?}")));
             }
+            std::thread::sleep(LOOK);
         }
+        let began = Instant::now();
+        self.child = self.command.spawn().map_err(cannot_start(&self.command))?;
+        self.wait_until_it_listens(context)?;
+        Ok(began)
+    }
+
+    /// Where its data are.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     pub(super) fn port(&self) -> u16 {
         self.port
     }
 
-    /// Gives what went wrong, if it does not listen.
-    fn wait_until_it_listens(
-        &mut self,
-        context: &Context<'_>,
-    ) -> Result<Option<String>, SuiteError> {
+    fn failure(&self, how: String) -> SuiteError {
+        let log = fs::read_to_string(self.directory.path().join(LOG)).unwrap_or_default();
+        let log = program::last_lines(&log);
+        SuiteError::Start { program: program::name(&self.command), how, log }
+    }
+
+    fn wait_until_it_listens(&mut self, context: &Context<'_>) -> Result<(), SuiteError> {
         let start = Instant::now();
         while start.elapsed() < START_TIME_MAX {
             context.check()?;
             if TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok() {
-                return Ok(None);
+                return Ok(());
             }
             if let Ok(Some(status)) = self.child.try_wait() {
-                return Ok(Some(format!("ended at once with {status}")));
+                return Err(self.failure(format!("ended at once with {status}")));
             }
             std::thread::sleep(LOOK);
         }
-        Ok(Some(format!("does not listen after {START_TIME_MAX:?}")))
+        Err(self.failure(format!("does not listen after {START_TIME_MAX:?}")))
     }
+}
+
+fn cannot_start(command: &Command) -> impl FnOnce(io::Error) -> SuiteError + use<> {
+    SuiteError::system(format!("cannot start {}", program::name(command)))
 }
 
 impl Drop for Server {
@@ -107,32 +136,11 @@ impl Drop for Server {
     }
 }
 
-/// The last core that this process may use.
-fn last_core() -> Option<usize> {
-    // SAFETY: a zeroed set is an empty one, and the kernel writes no more than its size.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        let size = size_of::<libc::cpu_set_t>();
-        (libc::sched_getaffinity(0, size, &raw mut set) == 0).then_some(set)?
-    };
-    // SAFETY: every number asked for is within the set.
-    (0..libc::CPU_SETSIZE as usize).rev().find(|core| unsafe { libc::CPU_ISSET(*core, &set) })
-}
-
 /// In the child: it ends with us, and keeps to its core.
 fn before_exec(core: Option<usize>) -> io::Result<()> {
-    // SAFETY: calls of the system; the set is a local value, and `core` within it.
-    unsafe {
-        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        if let Some(core) = core {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(core, &mut set);
-            if libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-        }
+    // SAFETY: a call of the system that touches no memory.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
+        return Err(io::Error::last_os_error());
     }
-    Ok(())
+    core.map_or(Ok(()), cores::keep_to)
 }

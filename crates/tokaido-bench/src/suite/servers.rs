@@ -92,16 +92,21 @@ pub(super) fn tokaido(
     let server = Server::start(context, cores, |directory, port| {
         let procedures = directory.join("procedures");
         scripts::write_procedures(&procedures)?;
-        let mut command = Command::new(&context.plan.tokaido);
-        command.arg("serve").args(["--listen", &format!("127.0.0.1:{port}")]);
-        command.args(["--workers", &workers.to_string()]);
+        let mut command = serve(context, workers, directory, port);
         // No call is to be stopped, however slow the machine is.
         command.args(["--script-ms", "600000"]);
-        command.arg("--dir").arg(directory.join("data"));
         command.arg("--procedures").arg(procedures).args(options);
         Ok(command)
     });
     Started::of(Name::ours(settings), server)
+}
+
+fn serve(context: &Context<'_>, workers: usize, directory: &Path, port: u16) -> Command {
+    let mut command = Command::new(&context.plan.tokaido);
+    command.arg("serve").args(["--listen", &format!("127.0.0.1:{port}")]);
+    command.args(["--workers", &workers.to_string()]);
+    command.arg("--dir").arg(directory.join("data"));
+    command
 }
 
 /// Ours with this durability, asked by Redis' protocol.
@@ -116,6 +121,21 @@ pub(super) fn tokaido_of(
     };
     let settings = format!("1 worker, {}", durability.name());
     tokaido(context, Cores::All, 1, &settings, &["--sync", sync])
+}
+
+/// Ours for a store that grows: no procedures, a sync each second, and so many MiB of writes between two checkpoints.
+pub(super) fn tokaido_growing(
+    context: &Context<'_>,
+    memtable_mib: u64,
+) -> Result<Started, SuiteError> {
+    let settings = format!("1 worker, {}", Durability::Interval.name());
+    let memtable = (memtable_mib << 20).to_string();
+    let server = Server::start(context, Cores::All, |directory, port| {
+        let mut command = serve(context, 1, directory, port);
+        command.args(["--sync", "interval:1s", "--memtable-bytes", &memtable]);
+        Ok(command)
+    });
+    Started::of(Name::ours(&settings), server)
 }
 
 /// Ours with a cache for memcached's clients.

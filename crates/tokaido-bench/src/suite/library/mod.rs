@@ -1,7 +1,9 @@
 //! Peers that are libraries in C: found at run time, and called in this process.
 
+mod hiredis;
 mod kyoto;
 pub(super) mod kyoto_patterns;
+mod libmemcached;
 mod lmdb;
 mod qdbm;
 mod sqlite;
@@ -14,7 +16,7 @@ use std::{
     path::Path,
 };
 
-use super::dictionary::Dictionary;
+use super::{dictionary::Dictionary, worker::Worker};
 
 /// A library that was found, with the kinds of files that it has.
 pub(super) struct Found {
@@ -34,9 +36,27 @@ pub(super) const KYOTO_CABINET: Finder = kyoto::find;
 pub(super) const LMDB: Finder = lmdb::find;
 pub(super) const SQLITE: Finder = sqlite::find;
 
+/// A library that was found, and connects to a server at a port of this machine.
+pub(super) struct FoundClient {
+    /// Of its file.
+    pub(super) name: &'static str,
+    pub(super) version: String,
+    pub(super) connect: Connect,
+}
+
+/// Connects to a port.
+type Connect = Box<dyn Fn(u16) -> Result<Box<dyn Worker>, String>>;
+
+/// What looks for a client.
+pub(super) type ClientFinder = fn() -> Option<FoundClient>;
+
+pub(super) const HIREDIS: ClientFinder = hiredis::find;
+pub(super) const LIBMEMCACHED: ClientFinder = libmemcached::find;
+
 /// Functions of a library, and the library itself, which stays as long as they do.
 macro_rules! functions {
     ($name:ident { $($function:ident: fn($($argument:ty),*) $(-> $result:ty)?;)* }) => {
+        #[allow(non_snake_case, reason = "functions have the names that the library gives them")]
         struct $name {
             $($function: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
             #[allow(dead_code, reason = "it keeps the functions loaded, and only some libraries have variables")]

@@ -4,12 +4,13 @@ use std::{
     ffi::{c_char, c_int, c_void},
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use super::{Found, bytes, c_path, check, functions, int, text_variable};
 use crate::suite::{
     companies::Rows,
-    dictionary::{Dictionary, NOT_THERE},
+    dictionary::{Dictionary, NOT_THERE, OpenDictionary},
 };
 
 type Database = *mut c_void;
@@ -51,7 +52,10 @@ const CREATE: c_int = 1 << 2;
 const TRUNCATE: c_int = 1 << 3;
 const NO_LOCK: c_int = 1 << 4;
 
-/// Twice as many as records, as its manual recommends.
+/// Buckets for a record, as its manual recommends.
+const BUCKETS_PER_RECORD: i64 = 2;
+
+/// Buckets for the list.
 const BUCKETS: i64 = 5_000;
 
 /// For a setting: that of the library.
@@ -90,13 +94,13 @@ impl Drop for Opened {
 }
 
 impl Hash {
-    fn open(&self, path: &Path, mode: c_int) -> Result<Opened, String> {
+    fn open(&self, path: &Path, mode: c_int, buckets: i64) -> Result<Opened, String> {
         let (library, path) = (&self.0, c_path(path)?);
         // SAFETY: a database is made, tuned before it is opened, and opened at a path that ends with a zero.
         unsafe {
             let database = (library.tchdbnew)();
             let opened = Opened { database, close: library.tchdbclose, delete: library.tchdbdel };
-            check((library.tchdbtune)(database, BUCKETS, UNCHANGED, UNCHANGED, 0), "tchdbtune")?;
+            check((library.tchdbtune)(database, buckets, UNCHANGED, UNCHANGED, 0), "tchdbtune")?;
             check((library.tchdbopen)(database, path.as_ptr(), mode), "tchdbopen")?;
             Ok(opened)
         }
@@ -109,26 +113,13 @@ impl Dictionary for Hash {
     }
 
     fn write(&self, path: &Path, rows: &Rows) -> Result<(), String> {
-        let opened = self.open(path, WRITER | CREATE | TRUNCATE)?;
-        for (key, value) in rows {
-            // SAFETY: it is open, and lengths are those of the slices.
-            let is_put = unsafe {
-                (self.0.tchdbput)(
-                    opened.database,
-                    key.as_ptr().cast(),
-                    int(key),
-                    value.as_ptr().cast(),
-                    int(value),
-                )
-            };
-            check(is_put, "tchdbput")?;
-        }
-        Ok(())
+        let opened = self.open(path, WRITER | CREATE | TRUNCATE, BUCKETS)?;
+        rows.iter().try_for_each(|(key, value)| put(self.0.tchdbput, &opened, key, value))
     }
 
     fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
         let library = &self.0;
-        let opened = self.open(path, READER | NO_LOCK)?;
+        let opened = self.open(path, READER | NO_LOCK, BUCKETS)?;
         // SAFETY: it is open; the texts are made and deleted here, and hold what they say until the next step.
         unsafe {
             check((library.tchdbiterinit)(opened.database), "tchdbiterinit")?;
@@ -145,17 +136,107 @@ impl Dictionary for Hash {
     }
 
     fn get(&self, path: &Path, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
-        let opened = self.open(path, READER | NO_LOCK)?;
-        let mut len = 0;
-        // SAFETY: it is open; the value is ours until it is freed, and was made by malloc.
-        unsafe {
-            let value =
-                (self.0.tchdbget)(opened.database, key.as_ptr().cast(), int(key), &raw mut len);
-            check(!value.is_null(), NOT_THERE)?;
-            visit(bytes(value, len as usize));
-            libc::free(value);
+        let opened = self.open(path, READER | NO_LOCK, BUCKETS)?;
+        get_of_hash(&self.0, &opened, key, visit)
+    }
+
+    fn keep_open(
+        &self,
+        path: &Path,
+        records: u64,
+        sync: Option<Duration>,
+    ) -> Option<Result<Box<dyn OpenDictionary>, String>> {
+        if sync.is_some() {
+            return None;
+        }
+        let buckets = records.cast_signed() * BUCKETS_PER_RECORD;
+        let opened = self.open(path, WRITER | CREATE, buckets);
+        let library = Arc::clone(&self.0);
+        Some(opened.map(|opened| Box::new(OpenHash { opened, library }) as Box<_>))
+    }
+}
+
+/// One of the functions that put a record.
+type Put = unsafe extern "C" fn(Database, *const c_void, c_int, *const c_void, c_int) -> bool;
+
+/// Puts a record into a database of the function's kind.
+fn put(function: Put, opened: &Opened, key: &[u8], value: &[u8]) -> Result<(), String> {
+    let (start, of_value) = (key.as_ptr().cast(), value.as_ptr().cast());
+    // SAFETY: it is open, and lengths are those of the slices.
+    let is_put = unsafe { function(opened.database, start, int(key), of_value, int(value)) };
+    check(is_put, "to put a record")
+}
+
+fn get_of_hash(
+    library: &Library,
+    opened: &Opened,
+    key: &[u8],
+    visit: &mut dyn FnMut(&[u8]),
+) -> Result<(), String> {
+    let mut len = 0;
+    // SAFETY: it is open; the value is ours until it is freed, and was made by malloc.
+    unsafe {
+        let value =
+            (library.tchdbget)(opened.database, key.as_ptr().cast(), int(key), &raw mut len);
+        check(!value.is_null(), NOT_THERE)?;
+        visit(bytes(value, len as usize));
+        libc::free(value);
+    }
+    Ok(())
+}
+
+fn get_of_tree(
+    library: &Library,
+    opened: &Opened,
+    key: &[u8],
+    visit: &mut dyn FnMut(&[u8]),
+) -> Result<(), String> {
+    let mut len = 0;
+    // SAFETY: it is open; the value stays until the next call.
+    unsafe {
+        let value =
+            (library.tcbdbget3)(opened.database, key.as_ptr().cast(), int(key), &raw mut len);
+        check(!value.is_null(), NOT_THERE)?;
+        visit(bytes(value, len as usize));
+    }
+    Ok(())
+}
+
+struct OpenHash {
+    opened: Opened,
+    /// Keeps the functions of the database loaded.
+    library: Arc<Library>,
+}
+
+struct OpenTree {
+    opened: Opened,
+    /// Keeps the functions of the database loaded.
+    library: Arc<Library>,
+}
+
+impl OpenDictionary for OpenHash {
+    fn put(&mut self, rows: &[(&[u8], &[u8])]) -> Result<(), String> {
+        for (key, value) in rows {
+            put(self.library.tchdbput, &self.opened, key, value)?;
         }
         Ok(())
+    }
+
+    fn get(&mut self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+        get_of_hash(&self.library, &self.opened, key, visit)
+    }
+}
+
+impl OpenDictionary for OpenTree {
+    fn put(&mut self, rows: &[(&[u8], &[u8])]) -> Result<(), String> {
+        for (key, value) in rows {
+            put(self.library.tcbdbput, &self.opened, key, value)?;
+        }
+        Ok(())
+    }
+
+    fn get(&mut self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+        get_of_tree(&self.library, &self.opened, key, visit)
     }
 }
 
@@ -179,20 +260,7 @@ impl Dictionary for Tree {
 
     fn write(&self, path: &Path, rows: &Rows) -> Result<(), String> {
         let opened = self.open(path, WRITER | CREATE | TRUNCATE)?;
-        for (key, value) in rows {
-            // SAFETY: it is open, and lengths are those of the slices.
-            let is_put = unsafe {
-                (self.0.tcbdbput)(
-                    opened.database,
-                    key.as_ptr().cast(),
-                    int(key),
-                    value.as_ptr().cast(),
-                    int(value),
-                )
-            };
-            check(is_put, "tcbdbput")?;
-        }
-        Ok(())
+        rows.iter().try_for_each(|(key, value)| put(self.0.tcbdbput, &opened, key, value))
     }
 
     fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
@@ -219,14 +287,20 @@ impl Dictionary for Tree {
 
     fn get(&self, path: &Path, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
         let opened = self.open(path, READER | NO_LOCK)?;
-        let mut len = 0;
-        // SAFETY: it is open; the value stays until the next call.
-        unsafe {
-            let value =
-                (self.0.tcbdbget3)(opened.database, key.as_ptr().cast(), int(key), &raw mut len);
-            check(!value.is_null(), NOT_THERE)?;
-            visit(bytes(value, len as usize));
+        get_of_tree(&self.0, &opened, key, visit)
+    }
+
+    fn keep_open(
+        &self,
+        path: &Path,
+        _: u64,
+        sync: Option<Duration>,
+    ) -> Option<Result<Box<dyn OpenDictionary>, String>> {
+        if sync.is_some() {
+            return None;
         }
-        Ok(())
+        let opened = self.open(path, WRITER | CREATE);
+        let library = Arc::clone(&self.0);
+        Some(opened.map(|opened| Box::new(OpenTree { opened, library }) as Box<_>))
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -12,11 +11,12 @@ use tempfile::TempDir;
 use super::{
     super::{
         companies::{self, Rows},
-        contest::{Entrant, Name, Sample, Take, Title, contest},
+        contest::{Entrant, Name, Rounds, Sample, Take, Title, contest},
         dictionary::Dictionary,
         error::SuiteError,
         peer::{PEERS, Peer},
         plan::{Context, Scale},
+        room,
         run::{Item, Problem, Unit},
         servers::{self, Durability, Started},
     },
@@ -89,7 +89,8 @@ fn in_process(
     let libraries = libraries(context);
     let subjects = subjects(context, &libraries, directory)?;
     let count = rows.len();
-    let (passes, rounds) = (context.scale().pick(10, 100, 100), context.scale().pick(3, 5, 15));
+    let passes = context.scale().pick(10, 100, 100);
+    let rounds = context.scale().rounds();
     let mut run = |name: &str, entrants| {
         let title = Title { scenario: NAME, name, unit: Unit::Seconds, note: NOTE };
         contest(context, &title, rounds, entrants, items)
@@ -106,13 +107,14 @@ fn in_process(
         run(&format!("open and get one, {times} times"), subjects.iter().map(get).collect())?;
     }
     let sizes = subjects.iter().map(|subject| {
-        let size = || Ok(Sample::of(size(&subject.directory)? as f64));
+        let failed = || SuiteError::system("cannot look at the files");
+        let size = move || Ok(Sample::of(room::used(&subject.directory).map_err(failed())? as f64));
         let take = subject.kind.clone().map(|_| Box::new(size) as Take<'_>);
         Entrant { name: subject.name.clone(), take }
     });
     let title =
         Title { scenario: NAME, name: "size of the file", unit: Unit::Bytes, note: NOTE_SIZE };
-    contest(context, &title, 1, sizes.collect(), items)
+    contest(context, &title, Rounds::only(1), sizes.collect(), items)
 }
 
 /// The kinds of files of each library that takes part; none of one that is missing.
@@ -183,19 +185,6 @@ fn get(kind: &dyn Dictionary, path: &Path, rows: &Rows, number: usize) -> Result
     let mut is_same = false;
     kind.get(path, key, &mut |value| is_same = value == expected)?;
     if is_same { Ok(()) } else { Err("it read another value than was written".to_owned()) }
-}
-
-/// Bytes on the disk of all that is in a directory.
-fn size(directory: &Path) -> Result<u64, SuiteError> {
-    let failed = || SuiteError::system("cannot look at the files");
-    let mut sum = 0;
-    for entry in fs::read_dir(directory).map_err(failed())? {
-        let path = entry.map_err(failed())?.path();
-        let metadata = fs::metadata(&path).map_err(failed())?;
-        // The unit of `st_blocks`.
-        sum += if metadata.is_dir() { size(&path)? } else { metadata.blocks() * 512 };
-    }
-    Ok(sum)
 }
 
 fn over_the_network(

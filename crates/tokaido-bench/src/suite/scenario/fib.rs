@@ -10,7 +10,7 @@ use std::{
 use tempfile::TempDir;
 
 use super::super::{
-    contest::{Entrant, Name, Sample, Take, Title, contest},
+    contest::{Entrant, Name, Rounds, Sample, Take, Title, contest},
     error::SuiteError,
     plan::{Context, Scale},
     program,
@@ -53,15 +53,14 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
     let name = format!("fib({n}), the work");
     let title = Title { scenario: NAME, name: &name, unit: Unit::Seconds, note: NOTE };
     // Some of them take seconds.
-    let rounds = context.scale().pick(3, 3, 7);
+    let rounds = Rounds::only(context.scale().pick(3, 3, 7));
     let before = items.len();
     let ended = contest(context, &title, rounds, entrants, items);
     if let Some(work) = items.get(before) {
         let mut item = Item { name: format!("fib({n}), around the work"), ..work.clone() };
         item.note = NOTE_AROUND.to_owned();
         for (row, around) in item.rows.iter_mut().zip(&around) {
-            // The first one was of the round that does not count.
-            let samples = around.borrow().iter().skip(1).copied().take(row.samples.len()).collect();
+            let samples = around.borrow().iter().copied().take(row.samples.len()).collect();
             row.samples = samples;
         }
         items.push(item);

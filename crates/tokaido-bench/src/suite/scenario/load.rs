@@ -66,7 +66,7 @@ fn refused(outcome: &Outcome) -> Result<(), SuiteError> {
 }
 
 /// Sends a load once, and gives what came of it.
-fn send(load: &Load, stop: &AtomicBool) -> Result<(Outcome, Sample), SuiteError> {
+pub(super) fn send(load: &Load, stop: &AtomicBool) -> Result<(Outcome, Sample), SuiteError> {
     let outcome = net::run(load, stop, &mut |_| {})?;
     refused(&outcome)?;
     let requests = outcome.tally.requests();

@@ -2,11 +2,13 @@
 
 mod dictionary;
 mod fib;
+mod growth;
 mod hello;
 mod load;
 mod patterns;
 mod regex;
 mod server;
+mod setget;
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +18,7 @@ use std::{
 
 use super::{
     error::SuiteError,
-    plan::{Context, Plan, Scale},
+    plan::{Context, Plan, Scale, present},
     run::{Item, RUN_FORMAT, Run},
 };
 use crate::machine::Machine;
@@ -66,10 +68,22 @@ pub const SCENARIOS: &[Scenario] = &[
         measure: dictionary::measure,
     },
     Scenario {
+        name: "setget",
+        what: "keys set and got one by one, through client libraries of several languages and in process",
+        seconds: [25, 150, 2_400],
+        measure: setget::measure,
+    },
+    Scenario {
         name: "server",
         what: "GET and SET at 50 connections, by pipeline and by durability; latency at a rate",
         seconds: [30, 240, 900],
         measure: server::measure,
+    },
+    Scenario {
+        name: "growth",
+        what: "what becomes slower or larger with the number of records",
+        seconds: [15, 200, 3_600],
+        measure: growth::measure,
     },
 ];
 
@@ -104,14 +118,14 @@ pub fn run(
         failures: BTreeMap::new(),
         items: Vec::new(),
     };
+    let present = present(plan);
+    let versions = present.iter().map(|(name, peer)| ((*name).to_owned(), peer.version.clone()));
+    run.peers.extend(versions);
     for (index, scenario) in scenarios.iter().enumerate() {
         let (start, all) = (Instant::now(), scenario.time(plan.scale));
         let later: Duration = scenarios[index + 1..].iter().map(|next| next.time(plan.scale)).sum();
         let tell = |what: &str| progress(what, later + all.saturating_sub(start.elapsed()));
-        let context = Context::new(plan, stop, &tell);
-        let peers = context.present.iter();
-        let peers = peers.map(|(name, peer)| ((*name).to_owned(), peer.version.clone()));
-        run.peers.extend(peers);
+        let context = Context { plan, present: &present, stop, progress: &tell };
         match (scenario.measure)(&context, &mut run.items) {
             Ok(()) => {}
             Err(SuiteError::Stopped) => {

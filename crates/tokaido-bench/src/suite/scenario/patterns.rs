@@ -11,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 
 use super::super::{
-    contest::{Entrant, Name, Sample, Take, Title, contest},
+    contest::{Entrant, Name, Rounds, Sample, Take, Title, contest},
     error::SuiteError,
     library::kyoto_patterns::Patterns,
     plan::Context,
@@ -65,7 +65,7 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
         let entrants = ways.iter().map(|way| entrant(way, pattern, keys, &agreed)).collect();
         let name = format!("{what}; {keys} keys");
         let title = Title { scenario: NAME, name: &name, unit: Unit::Seconds, note: NOTE };
-        contest(context, &title, context.scale().pick(3, 5, 9), entrants, items)?;
+        contest(context, &title, Rounds::warm(context.scale().pick(3, 5, 9)), entrants, items)?;
     }
     Ok(())
 }

@@ -1,10 +1,15 @@
 //! Tokaido's own files of keys and values, for `tokaido bench suite`.
 
-use std::{error::Error, ops::ControlFlow, path::Path};
+use std::{
+    error::Error,
+    ops::{Bound, ControlFlow},
+    path::Path,
+    time::Duration,
+};
 
-use tokaido_bench::suite::{Dictionary, NOT_THERE, Rows};
+use tokaido_bench::suite::{Dictionary, NOT_THERE, OpenDictionary, Rows};
 use tokaido_store::{
-    NewRecord, ScanRange, Scanner, Store, WriteError, cdb, transact,
+    DatabaseId, NewRecord, ScanRange, Scanner, Store, WriteError, cdb, transact,
     tree::{self, Options, SyncMode, TreeStore},
 };
 
@@ -55,8 +60,8 @@ impl Dictionary for Constant {
     }
 }
 
-fn open(path: &Path) -> Result<TreeStore, String> {
-    tree::open(path, Options { sync: SyncMode::Os, ..Options::default() }).map_err(text)
+fn open(path: &Path, sync: SyncMode) -> Result<TreeStore, String> {
+    tree::open(path, Options { sync, ..Options::default() }).map_err(text)
 }
 
 impl Dictionary for Tree {
@@ -65,7 +70,7 @@ impl Dictionary for Tree {
     }
 
     fn write(&self, path: &Path, rows: &Rows) -> Result<(), String> {
-        let store = open(path)?;
+        let store = open(path, SyncMode::Os)?;
         let main = store.database("main").map_err(text)?;
         transact(&mut *store.writer().map_err(text)?, |transaction| -> Result<(), WriteError> {
             transaction.clear(main)?;
@@ -76,7 +81,7 @@ impl Dictionary for Tree {
     }
 
     fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
-        let store = open(path)?;
+        let store = open(path, SyncMode::Os)?;
         let main = store.database("main").map_err(text)?;
         let mut snapshot = store.snapshot().map_err(text)?;
         Scanner::new(main, ScanRange::all(), usize::MAX)
@@ -93,5 +98,67 @@ impl Dictionary for Tree {
         let mut main = reader.database("main").map_err(text)?.ok_or(NOT_THERE)?;
         visit(main.get(key).map_err(text)?.ok_or(NOT_THERE)?.value);
         Ok(())
+    }
+
+    fn keep_open(
+        &self,
+        path: &Path,
+        _: u64,
+        sync: Option<Duration>,
+    ) -> Option<Result<Box<dyn OpenDictionary>, String>> {
+        let sync = sync.map_or(SyncMode::Os, SyncMode::Interval);
+        Some(Kept::open(path, sync).map(|kept| Box::new(kept) as Box<_>))
+    }
+}
+
+/// A store that stays open, and its main database.
+struct Kept {
+    store: TreeStore,
+    main: DatabaseId,
+}
+
+impl Kept {
+    fn open(path: &Path, sync: SyncMode) -> Result<Self, String> {
+        let store = open(path, sync)?;
+        let main = store.database("main").map_err(text)?;
+        Ok(Self { store, main })
+    }
+}
+
+impl OpenDictionary for Kept {
+    fn put(&mut self, rows: &[(&[u8], &[u8])]) -> Result<(), String> {
+        let main = self.main;
+        transact(
+            &mut *self.store.writer().map_err(text)?,
+            |transaction| -> Result<(), WriteError> {
+                rows.iter()
+                    .try_for_each(|(key, value)| transaction.put(main, key, NewRecord::of(value)))
+            },
+        )
+        .map_err(text)
+    }
+
+    fn get(&mut self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+        let mut snapshot = self.store.snapshot().map_err(text)?;
+        visit(snapshot.get(self.main, key).map_err(text)?.ok_or(NOT_THERE)?.value);
+        Ok(())
+    }
+
+    fn scan(
+        &mut self,
+        from: &[u8],
+        count: u64,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), String> {
+        let mut snapshot = self.store.snapshot().map_err(text)?;
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let range = ScanRange { low: Bound::Included(from.to_vec()), ..ScanRange::all() };
+        Scanner::new(self.main, range, count)
+            .visit(&mut *snapshot, |entry| {
+                visit(entry.key, entry.record.value);
+                ControlFlow::Continue(())
+            })
+            .map(|_| ())
+            .map_err(text)
     }
 }

@@ -100,7 +100,7 @@ pub(crate) struct NetArgs {
     /// How many keys there are, key:000000000000 and so on
     #[arg(short, long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=KEYS_MAX))]
     keys: u64,
-    /// Which come next: uniform, zipf or zipf:EXPONENT, sequential; or file:PATH, whose lines are the keys
+    /// Which come next: uniform, zipf or zipf:EXPONENT, sequential, shuffled; or file:PATH, whose lines are the keys
     #[arg(long, value_name = "ORDER", default_value = "uniform")]
     key_order: Keys,
     /// Values: their LENGTH in bytes, MIN-MAX, zipf:MIN-MAX, or file:PATH, whose lines they are

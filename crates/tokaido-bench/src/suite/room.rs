@@ -1,0 +1,64 @@
+//! Room on the disk and in memory: what is taken, and what is left.
+
+use std::{
+    ffi::CString,
+    fs, io,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::Path,
+};
+
+/// The unit of `st_blocks`.
+const BLOCK_LEN: u64 = 512;
+
+/// Bytes on the disk of all that is in a directory, in whole blocks.
+pub(super) fn used(directory: &Path) -> io::Result<u64> {
+    let mut sum = 0;
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => sum += used(&path)?,
+            Ok(metadata) => sum += metadata.blocks() * BLOCK_LEN,
+            // A server removes files while it runs.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sum)
+}
+
+/// Bytes that are left on the disk of a directory.
+pub(super) fn on_disk(directory: &Path) -> io::Result<u64> {
+    let path = CString::new(directory.as_os_str().as_bytes())?;
+    // SAFETY: the path ends with a zero, and the system fills in the value, for which zeros are a valid one.
+    let statistics = unsafe {
+        let mut statistics: libc::statvfs = std::mem::zeroed();
+        match libc::statvfs(path.as_ptr(), &raw mut statistics) {
+            0 => statistics,
+            _ => return Err(io::Error::last_os_error()),
+        }
+    };
+    Ok(statistics.f_bavail * statistics.f_frsize)
+}
+
+/// Bytes of memory that are left, or can be had by removing caches; `None` where the system does not say.
+pub(super) fn in_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_that_of_all_directories_and_what_is_left_is_some() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("inner")).unwrap();
+        fs::write(directory.path().join("inner/file"), [1; 10_000]).unwrap();
+        assert!(used(directory.path()).unwrap() >= 10_000);
+        assert!(on_disk(directory.path()).unwrap() > 0);
+        assert!(in_memory().unwrap() > 0);
+    }
+}

@@ -1,0 +1,397 @@
+//! A store that grows: a server, or a file that is open in this process.
+
+use std::{
+    cell::RefCell,
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    net::{self, Keys, Kind, Load, Mix, Protocol},
+    random::{Random, Shuffle},
+    suite::{
+        contest::{Entrant, Name, Sample, Take},
+        dictionary::{Dictionary, OpenDictionary},
+        error::SuiteError,
+        plan::Context,
+        request::{self, Redis, Reply},
+        room,
+        run::Problem,
+        scenario::load,
+        server::Server,
+        servers::Started,
+        worker::{VALUE, key},
+    },
+};
+
+/// How often files are synced: as often as the servers do.
+const SYNC: Option<Duration> = Some(Duration::from_secs(1));
+
+/// Requests under way on each connection of a load.
+const PIPELINE: usize = 16;
+
+/// Records of a transaction that fills a file.
+const FILL_BATCH: usize = 10_000;
+
+/// Reads or writes of a file between two looks at the clock.
+const STEPS: u64 = 64;
+
+/// Records of a sample that reads them in order.
+const SCAN_LEN: u64 = 100_000;
+
+/// Records that a SCAN is asked for at once.
+const SCAN_COUNT: &str = "1000";
+
+/// Longest load in which a checkpoint runs.
+const CHECKPOINT_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Longest that a server may take to read its data.
+const OPEN_TIME_MAX: Duration = Duration::from_secs(1_800);
+
+/// How often it is asked whether it has.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// A store and its name; the problem, if it takes part no longer.
+pub(super) struct Subject<'a> {
+    pub(super) name: Name,
+    store: RefCell<Result<Store<'a>, Problem>>,
+    pub(super) is_server: bool,
+}
+
+/// What grows.
+pub(super) enum Store<'a> {
+    Server(Box<Growing>),
+    File(File<'a>),
+}
+
+impl<'a> Subject<'a> {
+    pub(super) fn of_server(started: Started) -> Self {
+        let growing = |server| {
+            let written = Written::default();
+            Store::Server(Box::new(Growing { server, cursor: "0".to_owned(), count: 0, written }))
+        };
+        let store = RefCell::new(started.server.map(growing));
+        Self { name: started.name, store, is_server: true }
+    }
+
+    pub(super) fn of_file(name: Name, file: Result<File<'a>, Problem>) -> Self {
+        Self { name, store: RefCell::new(file.map(Store::File)), is_server: false }
+    }
+
+    /// Does something with the store; if that fails, it takes part no longer.
+    pub(super) fn act(
+        &self,
+        act: impl FnOnce(&mut Store<'a>) -> Result<(), SuiteError>,
+    ) -> Result<(), SuiteError> {
+        let mut store = self.store.borrow_mut();
+        let Ok(there) = &mut *store else { return Ok(()) };
+        match act(there) {
+            Err(SuiteError::Stopped) => Err(SuiteError::Stopped),
+            Err(error) => {
+                *store = Err(Problem::Failed(error.to_string()));
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// One whose sample is taken so.
+    pub(super) fn entrant<'s>(
+        &'s self,
+        take: impl Fn(&mut Store<'a>) -> Result<Sample, SuiteError> + 's,
+    ) -> Entrant<'s> {
+        let problem = self.store.borrow().as_ref().err().cloned();
+        let take = move || match &mut *self.store.borrow_mut() {
+            Ok(store) => take(store),
+            Err(_) => Ok(Sample::default()),
+        };
+        let take = problem.map_or(Ok(Box::new(take) as Take<'s>), Err);
+        Entrant { name: self.name.clone(), take }
+    }
+}
+
+impl Store<'_> {
+    /// Lets it have so many records.
+    pub(super) fn fill(&mut self, context: &Context<'_>, count: u64) -> Result<(), SuiteError> {
+        match self {
+            Self::Server(server) => server.fill(context, count),
+            Self::File(file) => file.fill(context, count).map_err(SuiteError::Library),
+        }
+    }
+
+    /// Gets a second.
+    pub(super) fn get(&mut self, context: &Context<'_>) -> Result<Sample, SuiteError> {
+        match self {
+            Self::Server(server) => server.rate(context, Kind::Get),
+            Self::File(file) => file.rate(context, |open, key| open.get(key, &mut |_| {})),
+        }
+    }
+
+    /// Sets a second.
+    pub(super) fn set(&mut self, context: &Context<'_>) -> Result<Sample, SuiteError> {
+        match self {
+            Self::Server(server) => server.rate(context, Kind::Set),
+            Self::File(file) => file.set(context),
+        }
+    }
+
+    /// Records a second, read one after the other.
+    pub(super) fn scan(&mut self) -> Result<Sample, SuiteError> {
+        match self {
+            Self::Server(server) => server.scan(),
+            Self::File(file) => file.scan().map_err(SuiteError::Library),
+        }
+    }
+
+    /// The time until it gives a record after it was closed.
+    pub(super) fn open(&mut self, context: &Context<'_>) -> Result<Sample, SuiteError> {
+        match self {
+            Self::Server(server) => server.open(context),
+            Self::File(file) => file.open().map_err(SuiteError::Library),
+        }
+    }
+
+    /// Bytes on the disk.
+    pub(super) fn disk(&self) -> Result<Sample, SuiteError> {
+        let directory = match self {
+            Self::Server(server) => server.server.directory(),
+            Self::File(file) => &file.directory,
+        };
+        let used = room::used(directory).map_err(SuiteError::system("cannot look at the files"))?;
+        Ok(Sample::of(used as f64))
+    }
+}
+
+/// A server that speaks Redis' protocol.
+pub(super) struct Growing {
+    server: Server,
+    /// Where a SCAN goes on.
+    cursor: String,
+    count: u64,
+    pub(super) written: Written,
+}
+
+/// Sets, and bytes that the system had to write to disk for them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Written {
+    pub(super) sets: u64,
+    pub(super) bytes: u64,
+}
+
+impl Written {
+    /// Bytes written for each that was set, with records of this length.
+    pub(super) fn for_a_byte(self, record_len: f64) -> f64 {
+        self.bytes as f64 / (self.sets as f64 * record_len)
+    }
+}
+
+impl Growing {
+    fn load(&self, context: &Context<'_>, kind: Kind) -> Load {
+        Load {
+            pipeline: PIPELINE,
+            keys_count: self.count,
+            ..load::load(context, self.server.port(), Protocol::Resp2, &Mix::only(kind))
+        }
+    }
+
+    fn fill(&mut self, context: &Context<'_>, count: u64) -> Result<(), SuiteError> {
+        self.count = count;
+        let load = Load { keys: Keys::Shuffled, ..self.load(context, Kind::Set) };
+        load::fill(context, &load)
+    }
+
+    fn rate(&self, context: &Context<'_>, kind: Kind) -> Result<Sample, SuiteError> {
+        Ok(load::send(&self.load(context, kind), context.stop)?.1)
+    }
+
+    /// The longest of so many sets, while a checkpoint runs.
+    pub(super) fn longest_set(
+        &mut self,
+        context: &Context<'_>,
+        sets: u64,
+    ) -> Result<Sample, SuiteError> {
+        // Redis writes its log anew only if it is told to; a server that does such a thing by itself may refuse.
+        let _ = request::redis(self.server.port(), &["BGREWRITEAOF"]);
+        let load = self.load(context, Kind::Set);
+        let load = Load { requests: Some(sets), time: CHECKPOINT_TIME_MAX, ..load };
+        let (outcome, sample) = load::send(&load, context.stop)?;
+        let bytes = outcome.server.and_then(|usage| usage.written).unwrap_or(0);
+        self.written = Written { sets: outcome.tally.requests(), bytes };
+        Ok(Sample { figure: outcome.tally.response.max() as f64 / 1e9, ..sample })
+    }
+
+    fn scan(&mut self) -> Result<Sample, SuiteError> {
+        let mut connection = Redis::connect(self.server.port())?;
+        let (mut seen, began) = (0, Instant::now());
+        while seen < SCAN_LEN.min(self.count) {
+            let command = ["SCAN", &self.cursor, "COUNT", SCAN_COUNT];
+            match connection.command(&command)? {
+                Reply::Items(items) => match &items[..] {
+                    [Reply::Text(cursor), Reply::Items(keys)] => {
+                        self.cursor.clone_from(cursor);
+                        seen += keys.len() as u64;
+                    }
+                    _ => return Err(request::unexpected("SCAN", "an array of another form")),
+                },
+                Reply::Text(text) => return Err(request::unexpected("SCAN", &text)),
+            }
+        }
+        Ok(Sample::of(seen as f64 / began.elapsed().as_secs_f64()))
+    }
+
+    fn open(&mut self, context: &Context<'_>) -> Result<Sample, SuiteError> {
+        // Where a SCAN goes on is forgotten.
+        "0".clone_into(&mut self.cursor);
+        let began = self.server.restart(context)?;
+        let key = key(self.count / 2);
+        let key = String::from_utf8_lossy(&key);
+        loop {
+            let answer = request::redis(self.server.port(), &["GET", &key]);
+            match answer {
+                Ok(text) if text.len() == VALUE.len() => break,
+                // It says that it reads its data, or something that will not change.
+                Ok(_) | Err(_) if began.elapsed() < OPEN_TIME_MAX => thread::sleep(LOOK),
+                Ok(text) => return Err(request::unexpected("GET", &text)),
+                Err(error) => return Err(error),
+            }
+            context.check()?;
+        }
+        Ok(Sample::of(began.elapsed().as_secs_f64()))
+    }
+
+    /// Bytes that it holds for itself.
+    pub(super) fn memory(&self) -> u64 {
+        net::anonymous_memory(&net::of_port(self.server.port()))
+    }
+}
+
+/// A file that is open in this process.
+pub(super) struct File<'a> {
+    kind: &'a dyn Dictionary,
+    directory: PathBuf,
+    /// To which it may grow.
+    count_max: u64,
+    /// `None` between closing and opening.
+    open: Option<Box<dyn OpenDictionary>>,
+    count: u64,
+    random: Random,
+    /// By this thread.
+    pub(super) written: Written,
+}
+
+impl<'a> File<'a> {
+    /// Opens one in an empty directory; `None` if its kind is not measured so.
+    pub(super) fn new(
+        kind: &'a dyn Dictionary,
+        directory: PathBuf,
+        count_max: u64,
+    ) -> Option<Result<Self, Problem>> {
+        let open = kind.keep_open(&directory.join("store"), count_max, SYNC)?;
+        let random = Random::new(1);
+        let file = |open| Self {
+            kind,
+            directory,
+            count_max,
+            open: Some(open),
+            count: 0,
+            random,
+            written: Written::default(),
+        };
+        Some(open.map(file).map_err(Problem::Failed))
+    }
+
+    fn opened(&mut self) -> Result<&mut Box<dyn OpenDictionary>, String> {
+        self.open.as_mut().ok_or_else(|| "it could not be opened again".to_owned())
+    }
+
+    fn fill(&mut self, context: &Context<'_>, count: u64) -> Result<(), String> {
+        let (shuffle, old) = (Shuffle::new(count), self.count);
+        self.count = count;
+        // That this is synced is of no interest, and takes long.
+        self.open_again(None)?;
+        let open = self.opened()?;
+        let mut batch = Vec::with_capacity(FILL_BATCH);
+        for place in 0..count {
+            let number = shuffle.at(place);
+            if number >= old {
+                batch.push(key(number));
+            }
+            if batch.len() == FILL_BATCH || place + 1 == count {
+                let rows: Vec<_> = batch.iter().map(|key| (&key[..], VALUE)).collect();
+                open.put(&rows)?;
+                batch.clear();
+                if context.check().is_err() {
+                    break;
+                }
+            }
+        }
+        self.open_again(SYNC)
+    }
+
+    fn open_again(&mut self, sync: Option<Duration>) -> Result<(), String> {
+        self.open = None;
+        let open = self.kind.keep_open(&self.directory.join("store"), self.count_max, sync);
+        self.open = Some(open.ok_or("it cannot be kept open")??);
+        Ok(())
+    }
+
+    /// Does something with random keys for as long as a sample takes.
+    fn rate(
+        &mut self,
+        context: &Context<'_>,
+        step: impl Fn(&mut dyn OpenDictionary, &[u8]) -> Result<(), String>,
+    ) -> Result<Sample, SuiteError> {
+        let (mut random, count) = (self.random.clone(), self.count);
+        let open = self.opened().map_err(SuiteError::Library)?;
+        let (mut done, began) = (0, Instant::now());
+        while began.elapsed() < context.scale().sample() {
+            for _ in 0..STEPS {
+                step(&mut **open, &key(random.below(count))).map_err(SuiteError::Library)?;
+            }
+            done += STEPS;
+        }
+        let figure = done as f64 / began.elapsed().as_secs_f64();
+        self.random = random;
+        Ok(Sample::of(figure))
+    }
+
+    fn set(&mut self, context: &Context<'_>) -> Result<Sample, SuiteError> {
+        let before = net::written_by_this_thread();
+        let began = Instant::now();
+        let put = |open: &mut dyn OpenDictionary, key: &[u8]| open.put(&[(key, VALUE)]);
+        let sample = self.rate(context, put)?;
+        self.written.sets += (sample.figure * began.elapsed().as_secs_f64()) as u64;
+        let after = net::written_by_this_thread();
+        self.written.bytes += after.zip(before).map_or(0, |(after, before)| after - before);
+        Ok(sample)
+    }
+
+    fn scan(&mut self) -> Result<Sample, String> {
+        let len = SCAN_LEN.min(self.count);
+        let from = key(self.random.below(self.count - len + 1));
+        let (mut seen, mut sum) = (0_u64, 0_usize);
+        let began = Instant::now();
+        self.opened()?.scan(&from, len, &mut |key, value| {
+            seen += 1;
+            sum += key.len() + value.len();
+        })?;
+        let took = began.elapsed();
+        let is_whole = seen == len && sum == len as usize * (from.len() + VALUE.len());
+        if is_whole {
+            Ok(Sample::of(seen as f64 / took.as_secs_f64()))
+        } else {
+            Err(format!("it read {seen} records in order, of {len}"))
+        }
+    }
+
+    fn open(&mut self) -> Result<Sample, String> {
+        // Closing does not count.
+        self.open = None;
+        let key = key(self.count / 2);
+        let began = Instant::now();
+        self.open_again(SYNC)?;
+        self.opened()?.get(&key, &mut |_| {})?;
+        Ok(Sample::of(began.elapsed().as_secs_f64()))
+    }
+}
