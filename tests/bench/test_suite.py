@@ -13,10 +13,13 @@ import zlib
 import pytest
 from support import binary, tokaido, wait_until
 
-SCENARIOS = ["dictionary", "fib", "hello", "patterns", "regex", "server"]
+SCENARIOS = ["dictionary", "fib", "growth", "hello", "patterns", "regex", "server", "setget"]
+
+# Clients of the scenario `setget`.
+CLIENTS = {"redis-py", "redis-rb", "hiredis", "pymemcache", "pylibmc", "dalli", "libmemcached"}
 
 # A run must not hang; how long one takes is no matter of a test.
-SECONDS_MAX = 280
+SECONDS_MAX = 600
 
 WIDTH_OF_A_PHONE = 500
 
@@ -49,6 +52,19 @@ def test_every_scenario_has_figures_of_all_that_are_there(report):
         assert problem is None or is_missing, (item["name"], row)
     subjects = {row["subject"] for _, row in rows(run) if row["samples"]}
     assert subjects >= {"Tokaido", "redis", "memcached", "nginx", "apache", "ruby", "mruby", "tokyocabinet"}
+    missing = {row["settings"] for _, row in rows(run) if row["problem"]}
+    asking = {row["settings"] for _, row in rows(run) if row["samples"] and not row["problem"]}
+    assert asking >= CLIENTS - missing
+
+
+def test_what_grows_has_a_curve_over_the_number_of_records(report):
+    run = json.loads((report / "run.json").read_text())
+    grown = [item for item in run["items"] if item["scenario"] == "growth"]
+    assert len(grown) == 8
+    for item in grown:
+        assert item["axis"] == "records" and "100,000 records" in item["name"]
+        for row in item["rows"]:
+            assert [count for count, _ in row["curve"]] == [10_000, 100_000], (item["name"], row)
 
 
 def test_no_peer_at_all_is_no_failure():

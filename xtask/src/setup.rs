@@ -2,7 +2,10 @@
 //! by root, a Python environment in `.venv`, the modules of Node. What is pinned is pinned beside
 //! the tests that use it.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     failure::{Failure, Outcome},
@@ -50,6 +53,18 @@ pub(crate) fn install(package: &str) -> Outcome<Ready> {
     if apt(&install).run().is_err() {
         apt(&["update"]).run()?;
         apt(&install).run()?;
+    }
+    Ok(Ready::Yes)
+}
+
+/// Installs those of these Debian packages that are missing, if this is root.
+pub(crate) fn packages(names: &[&str]) -> Outcome<Ready> {
+    // Every package has a directory there.
+    let is_missing = |name: &&&str| !Path::new("/usr/share/doc").join(name).exists();
+    for package in names.iter().filter(is_missing) {
+        if let missing @ Ready::No(_) = install(package)? {
+            return Ok(missing);
+        }
     }
     Ok(Ready::Yes)
 }

@@ -164,6 +164,24 @@ fn browser() -> Outcome<Ready> {
     setup::program("chromium", "chromium")
 }
 
+/// Whom `bench suite` measures, besides the servers and interpreters that other tests need.
+const BENCH_PACKAGES: [&str; 14] = [
+    "libcdb1",
+    "libhiredis0.14",
+    "libkyotocabinet16v5",
+    "liblmdb0",
+    "libmemcached11",
+    "libqdbm14",
+    "libsqlite3-0",
+    "lua5.1",
+    "python3-pylibmc",
+    "python3-pymemcache",
+    "python3-redis",
+    "ruby-dalli",
+    "ruby-redis",
+    "tarantool",
+];
+
 /// redis-py, redis-cli, memcached's clients, HTTP, and all that takes the server down. They start servers themselves.
 fn python() -> Outcome<Ready> {
     let redis = setup::program("redis-server", "redis-server")?;
@@ -172,14 +190,15 @@ fn python() -> Outcome<Ready> {
             return Ok(missing);
         }
     }
+    let measured = setup::packages(&BENCH_PACKAGES)?;
     let binary = server::binary()?;
     Command::new(setup::python(), ["-m", "pytest", "tests", "--quiet", "-rs", "--durations=5"])
         .variable("TOKAIDO_BINARY", binary)
         .run_tests()?;
     // What is compared with it is skipped; the others need not wait for it.
-    Ok(match redis {
-        Ready::No(why) => Ready::Partly(why),
-        ready => ready,
+    Ok(match (redis, measured) {
+        (Ready::No(why), _) | (_, Ready::No(why)) => Ready::Partly(why),
+        (ready, _) => ready,
     })
 }
 

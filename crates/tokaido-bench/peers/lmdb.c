@@ -1,6 +1,6 @@
-/* LMDB: many records with random keys, durable commits, and the list of companies. */
+/* LMDB: many records with random keys, and durable commits. */
 
-#include "companies.h"
+#include "peer.h"
 
 #include <lmdb.h>
 #include <sys/stat.h>
@@ -151,63 +151,6 @@ static void durable_commits(void)
     mdb_env_close(env);
 }
 
-/* The list of companies: one transaction from open to close. */
-struct companies {
-    MDB_env *env;
-    MDB_txn *transaction;
-    MDB_dbi database;
-};
-
-static void *companies_store(int is_new)
-{
-    static struct companies store;
-    store.env = open_file("rows", MDB_NOSYNC);
-    check(mdb_txn_begin(store.env, NULL, is_new ? 0 : MDB_RDONLY, &store.transaction), "begin");
-    store.database = open_database(store.transaction);
-    if (is_new)
-        check(mdb_drop(store.transaction, store.database, 0), "drop");
-    return &store;
-}
-
-static void companies_put(void *opened, const struct row *row)
-{
-    struct companies *store = opened;
-    MDB_val key = {row->key_len, (void *)row->key}, value = {row->value_len, (void *)row->value};
-    check(mdb_put(store->transaction, store->database, &key, &value, 0), "put");
-}
-
-static void companies_read_all(void *opened)
-{
-    struct companies *store = opened;
-    MDB_cursor *cursor;
-    MDB_val key, value;
-    check(mdb_cursor_open(store->transaction, store->database, &cursor), "cursor");
-    while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {
-        peer_sum += key.mv_size;
-        digest(value.mv_data, value.mv_size);
-    }
-    mdb_cursor_close(cursor);
-}
-
-static void companies_get(void *opened, const struct row *row)
-{
-    struct companies *store = opened;
-    MDB_val key = {row->key_len, (void *)row->key}, value;
-    check(mdb_get(store->transaction, store->database, &key, &value), "get");
-    digest(value.mv_data, value.mv_size);
-}
-
-static void companies_close(void *opened)
-{
-    struct companies *store = opened;
-    check(mdb_txn_commit(store->transaction), "commit");
-    mdb_env_close(store->env);
-}
-
-static const struct kind kinds[] = {
-    {"lmdb", companies_store, companies_put, companies_read_all, companies_get, companies_close},
-};
-
 static int run(const char *workload)
 {
     if (strcmp(workload, "random-put") == 0)
@@ -219,7 +162,7 @@ static int run(const char *workload)
     else if (strcmp(workload, "durable-commit") == 0)
         durable_commits();
     else
-        return companies_run(kinds, 1, workload);
+        return 0;
     return 1;
 }
 

@@ -1,7 +1,7 @@
 /* What every peer of benches/store has in common.
  *
- * A peer is started with a directory of its own and the file of the company rows. Each line on
- * standard input names a workload; it runs it, and answers with the nanoseconds of the part that
+ * A peer is started with a directory of its own. Each line on standard input names a workload; it
+ * runs it, and answers with the nanoseconds of the part that
  * counts, those that the processor worked for it, how many operations they were for, and a sum over
  * what it read, by which the harness sees that all sides have done the same. An unknown workload or
  * a failure ends the peer. */
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-static char peer_directory[3000], peer_rows_file[4000];
+static char peer_directory[3000];
 static uint64_t peer_nanoseconds, peer_worked, peer_operations, peer_sum;
 static uint64_t peer_started, peer_work_started;
 
@@ -55,10 +55,9 @@ static void peer_stop(uint64_t operations)
 static int peer_serve(int argc, char **argv, int (*run)(const char *workload))
 {
     char line[200];
-    if (argc != 3)
+    if (argc != 2)
         return 2;
     snprintf(peer_directory, sizeof peer_directory, "%s", argv[1]);
-    snprintf(peer_rows_file, sizeof peer_rows_file, "%s", argv[2]);
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;
         peer_nanoseconds = peer_worked = peer_operations = peer_sum = 0;

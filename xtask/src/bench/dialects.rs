@@ -12,7 +12,6 @@ use crate::failure::Outcome;
 const HELLO: &str = "/bench/hello";
 const NGX_HELLO: &str = "/bench/ngx/hello";
 const NGX_ECHO: &str = "/bench/ngx/echo";
-const APACHE_HELLO: &str = "/bench/mod_lua/hello";
 const RUBY_HELLO: &str = "/bench/ruby/hello";
 const MOD_MRUBY_HELLO: &str = "/bench/mod_mruby/hello";
 
@@ -22,30 +21,12 @@ const TIME: &str = "-d2s";
 /// What makes wrk post a body.
 const POST: &str = "crates/tokaido-bench/scripts/post.lua";
 
-pub(super) const SCENARIOS: [Scenario; 10] = [
-    by_wrk("hello world from a Lua route, 100 connections", &BESIDE_NGINX, |peer, port| {
-        hello(peer, port, HELLO, KEPT)
-    }),
-    by_wrk("hello world by ngx.say, 100 connections", &BESIDE_NGINX, |peer, port| {
-        hello(peer, port, NGX_HELLO, KEPT)
-    }),
-    by_wrk("hello world by handle(r), 100 connections", &BESIDE_BOTH, |peer, port| {
-        hello(peer, port, APACHE_HELLO, KEPT)
-    }),
+pub(super) const SCENARIOS: [Scenario; 4] = [
     by_wrk("hello world from a Ruby route, 100 connections", &BESIDE_LUA, |peer, port| {
         hello(peer, port, RUBY_HELLO, KEPT)
     }),
     by_wrk("hello world by mod_mruby's rputs, 100 connections", &BESIDE_LUA, |peer, port| {
         hello(peer, port, MOD_MRUBY_HELLO, KEPT)
-    }),
-    by_wrk("connection for each hello from a Lua route", &BESIDE_NGINX, |peer, port| {
-        hello(peer, port, HELLO, CLOSED)
-    }),
-    by_wrk("connection for each hello by ngx.say", &BESIDE_NGINX, |peer, port| {
-        hello(peer, port, NGX_HELLO, CLOSED)
-    }),
-    by_wrk("connection for each hello by handle(r)", &BESIDE_BOTH, |peer, port| {
-        hello(peer, port, APACHE_HELLO, CLOSED)
     }),
     by_wrk("POST of 1 KiB echoed by ngx.print, 100 connections", &BESIDE_NGINX, |_, port| {
         load::wrk(port, NGX_ECHO, &["-t1", "-c100", TIME, "-s", POST, "--", "1024"])
@@ -57,11 +38,9 @@ pub(super) const SCENARIOS: [Scenario; 10] = [
 
 const BESIDE_NGINX: [Peer; 2] = [Peer::Tokaido, Peer::Nginx];
 const BESIDE_LUA: [Peer; 3] = [Peer::Tokaido, Peer::TokaidoOfLua, Peer::Nginx];
-const BESIDE_BOTH: [Peer; 3] = [Peer::Tokaido, Peer::Nginx, Peer::Apache];
 
 /// Connections are kept, or closed after each request.
 const KEPT: &[&str] = &["-t1", "-c100", TIME];
-const CLOSED: &[&str] = &["-t1", "-c100", TIME, "-H", "Connection: close"];
 
 const fn by_wrk(
     name: &'static str,
@@ -84,7 +63,6 @@ fn hello(peer: Peer, port: u16, path: &str, arguments: &[&str]) -> Outcome<Sampl
     let path = match peer {
         Peer::Nginx => NGX_HELLO,
         Peer::TokaidoOfLua => HELLO,
-        Peer::Apache => APACHE_HELLO,
         _ => path,
     };
     load::wrk(port, path, arguments)

@@ -74,21 +74,6 @@ pub(super) fn wrk(port: u16, path: &str, arguments: &[&str]) -> Outcome<Sample> 
     }
 }
 
-/// Seconds from sending one HTTP request to the end of its answer.
-pub(super) fn http(port: u16, method: &str, path: &str) -> Outcome<Sample> {
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: \
-         0\r\n\r\n"
-    );
-    let start = Instant::now();
-    let answer = answer_to(port, &request, || format!("{method} {path}"))?;
-    let took = start.elapsed().as_secs_f64();
-    if answer.starts_with("HTTP/1.1 200") {
-        return Ok(Sample::of(took, 1.0));
-    }
-    Err(Failure::new(format!("{method} {path} answered {answer}")))
-}
-
 /// Seconds that what answers one HTTP request has measured of itself: the number that its answer ends with.
 pub(super) fn seconds_in_answer(port: u16, method: &str, path: &str) -> Outcome<f64> {
     let request =
@@ -134,32 +119,6 @@ pub(super) fn redis_command(port: u16, words: &[&str]) -> Outcome<Sample> {
         return Err(Failure::new(format!("{} answered {answer:?}", words[0])));
     }
     Ok(Sample::of(took, 1.0))
-}
-
-/// Puts `count` keys of the form that `redis-benchmark -r` asks for, each with 64 bytes.
-pub(super) fn fill(port: u16, count: u32) -> Outcome {
-    const BATCH: u32 = 1_000;
-    let stream = connect(port)?;
-    let mut answers = BufReader::new(&stream);
-    let value = "x".repeat(64);
-    for batch in 0..count.div_ceil(BATCH) {
-        let keys = batch * BATCH..count.min((batch + 1) * BATCH);
-        let mut request = String::new();
-        for key in keys.clone() {
-            request.push_str(&format!(
-                "*3\r\n$3\r\nSET\r\n$16\r\nkey:{key:012}\r\n$64\r\n{value}\r\n"
-            ));
-        }
-        (&stream).write_all(request.as_bytes()).map_err(Failure::of("SET"))?;
-        for _ in keys {
-            let mut answer = String::new();
-            answers.read_line(&mut answer).map_err(Failure::of("SET"))?;
-            if answer != "+OK\r\n" {
-                return Err(Failure::new(format!("SET answered {answer:?}")));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// A connection to a server of this machine.

@@ -7,13 +7,13 @@ use tokaido_bench::{machine, statistics::Summary, timing};
 
 use crate::{
     failure::{Failure, Outcome},
-    files, process, server,
+    process, server,
     server::Server,
 };
 
 use super::{
     collections, commands, dialects, idle,
-    load::{self, Sample},
+    load::Sample,
     peers::Peer,
     records::{self, Wire, Work},
     report::{self, Measured, Samples},
@@ -28,9 +28,6 @@ const FINE_ROUNDS: usize = 15;
 
 /// Connections that do nothing beside those that work.
 const CROWD: usize = 10_000;
-
-/// Keys that the servers hold before they are asked for them.
-const KEYS: u32 = 100_000;
 
 /// Which way a figure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,63 +48,7 @@ pub(super) struct Scenario {
     pub(super) sample: fn(Peer, u16) -> Outcome<Sample>,
 }
 
-const SCENARIOS: [Scenario; 24] = [
-    Scenario {
-        name: "GET, 50 connections",
-        unit: Unit::RequestsPerSecond,
-        subjects: &[Peer::Tokaido, Peer::Redis],
-        generator: "redis-benchmark",
-        rounds: ROUNDS,
-        fill: |port| load::fill(port, KEYS),
-        sample: |_, port| load::redis_benchmark(port, 150_000, "-t get -c 50 -r 100000"),
-    },
-    Scenario {
-        name: "GET, 50 connections, pipeline 16",
-        unit: Unit::RequestsPerSecond,
-        subjects: &[Peer::Tokaido, Peer::Redis],
-        generator: "redis-benchmark",
-        rounds: ROUNDS,
-        fill: |port| load::fill(port, KEYS),
-        sample: |_, port| load::redis_benchmark(port, 1_000_000, "-t get -c 50 -P 16 -r 100000"),
-    },
-    Scenario {
-        name: "SET 64 bytes, 50 connections",
-        unit: Unit::RequestsPerSecond,
-        subjects: &[Peer::Tokaido, Peer::RedisSynced, Peer::Redis],
-        generator: "redis-benchmark",
-        rounds: ROUNDS,
-        fill: |port| load::fill(port, KEYS),
-        sample: |_, port| load::redis_benchmark(port, 50_000, "-t set -d 64 -c 50 -r 100000"),
-    },
-    Scenario {
-        name: "SET 64 bytes, 50 connections, pipeline 16",
-        unit: Unit::RequestsPerSecond,
-        subjects: &[Peer::Tokaido, Peer::RedisSynced, Peer::Redis],
-        generator: "redis-benchmark",
-        rounds: ROUNDS,
-        fill: |port| load::fill(port, KEYS),
-        sample: |_, port| {
-            load::redis_benchmark(port, 200_000, "-t set -d 64 -c 50 -P 16 -r 100000")
-        },
-    },
-    Scenario {
-        name: "procedure: 100,000 keys set, got, removed",
-        unit: Unit::Seconds,
-        subjects: &[Peer::Tokaido, Peer::Redis],
-        generator: "",
-        rounds: ROUNDS,
-        fill: |_| Ok(()),
-        sample: loop_procedure,
-    },
-    Scenario {
-        name: "fib(37) in a Lua route",
-        unit: Unit::Seconds,
-        subjects: &[Peer::Tokaido, Peer::Nginx],
-        generator: "",
-        rounds: ROUNDS,
-        fill: |_| Ok(()),
-        sample: |_, port| load::http(port, "GET", "/bench/fib"),
-    },
+const SCENARIOS: [Scenario; 18] = [
     Scenario {
         rounds: FINE_ROUNDS,
         ..memcached("memcached get", |_, port| by_memcached(port, Work::Get, 1))
@@ -304,15 +245,4 @@ fn measure(scenario: &Scenario, tokaido: &Path) -> Outcome<Measured> {
         })
         .collect();
     Ok(measured)
-}
-
-fn loop_procedure(peer: Peer, port: u16) -> Outcome<Sample> {
-    match peer {
-        Peer::Tokaido => load::redis_command(port, &["FCALL", "bench.loop", "0"]),
-        Peer::Redis | Peer::RedisSynced => {
-            let script = files::read("crates/tokaido-bench/scripts/redis-loop.lua")?;
-            load::redis_command(port, &["EVAL", &script, "0"])
-        }
-        _ => Err(Failure::new("it is not asked to run the procedure")),
-    }
 }

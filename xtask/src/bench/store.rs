@@ -1,4 +1,4 @@
-//! The store beside its peers in C and C++: a program of its own, `crates/tokaido-bench/benches/store`.
+//! The store beside LMDB and a bare disk: a program of its own, `crates/tokaido-bench/benches/store`.
 
 use std::process::Stdio;
 
@@ -7,9 +7,8 @@ use crate::{
     process::Command,
 };
 
-/// The Debian packages that the peers are compiled against.
-const PACKAGES: [&str; 5] =
-    ["libkyotocabinet-dev", "libtokyocabinet-dev", "libqdbm-dev", "libcdb-dev", "liblmdb-dev"];
+/// The Debian package that the peer is compiled against.
+const PACKAGE: &str = "liblmdb-dev";
 
 /// Runs all workloads and gives their tables; what is under way is shown meanwhile.
 pub(super) fn run() -> Outcome<String> {
@@ -21,15 +20,12 @@ pub(super) fn run() -> Outcome<String> {
     if !output.status.success() {
         return Err(Failure::new(format!("`{command}` failed ({})", output.status)));
     }
-    Ok(format!("{}\n\n{}", libraries(), String::from_utf8_lossy(&output.stdout)))
+    Ok(format!("{}\n\n{}", library(), String::from_utf8_lossy(&output.stdout)))
 }
 
-/// Which versions of the peers are installed.
-fn libraries() -> String {
-    let format = "${Package} ${Version}";
-    let versions = PACKAGES.map(|package| {
-        let query = Command::new("dpkg-query", ["--show", "--showformat", format, package]);
-        query.output().unwrap_or_else(|_| format!("{package} not installed"))
-    });
-    format!("Peers: {}.", versions.join(", "))
+/// Which version of the peer is installed.
+fn library() -> String {
+    let query = ["--show", "--showformat", "${Package} ${Version}", PACKAGE];
+    let version = Command::new("dpkg-query", query).output();
+    format!("Peer: {}.", version.unwrap_or_else(|_| format!("{PACKAGE} not installed")))
 }

@@ -1,29 +1,25 @@
 //! The store beside its peers, in turn in one run: `cargo bench -p tokaido-bench --bench store`.
 //!
 //! Every subject is a process of its own, which is told a workload by a line and answers with the
-//! time of the part that counts: ours is this program again, the peers are `peers/*.c` and
-//! `peers/*.cc`, compiled here against the libraries that are installed. Each round runs every
-//! subject once, and ratios are formed within a round. docs/performance.md has the workloads, the
-//! figures, and how to read them.
+//! time of the part that counts: ours is this program again, the peers are `peers/*.c`, compiled
+//! here against the libraries that are installed. Each round runs every subject once, and ratios
+//! are formed within a round. docs/performance.md has the workloads, the figures, and how to read
+//! them. Loop patterns and dictionaries are measured by `tokaido bench suite`.
 //!
-//! `-- NAME…` runs the workloads whose names begin so, `--rounds N` takes so many samples, and
-//! TOKAIDO_BENCH_COMPANIES names the file of the real list of companies.
+//! `-- NAME…` runs the workloads whose names begin so, `--rounds N` takes so many samples.
 
-mod companies;
 mod durable;
 mod expiry;
 mod memory;
-mod patterns;
 mod peers;
 mod random;
 mod report;
-mod rows;
 mod subject;
 mod workloads;
 
 use std::{error::Error, process::ExitCode};
 
-// As in the program: much of what a loop in Lua does is to make and free strings.
+// As in the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -36,7 +32,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
-        ["--subject", directory, rows] => subject::serve(directory.as_ref(), rows.as_ref()),
+        ["--subject", directory] => subject::serve(directory.as_ref()),
         _ => bench(&arguments),
     };
     match outcome {

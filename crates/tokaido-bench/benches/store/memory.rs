@@ -59,12 +59,12 @@ pub(crate) fn print(place: &Path) -> Outcome {
         println!("| {what} | {goal} | {:.1} |", bytes as f64 / KEYS as f64);
     };
     // Made by a process of its own, so that what it took to make it does not count.
-    Subject::start(Peer::Tokaido, place, &place.join("rows"))?.run("random-scan")?;
+    Subject::start(Peer::Tokaido, place)?.run("random-scan")?;
     for (name, what, goal) in [
         ("memory-cache", "Tokaido, cache", "130"),
         ("memory-tree", "Tokaido, tree at rest, without the page cache", "0"),
     ] {
-        let mut subject = Subject::start(Peer::Tokaido, place, &place.join("rows"))?;
+        let mut subject = Subject::start(Peer::Tokaido, place)?;
         row(what, goal, subject.run(name)?.sum);
     }
     for (server, name) in [(Server::redis()?, "Redis"), (Server::memcached()?, "memcached")] {

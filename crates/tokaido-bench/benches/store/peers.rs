@@ -9,15 +9,13 @@ use std::{
 
 use crate::Outcome;
 
+const COMPILER: &str = "gcc";
+
 /// A program that knows some of the workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Tokaido,
-    Kyoto,
     Lmdb,
-    Tokyo,
-    Qdbm,
-    TinyCdb,
     /// The disk without a store.
     Bare,
 }
@@ -27,11 +25,7 @@ impl Peer {
     fn source(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Tokaido => None,
-            Self::Kyoto => Some(("kyoto.cc", "-lkyotocabinet")),
             Self::Lmdb => Some(("lmdb.c", "-llmdb")),
-            Self::Tokyo => Some(("tokyo.c", "-ltokyocabinet")),
-            Self::Qdbm => Some(("qdbm.c", "-lqdbm")),
-            Self::TinyCdb => Some(("tinycdb.c", "-lcdb")),
             Self::Bare => Some(("bare.c", "-lc")),
         }
     }
@@ -55,7 +49,7 @@ pub(crate) struct Answer {
 
 impl Subject {
     /// Starts a peer in a directory of its own below `place`; says why that cannot be.
-    pub(crate) fn start(peer: Peer, place: &Path, rows: &Path) -> Result<Self, String> {
+    pub(crate) fn start(peer: Peer, place: &Path) -> Result<Self, String> {
         let directory = place.join(format!("{peer:?}").to_lowercase());
         fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
         let mut command = match peer.source() {
@@ -67,7 +61,7 @@ impl Subject {
             }
             Some((source, library)) => Command::new(compile(source, library, place)?),
         };
-        command.arg(&directory).arg(rows).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(&directory).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let (Some(requests), Some(stdout)) = (stdin, stdout) else {
@@ -107,13 +101,9 @@ fn compile(source: &str, library: &str, place: &Path) -> Result<PathBuf, String>
     if program.exists() {
         return Ok(program);
     }
-    let compiler = if source.ends_with(".cc") { "g++" } else { "gcc" };
-    let mut command = Command::new(compiler);
-    if compiler == "g++" {
-        command.arg("-std=c++17");
-    }
+    let mut command = Command::new(COMPILER);
     let compiled = command.args(["-O2", "-o"]).arg(&program).arg(path).arg(library).output();
-    let compiled = compiled.map_err(|error| format!("{compiler}: {error}"))?;
+    let compiled = compiled.map_err(|error| format!("{COMPILER}: {error}"))?;
     if compiled.status.success() {
         return Ok(program);
     }

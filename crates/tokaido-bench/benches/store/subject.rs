@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Outcome, companies, durable, expiry, memory, patterns, random};
+use crate::{Outcome, durable, expiry, memory, random};
 
 /// What a workload took.
 pub(crate) struct Took {
@@ -35,10 +35,9 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Where a subject works, and what it works with.
+/// Where a subject works.
 pub(crate) struct Place {
     pub(crate) directory: PathBuf,
-    pub(crate) rows: PathBuf,
 }
 
 impl Place {
@@ -53,8 +52,8 @@ impl Place {
     }
 }
 
-pub(crate) fn serve(directory: &Path, rows: &Path) -> Outcome {
-    let place = Place { directory: directory.to_owned(), rows: rows.to_owned() };
+pub(crate) fn serve(directory: &Path) -> Outcome {
+    let place = Place { directory: directory.to_owned() };
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let took = run(&place, line?.trim())?;
@@ -67,18 +66,6 @@ pub(crate) fn serve(directory: &Path, rows: &Path) -> Outcome {
 
 fn run(place: &Place, workload: &str) -> Outcome<Took> {
     match workload {
-        "order" => patterns::order(place, false, false),
-        "order-random" => patterns::order(place, true, false),
-        "order-etc" => patterns::order(place, false, true),
-        "order-random-etc" => patterns::order(place, true, true),
-        "wicked" => patterns::wicked(place, 1),
-        "wicked-x4" => patterns::wicked(place, 4),
-        "order-in-kyoto" => patterns::kyoto_order(place, false, false),
-        "order-random-in-kyoto" => patterns::kyoto_order(place, true, false),
-        "order-etc-in-kyoto" => patterns::kyoto_order(place, false, true),
-        "order-random-etc-in-kyoto" => patterns::kyoto_order(place, true, true),
-        "wicked-in-kyoto" => patterns::kyoto_wicked(place, 1),
-        "wicked-x4-in-kyoto" => patterns::kyoto_wicked(place, 4),
         "random-put" => random::put(place),
         "random-get" => random::get_from_base(place),
         "random-get-memtable" => random::get_from_memtable(place),
@@ -86,16 +73,6 @@ fn run(place: &Place, workload: &str) -> Outcome<Took> {
         "durable-commit" => durable::one(place),
         "durable-64" => durable::many(place),
         "durable-64-tasks" => durable::tasks(place),
-        "cdb-write" => companies::cdb_write(place, false),
-        "cdb-write-synced" => companies::cdb_write(place, true),
-        "cdb-read" => companies::cdb_read(place),
-        "cdb-get" => companies::cdb_get(place),
-        "cdb-open" => companies::cdb_open(place),
-        "companies-put" => companies::tree_put(place),
-        "companies-scan" => companies::tree_scan(place),
-        "companies-write" => companies::tree_write(place),
-        "companies-read" => companies::tree_read(place),
-        "companies-open" => companies::tree_open(place),
         "expiry-100k" => expiry::sweep(place, 100_000, 1_000),
         "expiry-1m" => expiry::sweep(place, 1_000_000, 10_000),
         "memory-cache" => memory::of_cache(),

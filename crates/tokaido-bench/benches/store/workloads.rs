@@ -8,7 +8,6 @@ use crate::{
     Outcome, memory,
     peers::{Peer, Subject},
     report::{HEAD, Measured},
-    rows,
 };
 
 /// A program and what it runs.
@@ -32,76 +31,15 @@ const fn ours(workload: &'static str) -> Side {
     Side { peer: Peer::Tokaido, title: "Tokaido", workload }
 }
 
-const fn kyoto(workload: &'static str) -> Side {
-    Side { peer: Peer::Kyoto, title: "Kyoto Cabinet TreeDB in C++", workload }
-}
-
-const fn in_kyoto(workload: &'static str) -> Side {
-    Side { peer: Peer::Tokaido, title: "Tokaido, in Kyoto Tycoon's Lua", workload }
-}
-
 const fn lmdb(workload: &'static str) -> Side {
     Side { peer: Peer::Lmdb, title: "LMDB", workload }
-}
-
-const fn tinycdb(workload: &'static str) -> Side {
-    Side { peer: Peer::TinyCdb, title: "TinyCDB", workload }
 }
 
 const fn side(peer: Peer, title: &'static str, workload: &'static str) -> Side {
     Side { peer, title, workload }
 }
 
-/// Every store that can be changed.
-macro_rules! stores {
-    ($workload:literal) => {
-        &[
-            ours($workload),
-            side(Peer::Kyoto, "Kyoto Cabinet hash", concat!($workload, "-kyoto-hash")),
-            side(Peer::Kyoto, "Kyoto Cabinet tree", concat!($workload, "-kyoto-tree")),
-            side(Peer::Tokyo, "Tokyo Cabinet hash", concat!($workload, "-tokyo-hash")),
-            side(Peer::Tokyo, "Tokyo Cabinet B+tree", concat!($workload, "-tokyo-tree")),
-            side(Peer::Qdbm, "QDBM Depot", concat!($workload, "-qdbm")),
-            lmdb(concat!($workload, "-lmdb")),
-        ]
-    };
-}
-
 const WORKLOADS: &[Workload] = &[
-    Workload {
-        title: "P1: 100,000 keys set, got, removed",
-        goal: "150 ns",
-        sides: &[ours("order"), in_kyoto("order-in-kyoto"), kyoto("order")],
-    },
-    Workload {
-        title: "P2: the same with random keys",
-        goal: "240 ns",
-        sides: &[ours("order-random"), in_kyoto("order-random-in-kyoto"), kyoto("order-random")],
-    },
-    Workload {
-        title: "P3: also added, appended to, scanned both ways",
-        goal: "160 ns",
-        sides: &[ours("order-etc"), in_kyoto("order-etc-in-kyoto"), kyoto("order-etc")],
-    },
-    Workload {
-        title: "P4: P3 with random keys",
-        goal: "240 ns",
-        sides: &[
-            ours("order-random-etc"),
-            in_kyoto("order-random-etc-in-kyoto"),
-            kyoto("order-random-etc"),
-        ],
-    },
-    Workload {
-        title: "P5: 100,000 random operations",
-        goal: "250 ns",
-        sides: &[ours("wicked"), in_kyoto("wicked-in-kyoto"), kyoto("wicked")],
-    },
-    Workload {
-        title: "P6: 400,000 of them",
-        goal: "280 ns",
-        sides: &[ours("wicked-x4"), in_kyoto("wicked-x4-in-kyoto"), kyoto("wicked-x4")],
-    },
     Workload {
         title: "1 M random keys put, 50 in a transaction",
         goal: "800 ns",
@@ -141,56 +79,6 @@ const WORKLOADS: &[Workload] = &[
         ],
     },
     Workload {
-        title: "companies: a cdb file written",
-        goal: "TinyCDB",
-        sides: &[ours("cdb-write"), tinycdb("cdb-write")],
-    },
-    Workload {
-        title: "the same, synced",
-        goal: "TinyCDB",
-        sides: &[ours("cdb-write-synced"), tinycdb("cdb-write-synced")],
-    },
-    Workload {
-        title: "companies: a cdb file opened and read in order",
-        goal: "TinyCDB",
-        sides: &[ours("cdb-read"), tinycdb("cdb-read")],
-    },
-    Workload {
-        title: "companies: a cdb file opened and all got by key",
-        goal: "TinyCDB",
-        sides: &[ours("cdb-get"), tinycdb("cdb-get")],
-    },
-    Workload {
-        title: "companies: a cdb file opened and one got",
-        goal: "TinyCDB",
-        sides: &[ours("cdb-open"), tinycdb("cdb-open")],
-    },
-    Workload {
-        title: "companies: all put into an open store",
-        goal: "all but LMDB",
-        sides: stores!("companies-put"),
-    },
-    Workload {
-        title: "companies: an open store read in order",
-        goal: "all but LMDB",
-        sides: stores!("companies-scan"),
-    },
-    Workload {
-        title: "companies: a store opened, emptied, written, closed",
-        goal: "all but LMDB",
-        sides: stores!("companies-write"),
-    },
-    Workload {
-        title: "companies: a store opened, read in order, closed",
-        goal: "all but LMDB",
-        sides: stores!("companies-read"),
-    },
-    Workload {
-        title: "companies: a store opened, one got, closed",
-        goal: "all but LMDB",
-        sides: stores!("companies-open"),
-    },
-    Workload {
         title: "1,000 expired of 100,000 removed, a record",
         goal: "",
         sides: &[ours("expiry-100k")],
@@ -207,7 +95,6 @@ pub(crate) fn run(names: &[&str], rounds: usize) -> Outcome {
     // On the disk that the target directory is on, since a temporary one may be in memory.
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let place = place.path();
-    rows::write(&place.join("rows"))?;
     let is_chosen =
         |workload: &str| names.is_empty() || names.iter().any(|name| workload.starts_with(name));
     println!("{HEAD}");
@@ -224,7 +111,7 @@ fn measure(workload: &Workload, rounds: usize, place: &Path) -> Outcome<Measured
     let mut measured = Measured::of(workload.title, workload.goal);
     let mut subjects = Vec::new();
     for &side in workload.sides {
-        match Subject::start(side.peer, place, &place.join("rows")) {
+        match Subject::start(side.peer, place) {
             Ok(subject) => subjects.push((side, subject)),
             Err(why) => {
                 eprintln!("bench: {} cannot be measured: {why}", side.title);

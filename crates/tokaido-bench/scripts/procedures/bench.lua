@@ -4,22 +4,6 @@ local tokaido = require "tokaido"
 
 local bench = {}
 
--- 300,000 operations in one transaction: each key set, got and removed.
-bench.loop = tokaido.write(function(tx)
-  local main = tx.main
-  for i = 1, 100000 do
-    local key = tostring(i)
-    main:put(key, key)
-  end
-  for i = 1, 100000 do
-    main:get(tostring(i))
-  end
-  for i = 1, 100000 do
-    main:delete(tostring(i))
-  end
-  return 300000
-end)
-
 bench.hello = tokaido.http("GET /bench/hello", function()
   return "hello, world\n"
 end)
@@ -30,10 +14,6 @@ local function fib(n)
   end
   return fib(n - 1) + fib(n - 2)
 end
-
-bench.fib = tokaido.http("GET /bench/fib", function()
-  return fib(37) .. "\n"
-end)
 
 -- The result, and the seconds of the processor that it takes.
 bench.timed_fib = tokaido.read(function(_, n)

@@ -30,6 +30,10 @@ pub(super) fn median(unit: Unit, row: &Row) -> String {
     let Some(summary) = Summary::of(&row.samples) else { return problem(row) };
     let [median, low, high] = [summary.median, summary.quartile_low, summary.quartile_high]
         .map(|value| figure(unit, value));
+    let spread = match row.samples.len() {
+        1 => "one sample".to_owned(),
+        _ => format!("{low} to {high}"),
+    };
     let at_least = match (row.is_bound, unit.more_is_better()) {
         (false, _) => "",
         (true, true) => "at least ",
@@ -42,7 +46,7 @@ pub(super) fn median(unit: Unit, row: &Row) -> String {
     };
     let ended =
         if row.problem.is_some() { format!("; then {}", problem(row)) } else { String::new() };
-    format!("{at_least}{median} ({low} to {high}{strays}){ended}")
+    format!("{at_least}{median} ({spread}{strays}){ended}")
 }
 
 fn problem(row: &Row) -> String {
@@ -80,7 +84,7 @@ pub(super) fn cost_advantage(item: &Item, index: usize) -> String {
 /// The median of ratios with its interval, or that they show no difference.
 fn ratio(ratios: &[f64]) -> String {
     match Interval::of_median(ratios) {
-        Some(interval) if interval.holds(1.0) => {
+        Some(interval) if ratios.len() > 1 && interval.holds(1.0) => {
             format!("no difference measurable ({:.2} to {:.2})", interval.low, interval.high)
         }
         _ => figures(ratios),
@@ -92,6 +96,9 @@ fn figures(ratios: &[f64]) -> String {
     let (Some(summary), Some(interval)) = (Summary::of(ratios), Interval::of_median(ratios)) else {
         return String::new();
     };
+    if ratios.len() == 1 {
+        return format!("{:.2} (one sample)", summary.median);
+    }
     format!("{:.2} ({:.2} to {:.2})", summary.median, interval.low, interval.high)
 }
 
@@ -187,6 +194,7 @@ mod tests {
     fn a_ratio_says_when_it_shows_nothing() {
         assert_eq!(ratio(&[0.9, 1.0, 1.1]), "no difference measurable (0.90 to 1.10)");
         assert_eq!(ratio(&[2.0, 2.0, 2.0]), "2.00 (2.00 to 2.00)");
+        assert_eq!(ratio(&[2.0]), "2.00 (one sample)");
         assert_eq!(ratio(&[]), "");
     }
 
@@ -213,7 +221,7 @@ mod tests {
             ..Row::default()
         };
         let told = median(Unit::Seconds, &died);
-        assert_eq!(told, "1.00 s (1.00 s to 1.00 s); then failed: it ended");
+        assert_eq!(told, "1.00 s (one sample); then failed: it ended");
     }
 
     #[test]

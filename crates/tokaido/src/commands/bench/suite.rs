@@ -39,7 +39,7 @@ const RUN: &str = "run.json";
 
 /// Put Tokaido beside its peers, in one run
 ///
-/// SCENARIOS are dictionary, fib, hello, patterns, regex and server; without any, all of them are run. Peers are found on
+/// SCENARIOS are dictionary, fib, growth, hello, patterns, regex, server and setget; without any, all of them are run. Peers are found on
 /// PATH, or as libraries, started on loopback with the settings that the tables state, and stopped afterwards. One that
 /// is not there is a row that names the package of Debian that brings it.
 ///
