@@ -23,10 +23,10 @@ const POST: &str = "crates/tokaido-bench/scripts/post.lua";
 
 pub(super) const SCENARIOS: [Scenario; 4] = [
     by_wrk("hello world from a Ruby route, 100 connections", &BESIDE_LUA, |peer, port| {
-        hello(peer, port, RUBY_HELLO, KEPT)
+        hello(peer, port, RUBY_HELLO)
     }),
     by_wrk("hello world by mod_mruby's rputs, 100 connections", &BESIDE_LUA, |peer, port| {
-        hello(peer, port, MOD_MRUBY_HELLO, KEPT)
+        hello(peer, port, MOD_MRUBY_HELLO)
     }),
     by_wrk("POST of 1 KiB echoed by ngx.print, 100 connections", &BESIDE_NGINX, |_, port| {
         load::wrk(port, NGX_ECHO, &["-t1", "-c100", TIME, "-s", POST, "--", "1024"])
@@ -38,9 +38,6 @@ pub(super) const SCENARIOS: [Scenario; 4] = [
 
 const BESIDE_NGINX: [Peer; 2] = [Peer::Tokaido, Peer::Nginx];
 const BESIDE_LUA: [Peer; 3] = [Peer::Tokaido, Peer::TokaidoOfLua, Peer::Nginx];
-
-/// Connections are kept, or closed after each request.
-const KEPT: &[&str] = &["-t1", "-c100", TIME];
 
 const fn by_wrk(
     name: &'static str,
@@ -59,11 +56,11 @@ const fn by_wrk(
 }
 
 /// From ours by the handler at `path`, from others by their own.
-fn hello(peer: Peer, port: u16, path: &str, arguments: &[&str]) -> Outcome<Sample> {
+fn hello(peer: Peer, port: u16, path: &str) -> Outcome<Sample> {
     let path = match peer {
         Peer::Nginx => NGX_HELLO,
         Peer::TokaidoOfLua => HELLO,
         _ => path,
     };
-    load::wrk(port, path, arguments)
+    load::wrk(port, path, &["-t1", "-c100", TIME])
 }

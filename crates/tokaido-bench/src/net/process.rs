@@ -125,18 +125,6 @@ impl Usage {
     }
 }
 
-/// Memory that processes hold for themselves, in bytes. What they have mapped of files is not theirs alone, and the system
-/// takes it back when it needs to.
-#[must_use]
-pub fn anonymous_memory(processes: &[u32]) -> u64 {
-    let of_process = |process: &u32| {
-        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
-        line.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    processes.iter().filter_map(of_process).map(|kib| kib * 1024).sum()
-}
-
 /// Bytes that this thread has had written to disk until now; `None` where that is not to be seen.
 #[must_use]
 pub fn written_by_this_thread() -> Option<u64> {

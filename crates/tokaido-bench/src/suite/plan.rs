@@ -78,6 +78,9 @@ pub(super) struct Context<'a> {
     pub(super) progress: &'a dyn Fn(&str),
 }
 
+/// Kinds of files of a library.
+pub(super) type Kinds = Vec<Box<dyn Dictionary>>;
+
 /// Peers by name.
 pub(super) type Present = BTreeMap<&'static str, Presence>;
 
@@ -106,6 +109,13 @@ impl Context<'_> {
             let packages = Some(packages).filter(|packages| !packages.is_empty());
             Err(Problem::Missing(packages.map(str::to_owned)))
         })
+    }
+
+    /// The kinds of files of a library in C; as with [`Self::find`], the problem or `None` if there are none.
+    pub(super) fn kinds(&self, library: &Peer) -> Option<Result<Kinds, Problem>> {
+        let find = library.finder()?;
+        let presence = self.find(library.name)?;
+        Some(presence.map(|_| find().map_or_else(Vec::new, |found| found.kinds)))
     }
 
     pub(super) fn scale(&self) -> Scale {

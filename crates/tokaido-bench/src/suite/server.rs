@@ -90,6 +90,14 @@ impl Server {
         Ok(began)
     }
 
+    /// That it runs.
+    pub(super) fn check(&mut self) -> Result<(), SuiteError> {
+        match self.child.try_wait() {
+            Ok(Some(status)) => Err(self.failure(format!("ended with {status}"))),
+            _ => Ok(()),
+        }
+    }
+
     /// Where its data are.
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()

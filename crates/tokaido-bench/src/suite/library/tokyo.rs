@@ -109,7 +109,7 @@ impl Hash {
 
 impl Dictionary for Hash {
     fn settings(&self) -> &'static str {
-        "hash, bnum=5000"
+        "hash, two buckets a record"
     }
 
     fn write(&self, path: &Path, rows: &Rows) -> Result<(), String> {
@@ -152,7 +152,9 @@ impl Dictionary for Hash {
         let buckets = records.cast_signed() * BUCKETS_PER_RECORD;
         let opened = self.open(path, WRITER | CREATE, buckets);
         let library = Arc::clone(&self.0);
-        Some(opened.map(|opened| Box::new(OpenHash { opened, library }) as Box<_>))
+        let put = library.tchdbput;
+        let kept = |opened| Box::new(Kept { opened, library, put, get: get_of_hash }) as Box<_>;
+        Some(opened.map(kept))
     }
 }
 
@@ -202,41 +204,24 @@ fn get_of_tree(
     Ok(())
 }
 
-struct OpenHash {
+/// One of the two above.
+type Get = fn(&Library, &Opened, &[u8], &mut dyn FnMut(&[u8])) -> Result<(), String>;
+
+/// A file that stays open.
+struct Kept {
     opened: Opened,
-    /// Keeps the functions of the database loaded.
     library: Arc<Library>,
+    put: Put,
+    get: Get,
 }
 
-struct OpenTree {
-    opened: Opened,
-    /// Keeps the functions of the database loaded.
-    library: Arc<Library>,
-}
-
-impl OpenDictionary for OpenHash {
+impl OpenDictionary for Kept {
     fn put(&mut self, rows: &[(&[u8], &[u8])]) -> Result<(), String> {
-        for (key, value) in rows {
-            put(self.library.tchdbput, &self.opened, key, value)?;
-        }
-        Ok(())
+        rows.iter().try_for_each(|(key, value)| put(self.put, &self.opened, key, value))
     }
 
     fn get(&mut self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
-        get_of_hash(&self.library, &self.opened, key, visit)
-    }
-}
-
-impl OpenDictionary for OpenTree {
-    fn put(&mut self, rows: &[(&[u8], &[u8])]) -> Result<(), String> {
-        for (key, value) in rows {
-            put(self.library.tcbdbput, &self.opened, key, value)?;
-        }
-        Ok(())
-    }
-
-    fn get(&mut self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
-        get_of_tree(&self.library, &self.opened, key, visit)
+        (self.get)(&self.library, &self.opened, key, visit)
     }
 }
 
@@ -301,6 +286,8 @@ impl Dictionary for Tree {
         }
         let opened = self.open(path, WRITER | CREATE);
         let library = Arc::clone(&self.0);
-        Some(opened.map(|opened| Box::new(OpenTree { opened, library }) as Box<_>))
+        let put = library.tcbdbput;
+        let kept = |opened| Box::new(Kept { opened, library, put, get: get_of_tree }) as Box<_>;
+        Some(opened.map(kept))
     }
 }

@@ -14,8 +14,8 @@ use super::{
         contest::{Entrant, Name, Rounds, Sample, Take, Title, contest},
         dictionary::Dictionary,
         error::SuiteError,
-        peer::{PEERS, Peer},
-        plan::{Context, Scale},
+        peer::PEERS,
+        plan::{Context, Kinds, Scale},
         room,
         run::{Item, Problem, Unit},
         servers::{self, Durability, Started},
@@ -118,15 +118,10 @@ fn in_process(
 }
 
 /// The kinds of files of each library that takes part; none of one that is missing.
-type Libraries = Vec<(&'static str, Result<Vec<Box<dyn Dictionary>>, Problem>)>;
+type Libraries = Vec<(&'static str, Result<Kinds, Problem>)>;
 
 fn libraries(context: &Context<'_>) -> Libraries {
-    let finders = PEERS.iter().filter_map(|peer: &Peer| Some((peer.name, peer.finder()?)));
-    let found = finders.filter_map(|(name, find)| {
-        let kinds = context.find(name)?.cloned();
-        Some((name, kinds.map(|_| find().map_or_else(Vec::new, |found| found.kinds))))
-    });
-    found.collect()
+    PEERS.iter().filter_map(|peer| Some((peer.name, context.kinds(peer)?))).collect()
 }
 
 fn subjects<'a>(

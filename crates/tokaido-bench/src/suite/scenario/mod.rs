@@ -40,19 +40,19 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "fib",
         what: "fib(37) in servers and plain interpreters, their start told apart",
-        seconds: [10, 120, 240],
+        seconds: [10, 80, 240],
         measure: fib::measure,
     },
     Scenario {
         name: "hello",
         what: "hello world over HTTP: connections kept and not, virtual machines kept and not",
-        seconds: [20, 120, 400],
+        seconds: [20, 90, 400],
         measure: hello::measure,
     },
     Scenario {
         name: "patterns",
         what: "loops over records in the Lua of each server",
-        seconds: [10, 120, 300],
+        seconds: [10, 100, 300],
         measure: patterns::measure,
     },
     Scenario {
@@ -64,7 +64,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "dictionary",
         what: "a list of companies in files of keys and values, and over the network",
-        seconds: [10, 120, 300],
+        seconds: [10, 90, 300],
         measure: dictionary::measure,
     },
     Scenario {
@@ -76,13 +76,13 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "server",
         what: "GET and SET at 50 connections, by pipeline and by durability; latency at a rate",
-        seconds: [30, 240, 900],
+        seconds: [30, 170, 900],
         measure: server::measure,
     },
     Scenario {
         name: "growth",
         what: "what becomes slower or larger with the number of records",
-        seconds: [15, 200, 3_600],
+        seconds: [15, 220, 3_600],
         measure: growth::measure,
     },
 ];

@@ -1,6 +1,9 @@
 //! Keys set and got through client libraries of several languages, and in process: whose time it is.
 
-use std::{cell::RefCell, path::Path};
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+};
 
 use tempfile::TempDir;
 
@@ -11,13 +14,13 @@ use super::super::{
     error::SuiteError,
     library::FoundClient,
     peer::Peer,
-    plan::Context,
+    plan::{Context, Kinds},
     run::{Item, Problem, Split, Unit},
     scripts,
     servers::{self, Durability, Started},
     worker::{Program, Spent, Work, Worker},
 };
-use crate::net::{self, Usage};
+use crate::net::{self, Protocol, Usage};
 
 const NAME: &str = "setget";
 
@@ -30,28 +33,25 @@ const NOTE_TURNS: &str = "One connection, one key after the other; client and se
                           have collected their garbage, and time themselves. They do it in turns; the figure and the times are what all of it takes at the pace of a turn. Each set of our store is a transaction, and nothing of \
                           the stores is synced.";
 
+/// Whose files are measured beside our store.
+const LIBRARY: &str = "tokyocabinet";
+
 /// Keys of a program that is started.
 const FEW: u64 = 1_000;
 
 /// What the figures of those that run already are told for.
 const MANY: u64 = 100_000;
 
-/// The clients, and the server that each one is for.
-const CLIENTS: [(&str, Kind); 7] = [
-    ("redis-py", Kind::Redis),
-    ("redis-rb", Kind::Redis),
-    ("hiredis", Kind::Redis),
-    ("pymemcache", Kind::Memcached),
-    ("pylibmc", Kind::Memcached),
-    ("dalli", Kind::Memcached),
-    ("libmemcached", Kind::Memcached),
+/// The clients, and what each one speaks.
+const CLIENTS: [(&str, Protocol); 7] = [
+    ("redis-py", Protocol::Resp2),
+    ("redis-rb", Protocol::Resp2),
+    ("hiredis", Protocol::Resp2),
+    ("pymemcache", Protocol::Memcached),
+    ("pylibmc", Protocol::Memcached),
+    ("dalli", Protocol::Memcached),
+    ("libmemcached", Protocol::Memcached),
 ];
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Redis,
-    Memcached,
-}
 
 /// Makes a worker that is ready.
 type Make<'a> = Box<dyn Fn() -> Result<Box<dyn Worker>, String> + 'a>;
@@ -68,26 +68,25 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
     let directory = TempDir::new().map_err(SuiteError::system("cannot make a directory"))?;
     scripts::write(directory.path())?;
     let ours = [
-        (servers::tokaido_of(context, Durability::None)?, Kind::Redis),
-        (servers::tokaido_cache(context)?, Kind::Memcached),
+        (servers::tokaido_of(context, Durability::None)?, Protocol::Resp2),
+        (servers::tokaido_cache(context)?, Protocol::Memcached),
     ];
     let mut theirs = Vec::new();
     let redis = servers::redis(context, "redis", Durability::None)?;
-    theirs.extend(redis.map(|started| (started, Kind::Redis)));
-    theirs.extend(servers::memcached(context)?.map(|started| (started, Kind::Memcached)));
+    theirs.extend(redis.map(|started| (started, Protocol::Resp2)));
+    theirs.extend(servers::memcached(context)?.map(|started| (started, Protocol::Memcached)));
     let clients = clients(context);
-    let library = library(context);
+    let library = Peer::named(LIBRARY).and_then(|library| context.kinds(library));
     let mut ways = Vec::new();
-    for (server, kind) in &ours {
-        ways.extend(of_server(&clients, server, *kind, directory.path(), None));
+    for (server, protocol) in &ours {
+        ways.extend(of_server(&clients, server, *protocol, directory.path(), None));
     }
     let stores = ways.len();
-    for (index, kind) in context.plan.dictionaries.iter().enumerate() {
-        let path = directory.path().join(format!("ours{index}"));
-        ways.extend(in_process(*kind, Name::ours(kind.settings()), &path));
+    for kind in context.plan.dictionaries.iter().filter(|kind| !kind.is_constant()) {
+        ways.push(in_process(*kind, Name::ours(kind.settings()), &directory.path().join("ours")));
     }
-    for (server, kind) in &theirs {
-        let peers = of_server(&clients, server, *kind, directory.path(), Some(&ways));
+    for (server, protocol) in &theirs {
+        let peers = of_server(&clients, server, *protocol, directory.path(), Some(&ways));
         ways.extend(peers);
     }
     ways.extend(of_library(&library, directory.path(), stores));
@@ -99,17 +98,17 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
 enum Found {
     /// The interpreter, and the script of its language.
     Program {
-        interpreter: std::path::PathBuf,
+        interpreter: PathBuf,
         script: &'static str,
     },
     Library(FoundClient),
 }
 
-type Clients = Vec<(&'static str, Kind, Result<Found, Problem>)>;
+type Clients = Vec<(&'static str, Protocol, Result<Found, Problem>)>;
 
 /// Clients that are there, and those that are missing.
 fn clients(context: &Context<'_>) -> Clients {
-    let found = CLIENTS.iter().filter_map(|&(name, kind)| {
+    let found = CLIENTS.iter().filter_map(|&(name, protocol)| {
         let found = context.find(name)?.cloned().and_then(|presence| {
             let finder = Peer::named(name).and_then(Peer::client_finder);
             let script = match name {
@@ -121,7 +120,7 @@ fn clients(context: &Context<'_>) -> Clients {
                 Some(find) => find().map(Found::Library).ok_or(Problem::Missing(None)),
             }
         });
-        Some((name, kind, found))
+        Some((name, protocol, found))
     });
     found.collect()
 }
@@ -130,12 +129,12 @@ fn clients(context: &Context<'_>) -> Clients {
 fn of_server<'a>(
     clients: &'a Clients,
     server: &'a Started,
-    kind: Kind,
+    protocol: Protocol,
     scripts: &'a Path,
     ours: Option<&[Way<'_>]>,
 ) -> Vec<Way<'a>> {
-    let of_kind = clients.iter().filter(|(_, of, _)| *of == kind);
-    let way = |(client, _, found): &'a (&'static str, Kind, Result<Found, Problem>)| {
+    let of_kind = clients.iter().filter(|(_, of, _)| *of == protocol);
+    let way = |(client, _, found): &'a (&'static str, Protocol, Result<Found, Problem>)| {
         let settings = (*client).to_owned();
         let name = match ours {
             None => Name::ours(&settings),
@@ -169,42 +168,33 @@ fn connect(
 }
 
 /// A kind of file, in this process.
-fn in_process<'a>(kind: &'a dyn Dictionary, name: Name, path: &Path) -> Option<Way<'a>> {
-    // It is opened once, to see whether it takes part.
-    drop(kind.keep_open(path, MANY, None)?);
+fn in_process<'a>(kind: &'a dyn Dictionary, name: Name, path: &Path) -> Way<'a> {
     let path = path.to_owned();
     let make = move || {
         let opened = kind.keep_open(&path, MANY, None).ok_or("it cannot be kept open")??;
         Ok(Box::new(opened) as Box<dyn Worker>)
     };
-    Some(Way { name, make: Ok(Box::new(make) as Make<'a>), port: None })
+    Way { name, make: Ok(Box::new(make) as Make<'a>), port: None }
 }
 
-/// The kinds of Tokyo Cabinet's files.
-type Kinds = Option<Result<Vec<Box<dyn Dictionary>>, Problem>>;
-
-fn library(context: &Context<'_>) -> Kinds {
-    const LIBRARY: &str = "tokyocabinet";
-    let presence = context.find(LIBRARY)?.cloned();
-    let kinds = || Some(Peer::named(LIBRARY)?.finder()?()?.kinds);
-    Some(presence.map(|_| kinds().unwrap_or_default()))
-}
-
-fn of_library<'a>(kinds: &'a Kinds, directory: &Path, beside: usize) -> Vec<Way<'a>> {
-    let name = |settings: &str| Name::peer("tokyocabinet", settings).beside(beside);
+fn of_library<'a>(
+    kinds: &'a Option<Result<Kinds, Problem>>,
+    directory: &Path,
+    beside: usize,
+) -> Vec<Way<'a>> {
+    let name = |settings: &str| Name::peer(LIBRARY, settings).beside(beside);
     match kinds {
         None => Vec::new(),
         Some(Err(problem)) => {
             vec![Way { name: name("in process"), make: Err(problem.clone()), port: None }]
         }
-        Some(Ok(kinds)) => kinds
-            .iter()
-            .enumerate()
-            .filter_map(|(index, kind)| {
+        Some(Ok(kinds)) => {
+            let way = |index: usize, kind: &'a dyn Dictionary| {
                 let path = directory.join(format!("theirs{index}"));
-                in_process(&**kind, name(kind.settings()), &path)
-            })
-            .collect(),
+                in_process(kind, name(kind.settings()), &path)
+            };
+            kinds.iter().enumerate().map(|(index, kind)| way(index, &**kind)).collect()
+        }
     }
 }
 

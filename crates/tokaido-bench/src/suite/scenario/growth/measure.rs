@@ -4,7 +4,7 @@ use std::{cell::Cell, fs, path::Path};
 
 use tempfile::TempDir;
 
-use super::subject::{File, Store, Subject};
+use super::subject::{File, Growing, Store, Subject};
 use crate::{
     net::Usage,
     statistics::Summary,
@@ -13,7 +13,7 @@ use crate::{
         dictionary::Dictionary,
         error::SuiteError,
         peer::Peer,
-        plan::{Context, Scale},
+        plan::{Context, Kinds, Scale},
         room,
         run::{Axis, Curve, Item, Problem, Row, Unit},
         servers::{self, Durability},
@@ -66,7 +66,7 @@ pub(in super::super) fn measure(
     };
     let count_max = sizes[sizes.len() - 1];
     let directory = TempDir::new().map_err(SuiteError::system("cannot make a directory"))?;
-    let lmdb = lmdb(context);
+    let lmdb = Peer::named("lmdb").and_then(|lmdb| context.kinds(lmdb));
     let subjects = subjects(context, &lmdb, directory.path(), count_max)?;
     let mut growth = Growth::default();
     let ended = sizes.iter().try_for_each(|&count| {
@@ -84,18 +84,9 @@ fn memtable_mib(scale: Scale) -> u64 {
     scale.pick(4, 64, 64)
 }
 
-/// The kinds of files of LMDB.
-type Kinds = Option<Result<Vec<Box<dyn Dictionary>>, Problem>>;
-
-fn lmdb(context: &Context<'_>) -> Kinds {
-    let presence = context.find("lmdb")?.cloned();
-    let kinds = || Some(Peer::named("lmdb")?.finder()?()?.kinds);
-    Some(presence.map(|_| kinds().unwrap_or_default()))
-}
-
 fn subjects<'a>(
     context: &'a Context<'_>,
-    lmdb: &'a Kinds,
+    lmdb: &'a Option<Result<Kinds, Problem>>,
     directory: &Path,
     count_max: u64,
 ) -> Result<Vec<Subject<'a>>, SuiteError> {
@@ -179,10 +170,7 @@ impl Step<'_> {
             &|store| store.scan(),
         )?;
         self.checkpoint(written)?;
-        self.of_servers("memory", Unit::Bytes, NOTE_MEMORY, &|store| match store {
-            Store::Server(server) => Ok(Sample::of(server.memory() as f64)),
-            Store::File(_) => Ok(Sample::default()),
-        })?;
+        self.of_servers("memory", Unit::Bytes, NOTE_MEMORY, &|server| server.memory())?;
         let once = Rounds::only(1);
         self.all("size of the files", Unit::Bytes, NOTE_DISK, once, &|store| store.disk())?;
         // Redis takes long.
@@ -213,10 +201,11 @@ impl Step<'_> {
         what: &str,
         unit: Unit,
         note: &str,
-        take: &dyn Fn(&mut Store<'_>) -> Result<Sample, SuiteError>,
+        take: &dyn Fn(&mut Growing) -> Result<Sample, SuiteError>,
     ) -> Result<(), SuiteError> {
         let servers = self.subjects.iter().filter(|subject| subject.is_server);
-        let entrants: Vec<Entrant<'_>> = servers.map(|subject| subject.entrant(take)).collect();
+        let entrants = servers.map(|subject| subject.entrant(|store| take(store.server()?)));
+        let entrants: Vec<Entrant<'_>> = entrants.collect();
         let name = self.title(what);
         let title = Title { scenario: NAME, name: &name, unit, note };
         contest(self.context, &title, Rounds::only(1), entrants, &mut self.items)
@@ -230,9 +219,8 @@ impl Step<'_> {
         let memtable_len = (memtable_mib(context.scale()) << 20) as f64;
         let sets = (CHECKPOINTS * memtable_len / record_len) as u64;
         let what = "the longest SET while a checkpoint runs";
-        self.of_servers(what, Unit::Seconds, NOTE_CHECKPOINT, &|store| match store {
-            Store::Server(server) => server.longest_set(context, sets),
-            Store::File(_) => Ok(Sample::default()),
+        self.of_servers(what, Unit::Seconds, NOTE_CHECKPOINT, &|server| {
+            server.longest_set(context, sets)
         })?;
         // Only our store has threads that write, so what was written by none that called is its own.
         let by_callers = Cell::new(0);
@@ -247,13 +235,13 @@ impl Step<'_> {
         let in_background = written.saturating_sub(by_callers.into_inner());
         let entrants = self.subjects.iter().map(|subject| {
             let is_ours = subject.name.is_ours;
-            subject.entrant(move |store| match store {
-                Store::Server(server) => Ok(Sample::of(server.written.for_a_byte(record_len))),
-                Store::File(file) => {
-                    let mut written = std::mem::take(&mut file.written);
-                    written.bytes += if is_ours { in_background } else { 0 };
-                    Ok(Sample::of(written.for_a_byte(record_len)))
-                }
+            subject.entrant(move |store| {
+                let mut written = store.take_written();
+                written.bytes += match store {
+                    Store::File(_) if is_ours => in_background,
+                    _ => 0,
+                };
+                written.for_a_byte(record_len).map(Sample::of)
             })
         });
         let name = self.title("bytes written to disk for a byte that is set");

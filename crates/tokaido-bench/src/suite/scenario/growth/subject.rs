@@ -2,12 +2,14 @@
 
 use std::{
     cell::RefCell,
+    mem,
     path::PathBuf,
     thread,
     time::{Duration, Instant},
 };
 
 use crate::{
+    machine,
     net::{self, Keys, Kind, Load, Mix, Protocol},
     random::{Random, Shuffle},
     suite::{
@@ -104,7 +106,7 @@ impl<'a> Subject<'a> {
         let problem = self.store.borrow().as_ref().err().cloned();
         let take = move || match &mut *self.store.borrow_mut() {
             Ok(store) => take(store),
-            Err(_) => Ok(Sample::default()),
+            Err(problem) => Err(SuiteError::Library(format!("{problem:?}"))),
         };
         let take = problem.map_or(Ok(Box::new(take) as Take<'s>), Err);
         Entrant { name: self.name.clone(), take }
@@ -112,6 +114,22 @@ impl<'a> Subject<'a> {
 }
 
 impl Store<'_> {
+    /// It, if it is a server.
+    pub(super) fn server(&mut self) -> Result<&mut Growing, SuiteError> {
+        match self {
+            Self::Server(server) => Ok(server),
+            Self::File(_) => Err(SuiteError::Library("only a server has that".to_owned())),
+        }
+    }
+
+    /// What was written since the last call.
+    pub(super) fn take_written(&mut self) -> Written {
+        mem::take(match self {
+            Self::Server(server) => &mut server.written,
+            Self::File(file) => &mut file.written,
+        })
+    }
+
     /// Lets it have so many records.
     pub(super) fn fill(&mut self, context: &Context<'_>, count: u64) -> Result<(), SuiteError> {
         match self {
@@ -124,7 +142,7 @@ impl Store<'_> {
     pub(super) fn get(&mut self, context: &Context<'_>) -> Result<Sample, SuiteError> {
         match self {
             Self::Server(server) => server.rate(context, Kind::Get),
-            Self::File(file) => file.rate(context, |open, key| open.get(key, &mut |_| {})),
+            Self::File(file) => file.get(context).map_err(SuiteError::Library),
         }
     }
 
@@ -132,7 +150,7 @@ impl Store<'_> {
     pub(super) fn set(&mut self, context: &Context<'_>) -> Result<Sample, SuiteError> {
         match self {
             Self::Server(server) => server.rate(context, Kind::Set),
-            Self::File(file) => file.set(context),
+            Self::File(file) => file.set(context).map_err(SuiteError::Library),
         }
     }
 
@@ -169,20 +187,23 @@ pub(super) struct Growing {
     /// Where a SCAN goes on.
     cursor: String,
     count: u64,
-    pub(super) written: Written,
+    written: Written,
 }
 
 /// Sets, and bytes that the system had to write to disk for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Written {
-    pub(super) sets: u64,
+    sets: u64,
     pub(super) bytes: u64,
 }
 
 impl Written {
     /// Bytes written for each that was set, with records of this length.
-    pub(super) fn for_a_byte(self, record_len: f64) -> f64 {
-        self.bytes as f64 / (self.sets as f64 * record_len)
+    pub(super) fn for_a_byte(self, record_len: f64) -> Result<f64, SuiteError> {
+        match self.sets {
+            0 => Err(SuiteError::Library("what it had written is not known".to_owned())),
+            sets => Ok(self.bytes as f64 / (sets as f64 * record_len)),
+        }
     }
 }
 
@@ -216,8 +237,9 @@ impl Growing {
         let load = self.load(context, Kind::Set);
         let load = Load { requests: Some(sets), time: CHECKPOINT_TIME_MAX, ..load };
         let (outcome, sample) = load::send(&load, context.stop)?;
-        let bytes = outcome.server.and_then(|usage| usage.written).unwrap_or(0);
-        self.written = Written { sets: outcome.tally.requests(), bytes };
+        if let Some(bytes) = outcome.server.and_then(|usage| usage.written) {
+            self.written = Written { sets: outcome.tally.requests(), bytes };
+        }
         Ok(Sample { figure: outcome.tally.response.max() as f64 / 1e9, ..sample })
     }
 
@@ -256,13 +278,17 @@ impl Growing {
                 Err(error) => return Err(error),
             }
             context.check()?;
+            self.server.check()?;
         }
         Ok(Sample::of(began.elapsed().as_secs_f64()))
     }
 
     /// Bytes that it holds for itself.
-    pub(super) fn memory(&self) -> u64 {
-        net::anonymous_memory(&net::of_port(self.server.port()))
+    pub(super) fn memory(&self) -> Result<Sample, SuiteError> {
+        let processes = net::of_port(self.server.port());
+        let memory: Option<u64> = processes.into_iter().map(machine::memory).sum();
+        let unknown = || SuiteError::Library("its memory is not known".to_owned());
+        memory.map(|memory| Sample::of(memory as f64)).ok_or_else(unknown)
     }
 }
 
@@ -336,35 +362,38 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// Does something with random keys for as long as a sample takes.
+    fn get(&mut self, context: &Context<'_>) -> Result<Sample, String> {
+        self.rate(context, |open, key| open.get(key, &mut |_| {})).map(|(_, sample)| sample)
+    }
+
+    fn set(&mut self, context: &Context<'_>) -> Result<Sample, String> {
+        let before = net::written_by_this_thread();
+        let (sets, sample) = self.rate(context, |open, key| open.put(&[(key, VALUE)]))?;
+        if let Some((after, before)) = net::written_by_this_thread().zip(before) {
+            self.written.sets += sets;
+            self.written.bytes += after - before;
+        }
+        Ok(sample)
+    }
+
+    /// Does something with random keys for as long as a sample takes; gives how often, too.
     fn rate(
         &mut self,
         context: &Context<'_>,
         step: impl Fn(&mut dyn OpenDictionary, &[u8]) -> Result<(), String>,
-    ) -> Result<Sample, SuiteError> {
+    ) -> Result<(u64, Sample), String> {
         let (mut random, count) = (self.random.clone(), self.count);
-        let open = self.opened().map_err(SuiteError::Library)?;
+        let open = self.opened()?;
         let (mut done, began) = (0, Instant::now());
         while began.elapsed() < context.scale().sample() {
             for _ in 0..STEPS {
-                step(&mut **open, &key(random.below(count))).map_err(SuiteError::Library)?;
+                step(&mut **open, &key(random.below(count)))?;
             }
             done += STEPS;
         }
-        let figure = done as f64 / began.elapsed().as_secs_f64();
+        let sample = Sample::of(done as f64 / began.elapsed().as_secs_f64());
         self.random = random;
-        Ok(Sample::of(figure))
-    }
-
-    fn set(&mut self, context: &Context<'_>) -> Result<Sample, SuiteError> {
-        let before = net::written_by_this_thread();
-        let began = Instant::now();
-        let put = |open: &mut dyn OpenDictionary, key: &[u8]| open.put(&[(key, VALUE)]);
-        let sample = self.rate(context, put)?;
-        self.written.sets += (sample.figure * began.elapsed().as_secs_f64()) as u64;
-        let after = net::written_by_this_thread();
-        self.written.bytes += after.zip(before).map_or(0, |(after, before)| after - before);
-        Ok(sample)
+        Ok((done, sample))
     }
 
     fn scan(&mut self) -> Result<Sample, String> {
@@ -393,5 +422,17 @@ impl<'a> File<'a> {
         self.open_again(SYNC)?;
         self.opened()?.get(&key, &mut |_| {})?;
         Ok(Sample::of(began.elapsed().as_secs_f64()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_for_a_byte_is_not_told_without_sets() {
+        let written = Written { sets: 10, bytes: 1_600 };
+        assert_eq!(written.for_a_byte(80.0).unwrap(), 2.0);
+        assert!(Written::default().for_a_byte(80.0).is_err());
     }
 }
