@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -44,18 +43,4 @@ pub(crate) fn read(path: impl AsRef<Path>) -> Outcome<String> {
 pub(crate) fn write(path: impl AsRef<Path>, text: &str) -> Outcome {
     let path = root().join(path);
     fs::write(&path, text).map_err(Failure::of(format!("cannot write {}", path.display())))
-}
-/// Bytes that the disk has for the files below a directory.
-pub(crate) fn disk_bytes(directory: &Path) -> Outcome<u64> {
-    const BLOCK_LEN: u64 = 512;
-    let mut sum = 0;
-    for entry in fs::read_dir(directory).map_err(Failure::of("cannot list files"))? {
-        let path = entry.map_err(Failure::of("cannot list files"))?.path();
-        sum += if path.is_dir() {
-            disk_bytes(&path)?
-        } else {
-            path.metadata().map_err(Failure::of("cannot look at a file"))?.blocks() * BLOCK_LEN
-        };
-    }
-    Ok(sum)
 }

@@ -1,6 +1,5 @@
 //! `cargo xtask`: everything that is done to this repository, behind one entry.
 
-mod bench;
 mod dependencies;
 mod docs;
 mod excerpt;
@@ -23,7 +22,6 @@ cargo xtask test [SUITE…]    all tests, or those of: rust shuttle miri tidy de
                              node go (sets up by itself what they need: Debian packages, a Python
                              environment in .venv, node_modules, Go modules, a nightly toolchain)
 cargo xtask ci               what continuous integration runs: .ci/run
-cargo xtask bench [KIND…]    benchmarks, or those of: store script server [-- NAME…]
 cargo xtask docs [--check]   writes the generated pages, or says which are stale;
                              runs the commands of README.md and docs/
 cargo xtask tidy             lengths of files and functions, words that must not stay, file heads
@@ -46,7 +44,6 @@ fn run(arguments: &[&str]) -> Outcome {
     match arguments {
         ["test", suites @ ..] => test::run(suites),
         ["ci"] => process::Command::new("bash", [".ci/run"]).run(),
-        ["bench", kinds @ ..] => bench::run(kinds),
         ["docs"] => docs::write().and_then(|()| docs::run_commands()),
         ["docs", "--check"] => docs::check().and_then(|()| docs::run_commands()),
         ["tidy"] => tidy::check(),

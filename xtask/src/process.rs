@@ -130,17 +130,6 @@ impl Command {
         let said = String::from_utf8_lossy(&output.stderr);
         Err(Failure::new(format!("`{self}` failed ({}): {}", output.status, said.trim())))
     }
-
-    /// The first line of what it writes, whichever stream it takes, for asking versions. Absent
-    /// when the program is not there.
-    pub(crate) fn first_line(&self) -> Option<String> {
-        let output = self.prepare().output().ok()?;
-        let both = [output.stdout, output.stderr].concat();
-        String::from_utf8_lossy(&both)
-            .lines()
-            .find(|line| !line.trim().is_empty())
-            .map(str::to_owned)
-    }
 }
 
 impl fmt::Display for Command {

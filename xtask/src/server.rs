@@ -1,4 +1,4 @@
-//! A server to test and to measure: the built binary on a directory of its own.
+//! A server to test: the built binary on a directory of its own.
 
 use std::{
     fs::File,
@@ -23,20 +23,11 @@ pub(crate) const PORT_DEFAULT: u16 = 7653;
 /// Longest that a server may take until it listens.
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Builds the server for testing and gives the path of its program.
+/// Builds the server and gives the path of its program.
 pub(crate) fn binary() -> Outcome<PathBuf> {
-    build("debug", &["build", "--locked", "--package", "tokaido"])
-}
-
-/// Builds the server for measuring.
-pub(crate) fn release_binary() -> Outcome<PathBuf> {
-    build("release", &["build", "--locked", "--release", "--package", "tokaido"])
-}
-
-fn build(profile: &str, arguments: &[&str]) -> Outcome<PathBuf> {
-    Command::cargo(arguments).run()?;
+    Command::cargo(["build", "--locked", "--package", "tokaido"]).run()?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-    let path = files::root().join(target).join(profile).join("tokaido");
+    let path = files::root().join(target).join("debug/tokaido");
     path.canonicalize().map_err(Failure::of(format!("no program {}", path.display())))
 }
 
@@ -50,7 +41,7 @@ pub(crate) struct Server {
     child: Child,
     port: u16,
     /// Data, log, and whatever else the program writes; removed with the server.
-    directory: TempDir,
+    _directory: TempDir,
 }
 
 impl Server {
@@ -71,7 +62,7 @@ impl Server {
     }
 
     /// Starts whatever `command` makes of a fresh directory, and waits until it listens on `port`.
-    pub(crate) fn run(port: u16, command: impl FnOnce(&Path) -> Command) -> Outcome<Self> {
+    fn run(port: u16, command: impl FnOnce(&Path) -> Command) -> Outcome<Self> {
         let directory = TempDir::new().map_err(Failure::of("cannot make a directory"))?;
         let log_path = directory.path().join("log");
         let log = File::create(&log_path).map_err(Failure::of("cannot make a log"))?;
@@ -83,7 +74,7 @@ impl Server {
             .stderr(Stdio::from(again))
             .spawn()
             .map_err(Failure::of(format!("cannot run {command}")))?;
-        let mut server = Self { child, port, directory };
+        let mut server = Self { child, port, _directory: directory };
         server.wait_until_it_listens().map_err(|why| {
             let log = std::fs::read_to_string(&log_path).unwrap_or_default();
             Failure::new(format!("`{command}` {why}; its log:\n{log}"))
@@ -93,16 +84,6 @@ impl Server {
 
     pub(crate) fn port(&self) -> u16 {
         self.port
-    }
-
-    /// Where it writes.
-    pub(crate) fn directory(&self) -> &Path {
-        self.directory.path()
-    }
-
-    /// The number that the system knows it by.
-    pub(crate) fn process(&self) -> u32 {
-        self.child.id()
     }
 
     fn wait_until_it_listens(&mut self) -> Result<(), String> {

@@ -1,13 +1,9 @@
-//! What a figure was measured on: processor, cores, governor, kernel; how much of the processor's
-//! time was the client's own, and what a server takes of it and of memory.
+//! What a figure was measured on: processor, cores, governor, kernel; how long a thread waited
+//! for a processor, and what a server takes of memory.
 
 use std::{fmt, fs, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
-
-/// Ticks a second in `/proc/*/stat`; the kernel shows them to programs at this rate whatever its
-/// own is.
-const TICKS_PER_SECOND: u64 = 100;
 
 /// The machine, as far as it bears on a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,22 +53,6 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Processor time of the child processes that have ended and been waited for. The difference over
-/// a benchmark is what its client burned: when that is near the wall time, the client was measured.
-/// `None` where `/proc` is not to be read.
-#[must_use]
-pub fn children_processor_time() -> Option<Duration> {
-    children_ticks(&fs::read_to_string("/proc/self/stat").ok()?)
-        .map(|ticks| Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
-}
-
-/// Processor time of all threads that the process has now, and had; `None` if it is not there.
-#[must_use]
-pub fn processor_time(process: u32) -> Option<Duration> {
-    own_ticks(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
-        .map(|ticks| Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
-}
-
 /// How long this thread has been ready to run while others had the processor, in all; `None` where the
 /// kernel does not say. The difference over a benchmark is what others have taken from it.
 #[must_use]
@@ -100,38 +80,9 @@ fn processor_name(cpuinfo: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// User and system time of the process itself, fields 14 and 15.
-fn own_ticks(stat: &str) -> Option<u64> {
-    two_fields(stat, 14)
-}
-
-/// User and system time of waited-for children, fields 16 and 17.
-fn children_ticks(stat: &str) -> Option<u64> {
-    two_fields(stat, 16)
-}
-
-/// The sum of field `first`, counted from 1, and the next one. The second field is the program's
-/// name in parentheses, which may hold spaces and parentheses itself, so counting starts behind the
-/// last one.
-fn two_fields(stat: &str, first: usize) -> Option<u64> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(first - 3);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    Some(user + system)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn children_are_counted_behind_a_name_with_spaces() {
-        let stat = "7 (a) b) S 4 5 6 7 8 9 10 11 12 13 140 15 130 17 20 0 1 0 5";
-        assert_eq!(children_ticks(stat), Some(147));
-        assert_eq!(own_ticks(stat), Some(155));
-        assert_eq!(children_ticks("7 (a"), None);
-    }
 
     #[test]
     fn memory_is_what_is_of_no_file() {

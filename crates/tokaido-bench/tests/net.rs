@@ -113,6 +113,7 @@ fn load(address: SocketAddr) -> Load {
         keys: Keys::Uniform,
         keys_count: 100,
         values: Values::Fixed(10),
+        command: None,
         mix: Mix::only(Kind::Get),
         seed: 1,
     }

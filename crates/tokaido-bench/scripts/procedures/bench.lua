@@ -1,4 +1,4 @@
--- The procedures that `tokaido bench suite` and `cargo xtask bench server` call; what others run instead is beside.
+-- The procedures that `tokaido bench suite` calls; what others run instead is beside.
 
 local tokaido = require "tokaido"
 
@@ -23,12 +23,12 @@ bench.timed_fib = tokaido.read(function(_, n)
   return result .. " " .. os.clock() - start
 end)
 
--- 10^7 gets of a value of 64 bytes.
-bench.timed_gets = tokaido.write(function(tx)
+-- Seconds of the processor for so many gets of a value of 64 bytes.
+bench.timed_gets = tokaido.write(function(tx, count)
   local main = tx.main
   main:put("a", ("x"):rep(64))
   local start = os.clock()
-  for _ = 1, 10000000 do
+  for _ = 1, tonumber(count) do
     main:get("a")
   end
   return os.clock() - start

@@ -1,4 +1,4 @@
 -- dialect: ngx
--- route: POST /bench/ngx/echo
+-- route: PUT /bench/ngx/echo
 ngx.req.read_body()
 ngx.print(ngx.req.get_body_data())

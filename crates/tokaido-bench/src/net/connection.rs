@@ -36,13 +36,20 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects, and waits for the replies to what a connection begins with.
     pub(super) fn open(address: &Address, codec: &dyn Codec) -> Result<Self, LoadError> {
-        let failed = |source| LoadError::Connect { address: address.to_string(), source };
-        let mut socket = Socket::connect(address).map_err(failed)?;
-        for greeting in codec.greetings() {
-            socket.write_all(&greeting).map_err(failed)?;
-            greet(&mut socket, codec, address)?;
+        Self::open_used(address, codec, &[])
+    }
+
+    /// The same, and sends these requests, one after the other, and waits for the answer to each.
+    pub(super) fn open_used(
+        address: &Address,
+        codec: &dyn Codec,
+        requests: &[(Kind, Vec<u8>)],
+    ) -> Result<Self, LoadError> {
+        let mut socket = greeted(address, codec)?;
+        for (kind, request) in requests {
+            exchange(&mut socket, codec, address, *kind, request)?;
         }
-        socket.set_ready().map_err(failed)?;
+        socket.set_ready().map_err(LoadError::System)?;
         let (out, input) = (Vec::new(), Vec::new());
         Ok(Self {
             socket,
@@ -128,9 +135,28 @@ impl Connection {
     }
 }
 
-/// Waits for the reply to a greeting.
-fn greet(socket: &mut Socket, codec: &dyn Codec, address: &Address) -> Result<(), LoadError> {
-    let sent = Sent { kind: Kind::Set, len: 0 };
+/// Connects, and waits for the replies to what a connection begins with.
+pub(super) fn greeted(address: &Address, codec: &dyn Codec) -> Result<Socket, LoadError> {
+    let connected = Socket::connect(address);
+    let mut socket =
+        connected.map_err(|source| LoadError::Connect { address: address.to_string(), source })?;
+    for greeting in codec.greetings() {
+        exchange(&mut socket, codec, address, Kind::Set, &greeting)?;
+    }
+    Ok(socket)
+}
+
+/// Sends a request and waits for its answer.
+fn exchange(
+    socket: &mut Socket,
+    codec: &dyn Codec,
+    address: &Address,
+    kind: Kind,
+    request: &[u8],
+) -> Result<(), LoadError> {
+    let sent = Sent { kind, len: request.len() };
+    let written = socket.write_all(request);
+    written.map_err(|source| LoadError::Connect { address: address.to_string(), source })?;
     let (mut input, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
         let read = socket.read(&mut buffer);

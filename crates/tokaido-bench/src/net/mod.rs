@@ -9,9 +9,12 @@
 //! At a *rate* requests have a time at which they are due, and what they wait for counts, wherever they wait.
 
 mod ceiling;
+mod command;
 mod connection;
 mod histogram;
+mod idle;
 mod keys;
+mod lookaside;
 mod operation;
 mod process;
 pub mod protocol;
@@ -25,9 +28,12 @@ mod verdict;
 mod worker;
 
 pub use ceiling::{Ceiling, measure as measure_ceiling};
+pub use command::{Command, CommandError};
 pub use histogram::{Latency, Tally};
+pub use idle::Idle;
 pub(crate) use keys::generate as generate_key;
 pub use keys::{KEYS_MAX, Keys, KeysError};
+pub use lookaside::LookAside;
 pub use operation::{Kind, Mix, MixError};
 pub use process::{Usage, of_port, of_unix_socket, written_by_this_thread};
 pub use protocol::{Protocol, UnknownProtocol};

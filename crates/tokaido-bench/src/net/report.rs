@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     ceiling::Ceiling,
+    command::Command,
     histogram::{Latency, Tally},
     operation::Kind,
     process::Usage,
@@ -74,7 +75,8 @@ impl Report {
             "type": "summary",
             "address": load.address.to_string(),
             "protocol": load.protocol.name(),
-            "mix": load.mix.to_string(),
+            "mix": load.command.is_none().then(|| load.mix.to_string()),
+            "command": load.command.as_ref().map(Command::to_string),
             "connections": load.connections,
             "pipeline": load.pipeline,
             "threads": load.threads,
@@ -85,8 +87,8 @@ impl Report {
             "rate": outcome.rate,
             "rate_is_lower_bound": verdict == Verdict::Generator,
             "limit": verdict.name(),
-            "answered": Value::Object(Kind::ALL.iter().zip(outcome.tally.answered)
-                .map(|(kind, count)| (kind.name().to_owned(), count.into())).collect()),
+            "answered": load.command.is_none().then(|| Value::Object(Kind::ALL.iter().zip(outcome.tally.answered)
+                .map(|(kind, count)| (kind.name().to_owned(), count.into())).collect())),
             "misses": outcome.tally.misses,
             "refused": outcome.tally.refused,
             "refusal": outcome.tally.refusal,
@@ -174,7 +176,8 @@ impl fmt::Display for Report {
             Pace::Closed => "closed loop".to_owned(),
             Pace::Rate(rate) => format!("{}/s", units::thousands(rate as u64)),
         };
-        let Load { address, protocol, mix, connections, pipeline, threads, .. } = load;
+        let Load { address, protocol, connections, pipeline, threads, .. } = load;
+        let what = load.command.as_ref().map_or_else(|| load.mix.to_string(), Command::to_string);
         let seconds = outcome.time.as_secs_f64();
         let threads = match threads {
             1 => "1 thread".to_owned(),
@@ -182,7 +185,7 @@ impl fmt::Display for Report {
         };
         writeln!(
             f,
-            "{address}, {protocol}, {mix}; {connections} connections, pipeline of {pipeline}, {threads}, {pace}, {seconds:.1} s"
+            "{address}, {protocol}, {what}; {connections} connections, pipeline of {pipeline}, {threads}, {pace}, {seconds:.1} s"
         )?;
         writeln!(f, "{}\n", self.machine)?;
         self.rate(f)?;

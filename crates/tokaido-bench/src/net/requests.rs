@@ -1,8 +1,9 @@
 //! The requests of one thread, one after the other.
 
 use super::{
+    command::Command,
     keys::KeySource,
-    operation::{Mix, Operation},
+    operation::{Kind, Mix, Operation},
     protocol::{Codec, Sent},
     values::ValueSource,
 };
@@ -14,22 +15,41 @@ pub(super) struct Requests {
     pub(super) keys: KeySource,
     pub(super) values: ValueSource,
     pub(super) mix: Mix,
+    /// In the place of the mix.
+    pub(super) command: Option<Command>,
     pub(super) random: Random,
-    /// Room for a key.
+    /// Room for a key, and for the words of a command.
     pub(super) key: Vec<u8>,
+    pub(super) words: Vec<Vec<u8>>,
 }
 
 impl Requests {
     /// Appends the next request.
     pub(super) fn next(&mut self, out: &mut Vec<u8>) -> Sent {
+        let before = out.len();
+        let kind = match &self.command {
+            Some(command) => {
+                self.keys.next(&mut self.random, &mut self.key);
+                let has_value = command.has_value();
+                let value = if has_value { self.values.next(&mut self.random) } else { &[] };
+                let random = self.random.below(self.keys.count());
+                command.encode(&self.key, value, random, &mut self.words, out);
+                // Its answer is read as that of a get: any that is no error is one.
+                Kind::Get
+            }
+            None => self.operation(out),
+        };
+        Sent { kind, len: out.len() - before }
+    }
+
+    fn operation(&mut self, out: &mut Vec<u8>) -> Kind {
         let kind = self.mix.at(self.random.next());
         self.keys.next(&mut self.random, &mut self.key);
         let value = match kind {
-            super::Kind::Set => self.values.next(&mut self.random),
+            Kind::Set => self.values.next(&mut self.random),
             _ => &[],
         };
-        let before = out.len();
         self.codec.encode(&Operation { kind, key: &self.key, value }, out);
-        Sent { kind, len: out.len() - before }
+        kind
     }
 }

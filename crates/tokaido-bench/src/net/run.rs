@@ -12,6 +12,7 @@ use std::{
 };
 
 use super::{
+    command::Command,
     connection::Connection,
     histogram::{Latency, Tally},
     keys::{KeySource, Keys, KeysError},
@@ -58,6 +59,8 @@ pub struct Load {
     pub values: Values,
     /// Which operations.
     pub mix: Mix,
+    /// What is sent in their place, by the protocol of Redis.
+    pub command: Option<Command>,
     /// What the random numbers begin with.
     pub seed: u64,
 }
@@ -119,6 +122,12 @@ pub enum LoadError {
         /// The operation.
         kind: Kind,
     },
+    /// Another protocol has no such commands.
+    #[error("{protocol} has no commands of words; take resp2 or resp3")]
+    NoCommand {
+        /// The protocol.
+        protocol: Protocol,
+    },
     /// Only HTTP has a way to ask a server to close a connection.
     #[error(
         "a connection for each request is for http without a pipeline: elsewhere a server does not close connections"
@@ -178,6 +187,7 @@ impl Load {
         };
         Ok(Self {
             mix: Mix::only(Kind::Set),
+            command: None,
             pace: Pace::Closed,
             requests: Some(count),
             warm_up: Duration::ZERO,
@@ -191,6 +201,9 @@ impl Load {
     fn check(&self) -> Result<(), LoadError> {
         if self.reconnect && (self.protocol != Protocol::Http || self.pipeline != 1) {
             return Err(LoadError::Reconnect);
+        }
+        if self.command.is_some() && !matches!(self.protocol, Protocol::Resp2 | Protocol::Resp3) {
+            return Err(LoadError::NoCommand { protocol: self.protocol });
         }
         let missing = self.mix.parts().iter().find(|(kind, _)| !self.protocol.has(*kind));
         match missing {
@@ -242,8 +255,10 @@ pub(super) fn run_with(
                 keys: keys.of_thread(thread, threads),
                 values: values.clone(),
                 mix: load.mix.clone(),
+                command: load.command.clone(),
                 random: Random::new(load.seed.wrapping_add(thread as u64 + 1)),
                 key: Vec::new(),
+                words: Vec::new(),
             };
             let order = order(load, began, thread, threads, stop);
             let parts = parts.clone();

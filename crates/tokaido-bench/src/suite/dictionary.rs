@@ -32,8 +32,8 @@ pub trait Dictionary {
     /// What the library says, or that the key is not there.
     fn get(&self, path: &Path, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String>;
 
-    /// Opens it for long, and makes it where there is none; it is tuned to so many records. What is put is synced so often, or
-    /// never. `None` if it is not measured so.
+    /// Opens it for long, and makes it where there is none; it is tuned to so many records. What is put is synced so often, a
+    /// time of zero being each time, or never. `None` if it is not measured so.
     ///
     /// # Errors
     /// What the library says.

@@ -1,4 +1,4 @@
-//! Room on the disk and in memory: what is taken, and what is left.
+//! Room on the disk and in memory, and for open files: what is taken, and what is left.
 
 use std::{
     ffi::CString,
@@ -48,6 +48,22 @@ pub(super) fn in_memory() -> Option<u64> {
     Some(kib * 1024)
 }
 
+/// Lets this process, and those that it starts, have as many files open as an administrator allows.
+pub(super) fn allow_files() -> io::Result<()> {
+    // SAFETY: the system fills in the value, for which zeros are a valid one, and reads it.
+    let done = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        match libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) {
+            0 => {
+                limit.rlim_cur = limit.rlim_max;
+                libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit)
+            }
+            failed => failed,
+        }
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +76,6 @@ mod tests {
         assert!(used(directory.path()).unwrap() >= 10_000);
         assert!(on_disk(directory.path()).unwrap() > 0);
         assert!(in_memory().unwrap() > 0);
+        allow_files().unwrap();
     }
 }

@@ -16,8 +16,11 @@ use super::{
     server::{Cores, Server},
 };
 
-/// What memcached and a cache of ours may hold: all records of a load stay.
-const CACHE_MIB: &str = "1024";
+/// What memcached and a cache of ours may hold, in MiB: all records of a load stay.
+const CACHE_MIB: u64 = 1024;
+
+/// Connections that a server takes.
+const CONNECTIONS_MAX: &str = "20000";
 
 /// When a write is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +107,7 @@ pub(super) fn tokaido(
 fn serve(context: &Context<'_>, workers: usize, directory: &Path, port: u16) -> Command {
     let mut command = Command::new(&context.plan.tokaido);
     command.arg("serve").args(["--listen", &format!("127.0.0.1:{port}")]);
-    command.args(["--workers", &workers.to_string()]);
+    command.args(["--workers", &workers.to_string(), "--connections-max", CONNECTIONS_MAX]);
     command.arg("--dir").arg(directory.join("data"));
     command
 }
@@ -138,16 +141,16 @@ pub(super) fn tokaido_growing(
     Started::of(Name::ours(&settings), server)
 }
 
-/// Ours with a cache for memcached's clients.
+/// Ours with a cache for memcached's clients, in which all records of a load stay.
 pub(super) fn tokaido_cache(context: &Context<'_>) -> Result<Started, SuiteError> {
-    let bytes = format!("{CACHE_MIB}MiB");
-    tokaido(
-        context,
-        Cores::All,
-        1,
-        "1 worker, a cache, memcached's protocol",
-        &["--memcached-bytes", &bytes],
-    )
+    tokaido_cache_of(context, CACHE_MIB)
+}
+
+/// The same with room for so many MiB.
+pub(super) fn tokaido_cache_of(context: &Context<'_>, mib: u64) -> Result<Started, SuiteError> {
+    let settings = "1 worker, a cache, memcached's protocol";
+    let bytes = format!("{mib}MiB");
+    tokaido(context, Cores::All, 1, settings, &["--memcached-bytes", &bytes])
 }
 
 /// Redis, or one of those that take its options.
@@ -166,17 +169,33 @@ pub(super) fn redis(
         Durability::Interval => "appendfsync everysec",
         Durability::Always => "appendfsync always",
     };
-    Started::peer(
-        context,
-        peer,
-        Name::peer(peer, settings),
-        Cores::All,
-        |mut command, directory, port| {
-            command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
-            command.args(policy).arg("--dir").arg(directory);
-            Ok(command)
-        },
-    )
+    redis_with(context, peer, Name::peer(peer, settings), policy)
+}
+
+/// Redis as a cache of so many MiB, from which records are evicted by a policy.
+pub(super) fn redis_cache(
+    context: &Context<'_>,
+    mib: u64,
+    policy: &str,
+) -> Result<Option<Started>, SuiteError> {
+    let name = Name::peer("redis", &format!("maxmemory-policy {policy}"));
+    let limit = format!("{mib}mb");
+    let options = ["--appendonly", "no", "--maxmemory", &limit, "--maxmemory-policy", policy];
+    redis_with(context, "redis", name, &options)
+}
+
+fn redis_with(
+    context: &Context<'_>,
+    peer: &str,
+    name: Name,
+    options: &[&str],
+) -> Result<Option<Started>, SuiteError> {
+    Started::peer(context, peer, name, Cores::All, |mut command, directory, port| {
+        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
+        command.args(["--maxclients", CONNECTIONS_MAX]);
+        command.args(options).arg("--dir").arg(directory);
+        Ok(command)
+    })
 }
 
 /// Dragonfly, which has no log of its writes.
@@ -189,13 +208,30 @@ pub(super) fn dragonfly(context: &Context<'_>) -> Result<Option<Started>, SuiteE
     })
 }
 
+/// memcached, in which all records of a load stay.
 pub(super) fn memcached(context: &Context<'_>) -> Result<Option<Started>, SuiteError> {
+    memcached_of(context, CACHE_MIB)
+}
+
+/// The same with room for so many MiB.
+pub(super) fn memcached_of(context: &Context<'_>, mib: u64) -> Result<Option<Started>, SuiteError> {
     // Ours with a cache is the second row.
     let name = Name::peer("memcached", "-t 1").beside(1);
     Started::peer(context, "memcached", name, Cores::All, |mut command, _, port| {
         // It does not run as root unless it is told to.
-        command.args(["-u", "root", "-l", "127.0.0.1", "-U", "0", "-t", "1", "-m", CACHE_MIB]);
-        command.args(["-p", &port.to_string()]);
+        command.args([
+            "-u",
+            "root",
+            "-l",
+            "127.0.0.1",
+            "-U",
+            "0",
+            "-t",
+            "1",
+            "-m",
+            &mib.to_string(),
+        ]);
+        command.args(["-c", CONNECTIONS_MAX, "-p", &port.to_string()]);
         Ok(command)
     })
 }

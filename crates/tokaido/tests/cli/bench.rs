@@ -1,6 +1,7 @@
 //! `tokaido bench`.
 
 use std::{
+    io::{BufRead, BufReader, Write},
     net::TcpListener,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -292,6 +293,26 @@ fn a_load_is_told_to_a_person_and_to_programs() {
         intervals.iter().all(|interval| interval["type"] == "interval") && !intervals.is_empty(),
         "{ran:?}"
     );
+}
+
+#[test]
+fn a_command_is_sent_in_place_of_a_mix() {
+    let directory = Directory::new();
+    let server = Server::start(&directory, &[]);
+    let command = "--command=ZADD board {random} {key}:{value}";
+    let ran = net(&[command, "--values=3", "--json", &server.address]);
+    let summary = ran.ok().lines().last().map(json).unwrap();
+    assert_eq!(summary["command"], "ZADD board {random} {key}:{value}");
+    assert!(summary["mix"].is_null() && summary["answered"].is_null() && summary["refused"] == 0);
+    let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+    stream.write_all(b"ZCOUNT board 0 99\r\n").unwrap();
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).unwrap();
+    let members: u32 = answer.trim_end().trim_start_matches(':').parse().unwrap();
+    assert!(members > 1, "{answer}");
+    let other = net(&["--protocol=http", "--command=PING", &server.address]);
+    assert!(other.fails(1).contains("http has no commands of words"), "{other:?}");
+    assert_eq!(net(&["--command= "]).code, Some(2));
 }
 
 #[test]

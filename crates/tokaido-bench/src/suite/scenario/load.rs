@@ -9,9 +9,12 @@ use super::super::{
     run::{Problem, Split},
     servers::Started,
 };
-use crate::net::{
-    self, Address, Keys, Latency, Load, Mix, Outcome, Pace, Protocol, Usage, Values, Verdict,
-    protocol,
+use crate::{
+    machine,
+    net::{
+        self, Address, Keys, Latency, Load, Mix, Outcome, Pace, Protocol, Usage, Values, Verdict,
+        protocol,
+    },
 };
 
 /// What is sent before anything counts: every connection has been used once.
@@ -44,6 +47,7 @@ pub(super) fn load(context: &Context<'_>, port: u16, protocol: Protocol, mix: &M
         keys_count: KEYS,
         values: VALUE_LEN.parse::<Values>().expect("a length is a value"),
         mix: mix.clone(),
+        command: None,
         seed: 1,
     }
 }
@@ -90,6 +94,14 @@ fn split(client: &Usage, server: &Usage) -> Split {
         server_user: server.user.as_secs_f64(),
         server_system: server.system.as_secs_f64(),
     }
+}
+
+/// Bytes that the server of a port holds for itself.
+pub(super) fn memory(port: u16) -> Result<u64, SuiteError> {
+    let processes = net::of_port(port);
+    let memory: Option<u64> = processes.iter().map(|process| machine::memory(*process)).sum();
+    let unknown = || SuiteError::Library("the memory of the server is not known".to_owned());
+    memory.filter(|_| !processes.is_empty()).ok_or_else(unknown)
 }
 
 /// Requests a second of a started server.

@@ -1,11 +1,17 @@
 //! What is measured: each scenario starts its peers, measures in turn, and gives items.
 
+mod cache;
+mod commands;
+mod commit;
+mod connections;
 mod dictionary;
 mod fib;
 mod growth;
+mod handlers;
 mod hello;
 mod load;
 mod patterns;
+mod protocols;
 mod regex;
 mod server;
 mod setget;
@@ -30,60 +36,112 @@ pub struct Scenario {
     pub name: &'static str,
     /// What it is, in a line.
     pub what: &'static str,
+    /// Whether it is run only when it is named.
+    pub is_extra: bool,
     /// About how many seconds it takes on two cores, at each scale.
     seconds: [u64; 3],
     measure: fn(&Context<'_>, &mut Vec<Item>) -> Result<(), SuiteError>,
 }
 
-/// All of them, in the order in which they are run.
+/// All of them, in the order in which they are run: first those that are run when none is named.
 pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "fib",
         what: "fib(37) in servers and plain interpreters, their start told apart",
+        is_extra: false,
         seconds: [10, 80, 240],
         measure: fib::measure,
     },
     Scenario {
         name: "hello",
         what: "hello world over HTTP: connections kept and not, virtual machines kept and not",
+        is_extra: false,
         seconds: [20, 90, 400],
         measure: hello::measure,
     },
     Scenario {
         name: "patterns",
         what: "loops over records in the Lua of each server",
+        is_extra: false,
         seconds: [10, 100, 300],
         measure: patterns::measure,
     },
     Scenario {
         name: "regex",
         what: "a search by ngx.re.find, measured well and badly",
+        is_extra: false,
         seconds: [5, 30, 60],
         measure: regex::measure,
     },
     Scenario {
         name: "dictionary",
         what: "a list of companies in files of keys and values, and over the network",
+        is_extra: false,
         seconds: [10, 90, 300],
         measure: dictionary::measure,
     },
     Scenario {
         name: "setget",
         what: "keys set and got one by one, through client libraries of several languages and in process",
+        is_extra: false,
         seconds: [25, 150, 2_400],
         measure: setget::measure,
     },
     Scenario {
         name: "server",
         what: "GET and SET at 50 connections, by pipeline and by durability; latency at a rate",
+        is_extra: false,
         seconds: [30, 170, 900],
         measure: server::measure,
     },
     Scenario {
         name: "growth",
         what: "what becomes slower or larger with the number of records",
+        is_extra: false,
         seconds: [15, 220, 3_600],
         measure: growth::measure,
+    },
+    Scenario {
+        name: "commands",
+        what: "commands of Redis on lists, sets, hashes, sorted sets, streams and scripts",
+        is_extra: true,
+        seconds: [30, 330, 900],
+        measure: commands::measure,
+    },
+    Scenario {
+        name: "cache",
+        what: "caches of a bounded size: accesses that miss, and the memory of a record",
+        is_extra: true,
+        seconds: [10, 120, 300],
+        measure: cache::measure,
+    },
+    Scenario {
+        name: "connections",
+        what: "connections that wait: their memory, and what they take from those that work",
+        is_extra: true,
+        seconds: [60, 90, 150],
+        measure: connections::measure,
+    },
+    Scenario {
+        name: "protocols",
+        what: "GET and SET by each protocol of one server",
+        is_extra: true,
+        seconds: [20, 80, 540],
+        measure: protocols::measure,
+    },
+    Scenario {
+        name: "handlers",
+        what: "handlers of ngx and Ruby: shared dictionaries, hello world, bodies that are echoed",
+        is_extra: true,
+        seconds: [10, 40, 240],
+        measure: handlers::measure,
+    },
+    Scenario {
+        name: "commit",
+        what: "commits in process that are on the disk before they end",
+        is_extra: true,
+        seconds: [2, 6, 40],
+        measure: commit::measure,
     },
 ];
 

@@ -106,7 +106,11 @@ impl Dictionary for Tree {
         _: u64,
         sync: Option<Duration>,
     ) -> Option<Result<Box<dyn OpenDictionary>, String>> {
-        let sync = sync.map_or(SyncMode::Os, SyncMode::Interval);
+        let sync = match sync {
+            None => SyncMode::Os,
+            Some(Duration::ZERO) => SyncMode::Always,
+            Some(interval) => SyncMode::Interval(interval),
+        };
         Some(Kept::open(path, sync).map(|kept| Box::new(kept) as Box<_>))
     }
 }

@@ -11,8 +11,8 @@ use std::{
 use tokaido_bench::{
     machine::Machine,
     net::{
-        self, Address, CSV_HEAD, Ceiling, Interval, KEYS_MAX, Keys, Load, Mix, Outcome, Pace,
-        Protocol, Report, Values, protocol,
+        self, Address, CSV_HEAD, Ceiling, Command, Interval, KEYS_MAX, Keys, Load, Mix, Outcome,
+        Pace, Protocol, Report, Values, protocol,
     },
     units,
 };
@@ -58,6 +58,7 @@ const LOOK: Time = Time::from_millis(50);
 Examples:
   tokaido bench net --fill --mix get=9,set=1
   tokaido bench net --rate 20000 --key-order zipf
+  tokaido bench net --command 'ZADD board {random} {key}'
   tokaido bench net --protocol memcached --pipeline 16 127.0.0.1:11211
 
 Exit status: 0 if it was measured, 1 on failure, 2 for a wrong command line, 3 if the server cannot be
@@ -97,6 +98,10 @@ pub(crate) struct NetArgs {
     /// Operations with their parts, out of get, set, delete and increment
     #[arg(long, value_name = "MIX", default_value = "get=1")]
     mix: Mix,
+    /// A command of Redis in place of them, such as 'ZADD board {random} {key}': words with a space between them, in which
+    /// {key}, {value} and {random}, a number below that of the keys, are filled in
+    #[arg(long, value_name = "WORDS", conflicts_with = "mix")]
+    command: Option<Command>,
     /// How many keys there are, key:000000000000 and so on
     #[arg(short, long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=KEYS_MAX))]
     keys: u64,
@@ -195,6 +200,7 @@ fn load(args: &NetArgs) -> Result<Load, Error> {
         keys_count: args.keys,
         values: args.values.clone(),
         mix: args.mix.clone(),
+        command: args.command.clone(),
         seed: args.seed,
     })
 }

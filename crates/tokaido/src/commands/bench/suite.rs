@@ -26,6 +26,9 @@ use crate::{
 /// What stands for no peer at all.
 const NONE: &str = "none";
 
+/// What stands for all scenarios.
+const ALL: &str = "all";
+
 /// How often it is looked whether Ctrl-C came.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -39,8 +42,8 @@ const RUN: &str = "run.json";
 
 /// Put Tokaido beside its peers, in one run
 ///
-/// SCENARIOS are dictionary, fib, growth, hello, patterns, regex, server and setget; without any, all of them are run. Peers are found on
-/// PATH, or as libraries, started on loopback with the settings that the tables state, and stopped afterwards. One that
+/// SCENARIOS are dictionary, fib, growth, hello, patterns, regex, server and setget; without any, these are run. Further ones are cache,
+/// commands, commit, connections, handlers and protocols, and all stands for all of them. Peers are found on PATH, or as libraries, started on loopback with the settings that the tables state, and stopped afterwards. One that
 /// is not there is a row that names the package of Debian that brings it.
 ///
 /// All subjects are measured in turn, round by round, and ratios are formed within a round. Beside a ratio stands the
@@ -58,9 +61,9 @@ Exit status: 0 if all was measured, 1 if a scenario could not be run, 2 for a wr
 Ctrl-C ended it; what was done until then is kept."
 )]
 pub(crate) struct SuiteArgs {
-    /// What is measured [default: everything]
+    /// What is measured [default: the first eight of them]
     #[arg(value_name = "SCENARIO", value_parser = scenario)]
-    scenarios: Vec<&'static Scenario>,
+    scenarios: Vec<Wanted>,
     /// Take two minutes on two cores, and not a quarter of an hour: the figures are rough
     #[arg(long, conflicts_with = "long")]
     quick: bool,
@@ -85,10 +88,22 @@ pub(crate) struct SuiteArgs {
     json: bool,
 }
 
-fn scenario(name: &str) -> Result<&'static Scenario, String> {
+/// What is to be measured.
+#[derive(Clone, Debug)]
+enum Wanted {
+    One(&'static Scenario),
+    All,
+}
+
+fn scenario(name: &str) -> Result<Wanted, String> {
+    if name == ALL {
+        return Ok(Wanted::All);
+    }
     let names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
     let found = SCENARIOS.iter().find(|scenario| scenario.name == name);
-    found.ok_or_else(|| format!("there is no such scenario; there are {}", names.join(", ")))
+    found
+        .map(Wanted::One)
+        .ok_or_else(|| format!("there is no such scenario; there are {}", names.join(", ")))
 }
 
 fn peer(name: &str) -> Result<String, String> {
@@ -121,7 +136,7 @@ pub(super) fn suite(args: &SuiteArgs) -> Result<ExitCode, Error> {
     interrupt::catch([Interrupt::default()])?;
     let run = {
         let _running = Running::begin();
-        measure(&args.scenarios, &plan)
+        measure(&wanted(&args.scenarios), &plan)
     };
     if let Some(directory) = &args.report {
         write_report(directory, &run)?;
@@ -135,9 +150,19 @@ pub(super) fn suite(args: &SuiteArgs) -> Result<ExitCode, Error> {
     })
 }
 
+/// The scenarios that are named, or those that are run when none is.
+fn wanted(names: &[Wanted]) -> Vec<&'static Scenario> {
+    if names.is_empty() {
+        return SCENARIOS.iter().filter(|scenario| !scenario.is_extra).collect();
+    }
+    let of = |name: &Wanted| match name {
+        Wanted::One(scenario) => vec![*scenario],
+        Wanted::All => SCENARIOS.iter().collect(),
+    };
+    names.iter().flat_map(of).collect()
+}
+
 fn measure(scenarios: &[&'static Scenario], plan: &Plan) -> Run {
-    let all: Vec<&Scenario> = SCENARIOS.iter().collect();
-    let scenarios = if scenarios.is_empty() { &all } else { scenarios };
     let status = Status::new();
     let progress =
         |what: &str, left: Duration| status.show(&format!("{what}, {} left", minutes(left)));

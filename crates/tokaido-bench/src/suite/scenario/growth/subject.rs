@@ -9,7 +9,6 @@ use std::{
 };
 
 use crate::{
-    machine,
     net::{self, Keys, Kind, Load, Mix, Protocol},
     random::{Random, Shuffle},
     suite::{
@@ -34,7 +33,7 @@ const SYNC: Option<Duration> = Some(Duration::from_secs(1));
 const PIPELINE: usize = 16;
 
 /// Records of a transaction that fills a file.
-const FILL_BATCH: usize = 10_000;
+const FILL_BATCH: usize = 1_000;
 
 /// Reads or writes of a file between two looks at the clock.
 const STEPS: u64 = 64;
@@ -285,10 +284,7 @@ impl Growing {
 
     /// Bytes that it holds for itself.
     pub(super) fn memory(&self) -> Result<Sample, SuiteError> {
-        let processes = net::of_port(self.server.port());
-        let memory: Option<u64> = processes.into_iter().map(machine::memory).sum();
-        let unknown = || SuiteError::Library("its memory is not known".to_owned());
-        memory.map(|memory| Sample::of(memory as f64)).ok_or_else(unknown)
+        Ok(Sample::of(load::memory(self.server.port())? as f64))
     }
 }
 

@@ -1,0 +1,131 @@
+//! Connections that do nothing: the memory that a server has for each, and what they take from those that work.
+
+use std::{thread, time::Duration};
+
+use super::{
+    super::{
+        contest::{Entrant, Name, Rounds, Sample, Take, Title, contest},
+        error::SuiteError,
+        plan::Context,
+        room,
+        run::{Item, Unit},
+        servers::{self, Durability, Started},
+    },
+    load,
+};
+use crate::net::{Idle, Kind, Load, Mix, Protocol, protocol};
+
+const NAME: &str = "connections";
+
+const NOTE_MEMORY: &str = "What the process holds for itself, more with so many connections than before, for each of them. Each has set a record \
+                           and got it, and has waited for a second. The first ones of a server are opened, and closed, before that. \
+                           What a server has set aside for connections from the start is not seen.";
+
+const NOTE_CROWD: &str = "50 connections that work, with a pipeline of 16, beside so many that have set and got a record, and wait; and the same \
+                          without those. Every server has one thread that serves clients.";
+
+/// How long connections wait before the memory counts.
+const REST: Duration = Duration::from_secs(1);
+
+/// Requests under way on each connection that works.
+const PIPELINE: usize = 16;
+
+/// Where a record is over HTTP.
+const PATH: &str = "/v1/db/main/{key}";
+
+/// A server, and the protocol that it is asked by.
+type Asked = (Started, Protocol);
+
+pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
+    room::allow_files().map_err(SuiteError::system("cannot have more files open"))?;
+    memory(context, items)?;
+    crowd(context, items)
+}
+
+fn idle(
+    context: &Context<'_>,
+    port: u16,
+    protocol: Protocol,
+    connections: usize,
+) -> Result<Idle, SuiteError> {
+    let load = load::load(context, port, protocol, &Mix::only(Kind::Get));
+    let options = protocol::Options { path: PATH.to_owned(), ..load.options };
+    Ok(Idle::open(&Load { connections, options, ..load })?)
+}
+
+fn memory(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
+    let count = context.scale().pick(200, 2_000, 2_000);
+    let mut asked: Vec<Asked> = Vec::new();
+    for protocol in Protocol::ALL {
+        let mut ours = servers::tokaido_of(context, Durability::None)?;
+        ours.name = Name::ours(protocol.name());
+        asked.push((ours, protocol));
+    }
+    let place = |wanted| Protocol::ALL.iter().position(|protocol| *protocol == wanted);
+    let beside = |mut started: Started, protocol: Protocol| {
+        started.name = Name::peer(&started.name.subject, protocol.name());
+        started.name.beside = place(protocol).unwrap_or_default();
+        (started, protocol)
+    };
+    let redis = servers::redis(context, "redis", Durability::None)?;
+    asked.extend(redis.map(|started| beside(started, Protocol::Resp2)));
+    let memcached = servers::memcached(context)?;
+    asked.extend(memcached.map(|started| beside(started, Protocol::Memcached)));
+    let entrants = asked.iter().map(|(started, protocol)| {
+        let take = started.port().map(|port| {
+            let take = move || {
+                drop(idle(context, port, *protocol, 1)?);
+                thread::sleep(REST);
+                let before = load::memory(port)?;
+                let idle = idle(context, port, *protocol, count)?;
+                thread::sleep(REST);
+                context.check()?;
+                let more = load::memory(port)?.saturating_sub(before);
+                Ok(Sample::of(more as f64 / idle.count() as f64))
+            };
+            Box::new(take) as Take<'_>
+        });
+        Entrant { name: started.name.clone(), take }
+    });
+    let entrants = entrants.collect();
+    let name = format!("memory of a connection, of {count} that wait");
+    let title = Title { scenario: NAME, name: &name, unit: Unit::Bytes, note: NOTE_MEMORY };
+    // What was given back by connections that were closed says nothing of new ones.
+    contest(context, &title, Rounds::only(1), entrants, items)
+}
+
+fn crowd(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
+    let count = context.scale().pick(500, 5_000, 5_000);
+    let mut started = Vec::new();
+    // With a crowd, and without.
+    let settings = [format!("{count} wait beside"), "none wait".to_owned()];
+    for (place, settings) in settings.iter().enumerate() {
+        let mut ours = servers::tokaido_of(context, Durability::None)?;
+        ours.name = Name::ours(settings);
+        started.insert(place, ours);
+        if let Some(mut redis) = servers::redis(context, "redis", Durability::None)? {
+            redis.name = Name::peer("redis", settings).beside(place);
+            started.push(redis);
+        }
+    }
+    let mut crowds = Vec::new();
+    load::prepare(&mut started, |one, port| {
+        load::fill(context, &load::load(context, port, Protocol::Resp2, &Mix::only(Kind::Set)))?;
+        if one.name.settings == settings[0] {
+            crowds.push(idle(context, port, Protocol::Resp2, count)?);
+        }
+        Ok(())
+    })?;
+    for kind in [Kind::Get, Kind::Set] {
+        let entrants = started.iter().map(|one| {
+            load::rate(context, one, |port| Load {
+                pipeline: PIPELINE,
+                ..load::load(context, port, Protocol::Resp2, &Mix::only(kind))
+            })
+        });
+        let name = format!("{kind}, beside {count} connections that wait");
+        let title = Title { scenario: NAME, name: &name, unit: Unit::PerSecond, note: NOTE_CROWD };
+        contest(context, &title, context.scale().rounds(), entrants.collect(), items)?;
+    }
+    Ok(())
+}

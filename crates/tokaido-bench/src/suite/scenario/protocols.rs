@@ -1,0 +1,50 @@
+//! GET and SET by each protocol of one server: what a protocol costs.
+
+use super::{
+    super::{
+        contest::{Entrant, Name, Title, contest},
+        error::SuiteError,
+        plan::Context,
+        run::{Item, Unit},
+        servers::{self, Durability},
+    },
+    load,
+};
+use crate::net::{Kind, Load, Mix, Protocol, protocol};
+
+const NAME: &str = "protocols";
+
+const NOTE: &str = "One server with one thread, by each of the protocols of its port: 50 connections, one thread of the generator, 100,000 \
+                    keys of 16 bytes with 64 bytes each. memcached's protocols write to a cache, the others to a store that is not \
+                    synced. What a request took of the server's processor time tells more where the generator was the limit.";
+
+/// Where a record is over HTTP.
+const PATH: &str = "/v1/db/main/{key}";
+
+pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
+    let mut started = [servers::tokaido_of(context, Durability::None)?];
+    let load = |port, protocol, kind| {
+        let load = load::load(context, port, protocol, &Mix::only(kind));
+        let options = protocol::Options { path: PATH.to_owned(), ..load.options };
+        Load { options, ..load }
+    };
+    load::prepare(&mut started, |_, port| {
+        Protocol::ALL
+            .into_iter()
+            .try_for_each(|protocol| load::fill(context, &load(port, protocol, Kind::Set)))
+    })?;
+    let [server] = started;
+    for kind in [Kind::Get, Kind::Set] {
+        for pipeline in [1, 16] {
+            let entrants = Protocol::ALL.map(|protocol| {
+                let of = |port| Load { pipeline, ..load(port, protocol, kind) };
+                let name = Name::ours(protocol.name());
+                Entrant { name, ..load::rate(context, &server, of) }
+            });
+            let name = format!("{kind}, pipeline {pipeline}");
+            let title = Title { scenario: NAME, name: &name, unit: Unit::PerSecond, note: NOTE };
+            contest(context, &title, context.scale().rounds(), entrants.into(), items)?;
+        }
+    }
+    Ok(())
+}
