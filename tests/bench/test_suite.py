@@ -15,6 +15,9 @@ from support import binary, tokaido, wait_until
 
 SCENARIOS = ["dictionary", "fib", "growth", "hello", "patterns", "regex", "server", "setget"]
 
+# Those that are run only when they are named.
+FURTHER = ["cache", "commands", "commit", "connections", "handlers", "protocols"]
+
 # Clients of the scenario `setget`.
 CLIENTS = {"redis-py", "redis-rb", "hiredis", "pymemcache", "pylibmc", "dalli", "libmemcached"}
 
@@ -36,14 +39,14 @@ def rows(run):
 def report(tmp_path_factory):
     """The directory of a report of all that there is."""
     directory = tmp_path_factory.mktemp("report")
-    ran = suite("--report", directory)
+    ran = suite("all", "--report", directory)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return directory
 
 
 def test_every_scenario_has_figures_of_all_that_are_there(report):
     run = json.loads((report / "run.json").read_text())
-    assert sorted({item["scenario"] for item in run["items"]}) == SCENARIOS
+    assert sorted({item["scenario"] for item in run["items"]}) == sorted(SCENARIOS + FURTHER)
     assert run["failures"] == {}
     for item, row in rows(run):
         problem = row["problem"]
@@ -74,6 +77,23 @@ def test_no_peer_at_all_is_no_failure():
     assert sorted({item["scenario"] for item in run["items"]}) == SCENARIOS
     for item, row in rows(run):
         assert row["is_ours"] and row["samples"] and row["problem"] is None, (item["name"], row)
+
+
+def test_what_is_named_is_run_without_peers_too():
+    ran = suite("commit", "cache", "handlers", "--peers", "none", "--json")
+    assert ran.returncode == 0, ran.stderr
+    run = json.loads(ran.stdout)
+    assert {item["scenario"] for item in run["items"]} == {"commit", "cache", "handlers"}
+    assert all(row["is_ours"] and row["samples"] for _, row in rows(run))
+
+
+def test_a_cache_that_holds_more_records_misses_less(report):
+    """Zipf over ten times as many keys as there is room for: no cache misses all or nothing."""
+    run = json.loads((report / "run.json").read_text())
+    misses = [item for item in run["items"] if item["scenario"] == "cache" and "misses" in item["name"]]
+    assert len(misses) == 2
+    for item in misses:
+        assert all(1 < row["samples"][0] < 99 for row in item["rows"] if not row["problem"]), item
 
 
 def children(parent):

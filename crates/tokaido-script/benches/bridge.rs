@@ -1,5 +1,5 @@
 //! What a database call from Lua costs: the bridge alone over a double that does nothing, and with
-//! the engine behind it. Figures and how they were taken: docs/performance.md.
+//! the engine behind it.
 
 use std::{hint::black_box, ops::Bound, path::Path, sync::Arc, time::Duration};
 

@@ -4,7 +4,6 @@
 //! first record is there. Once with nothing in the log, and once with as much as the log ever
 //! holds, which only a kill leaves there: each step is a process that ends without closing.
 //! `TOKAIDO_OPEN_MB` says how large the store is, `TOKAIDO_OPEN_DIR` where it stands.
-//! Figures: docs/performance.md.
 
 use std::{
     fs::{self, File},

@@ -1,4 +1,4 @@
-//! The tree engine in process: `cargo bench -p tokaido-store`. Figures: docs/performance.md.
+//! The tree engine in process: `cargo bench -p tokaido-store`.
 
 use std::{
     hint::black_box,

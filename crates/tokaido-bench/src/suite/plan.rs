@@ -38,7 +38,7 @@ impl Scale {
     /// How long a sample of a load takes.
     #[must_use]
     pub fn sample(self) -> Duration {
-        Duration::from_millis(self.pick(120, 400, 1000))
+        Duration::from_millis(self.pick(80, 350, 1000))
     }
 
     /// The one of three.

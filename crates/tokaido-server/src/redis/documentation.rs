@@ -67,7 +67,7 @@ the call remains in the data.
   `ZUNIONSTORE` or `SINTER` gathers. What would need more is refused, and changes nothing; use `HSCAN`, `SSCAN`, `ZSCAN` or smaller
   ranges.
 - `KEYS` gives at most 1,000,000 keys (`keys_results_max`).
-- `RANDOMKEY` walks through a database of up to 10,000 records, some 50 ns each, to draw every key with the same
+- `RANDOMKEY` walks through a database of up to 10,000 records to draw every key with the same
   probability. In a larger one it takes some hundreds of look-ups, and some keys are drawn somewhat more often than
   others; in a cache or a constant database they are of one part of it.
 - An unknown command that Redis has is answered with what serves in its place, behind Redis' own words.

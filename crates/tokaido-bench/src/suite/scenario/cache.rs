@@ -82,8 +82,9 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
     memory(context, items)?;
     let mib = context.scale().pick(4, 8, 64);
     let room = (mib << 20) / RECORD_LEN;
-    let accesses = context.scale().pick(100_000, 600_000, 6_000_000);
-    for trace in &TRACES {
+    let accesses = context.scale().pick(50_000, 600_000, 6_000_000);
+    let traces = context.scale().pick(&TRACES[..2], &TRACES, &TRACES);
+    for trace in traces {
         let asked = bounded(context, mib)?;
         let entrants = asked.iter().map(|asked| misses(context, asked, trace, room, accesses));
         let accesses = units::thousands(accesses);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{
     super::{
-        contest::{Entrant, Sample, Take, Title, contest},
+        contest::{Entrant, Rounds, Sample, Take, Title, contest},
         error::SuiteError,
         plan::{Context, Scale},
         request,
@@ -83,6 +83,7 @@ const COMMANDS: [Measured; 16] = [
 
 pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
     // What only reads does not depend on when it was written to disk, but what writes does; a quick run has no time for both.
+    let rounds = Rounds::warm(context.scale().pick(2, 5, 15));
     let durabilities = context.scale().pick(&DURABILITIES[..1], &DURABILITIES, &DURABILITIES);
     for &durability in durabilities {
         let mut started = vec![servers::tokaido_of(context, durability)?];
@@ -94,13 +95,13 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
             let entrants = started.iter().map(|one| entrant(context, one, measured)).collect();
             let name = format!("{}, {}", measured.name, durability.name());
             let title = Title { scenario: NAME, name: &name, unit: Unit::PerSecond, note: NOTE };
-            contest(context, &title, context.scale().rounds(), entrants, items)?;
+            contest(context, &title, rounds, entrants, items)?;
         }
         let members = context.scale().pick(10_000, 100_000, 1_000_000);
         let entrants = started.iter().map(|one| deletion(context, one, members)).collect();
         let name = format!("DEL of a sorted set of {members} members, {}", durability.name());
         let title = Title { scenario: NAME, name: &name, unit: Unit::Seconds, note: NOTE_DELETE };
-        contest(context, &title, context.scale().rounds(), entrants, items)?;
+        contest(context, &title, rounds, entrants, items)?;
     }
     Ok(())
 }
