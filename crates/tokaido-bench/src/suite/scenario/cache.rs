@@ -82,7 +82,7 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
     memory(context, items)?;
     let mib = context.scale().pick(4, 8, 64);
     let room = (mib << 20) / RECORD_LEN;
-    let accesses = context.scale().pick(50_000, 600_000, 6_000_000);
+    let accesses = context.scale().pick(30_000, 600_000, 6_000_000);
     let traces = context.scale().pick(&TRACES[..2], &TRACES, &TRACES);
     for trace in traces {
         let asked = bounded(context, mib)?;
@@ -144,7 +144,7 @@ fn misses<'a>(
 }
 
 fn memory(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
-    let records = context.scale().pick(200_000, 1_000_000, 1_000_000);
+    let records = context.scale().pick(100_000, 1_000_000, 1_000_000);
     let mut asked = vec![(servers::tokaido_cache(context)?, Protocol::Memcached)];
     if let Some(mut memcached) = servers::memcached(context)? {
         memcached.name.beside = 0;

@@ -1,6 +1,6 @@
 //! Commands of Redis on lists, sets, hashes, sorted sets, streams and scripts, beside Redis.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{
     super::{
@@ -18,8 +18,8 @@ use crate::net::{Command, Keys, Kind, Load, Mix, Protocol};
 const NAME: &str = "commands";
 
 const NOTE: &str = "50 connections, a pipeline of 16, one thread of the generator; every server has one thread that serves clients. Elements, \
-                    members and fields are any of 100,000, of 16 bytes, and values have 64 bytes. Each sample begins with an empty server, \
-                    which is filled with as many elements first where that is needed.";
+                    members and fields have 16 bytes, and values 64. Each sample begins with an empty server, which is filled with 100,000 \
+                    elements first where that is needed (10,000 in a quick run), and is as many requests.";
 
 const NOTE_DELETE: &str =
     "From the sending of DEL to its answer, of a sorted set that has so many members.";
@@ -29,6 +29,9 @@ const PIPELINE: usize = 16;
 
 /// The same while a server is filled.
 const FILL_PIPELINE: usize = 100;
+
+/// A sample ends with its requests, or after this time.
+const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Durabilities that are measured.
 const DURABILITIES: [Durability; 2] = [Durability::Interval, Durability::Always];
@@ -106,9 +109,9 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
     Ok(())
 }
 
-/// As many requests as the servers have elements, or fewer if there is less time.
-fn requests(scale: Scale) -> u64 {
-    scale.pick(20_000, load::KEYS, load::KEYS)
+/// Elements that a server has, and requests of a sample.
+fn elements(scale: Scale) -> u64 {
+    scale.pick(10_000, load::KEYS, load::KEYS)
 }
 
 fn load(context: &Context<'_>, port: u16, command: &str) -> Load {
@@ -116,7 +119,9 @@ fn load(context: &Context<'_>, port: u16, command: &str) -> Load {
     Load {
         pipeline: PIPELINE,
         command: Some(command),
-        requests: Some(requests(context.scale())),
+        keys_count: elements(context.scale()),
+        requests: Some(elements(context.scale())),
+        time: TIME_MAX,
         ..load::load(context, port, Protocol::Resp2, &Mix::only(Kind::Get))
     }
 }
@@ -129,8 +134,7 @@ fn fill(context: &Context<'_>, port: u16, command: &str, keys: u64) -> Result<()
         keys: Keys::Shuffled,
         keys_count: keys,
         requests: Some(keys),
-        time: std::time::Duration::MAX,
-        warm_up: std::time::Duration::ZERO,
+        warm_up: Duration::ZERO,
         ..load
     };
     empty(port)?;
@@ -150,7 +154,7 @@ fn entrant<'a>(
         let load = load(context, port, measured.command);
         let take = move || {
             match measured.filling {
-                Some(filling) => fill(context, port, filling, load::KEYS)?,
+                Some(filling) => fill(context, port, filling, elements(context.scale()))?,
                 None => empty(port)?,
             }
             Ok(load::send(&load, context.stop)?.1)

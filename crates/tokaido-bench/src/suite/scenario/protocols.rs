@@ -28,8 +28,10 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
         let options = protocol::Options { path: PATH.to_owned(), ..load.options };
         Load { options, ..load }
     };
+    // The store and the cache.
+    let filling = [Protocol::Resp2, Protocol::Memcached];
     load::prepare(&mut started, |_, port| {
-        Protocol::ALL
+        filling
             .into_iter()
             .try_for_each(|protocol| load::fill(context, &load(port, protocol, Kind::Set)))
     })?;
