@@ -65,7 +65,7 @@ const COMMANDS: [Measured; 16] = [
     alone("INCR", "INCR n:{key}"),
     behind(
         "SET {key} {value}",
-        "MGET of 10",
+        "MGET of a key ten times",
         "MGET {key} {key} {key} {key} {key} {key} {key} {key} {key} {key}",
     ),
     alone("LPUSH", "LPUSH list {key}"),
@@ -85,8 +85,8 @@ const COMMANDS: [Measured; 16] = [
 ];
 
 pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
-    // What only reads does not depend on when it was written to disk, but what writes does; a quick run has no time for both.
     let rounds = Rounds::warm(context.scale().pick(2, 5, 15));
+    // A quick run has no time for both.
     let durabilities = context.scale().pick(&DURABILITIES[..1], &DURABILITIES, &DURABILITIES);
     for &durability in durabilities {
         let mut started = vec![servers::tokaido_of(context, durability)?];

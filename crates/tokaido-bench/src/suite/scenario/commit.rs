@@ -13,7 +13,7 @@ use super::super::{
     error::SuiteError,
     peer::Peer,
     plan::Context,
-    run::{Item, Unit},
+    run::{Item, Problem, Unit},
     worker::{VALUE, key},
 };
 
@@ -23,7 +23,7 @@ const NOTE: &str = "One thread puts a record of 16 and 64 bytes, and commits; wh
                     and is synced behind each commit.";
 
 /// Whose files are measured beside our store.
-const LIBRARIES: [&str; 1] = ["lmdb"];
+const LIBRARY: &str = "lmdb";
 
 /// How many records the stores are tuned to.
 const RECORDS: u64 = 1_000_000;
@@ -33,23 +33,16 @@ const SYNC: Option<Duration> = Some(Duration::ZERO);
 
 pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
     let directory = TempDir::new().map_err(SuiteError::system("cannot make a directory"))?;
-    let libraries = LIBRARIES.map(|name| {
-        let found = Peer::named(name).and_then(|library| context.kinds(library));
-        (name, found)
-    });
-    let mut kinds: Vec<(Name, Result<&dyn Dictionary, _>)> = Vec::new();
+    let library = Peer::named(LIBRARY).and_then(|library| context.kinds(library));
+    let mut kinds: Vec<(Name, Result<&dyn Dictionary, Problem>)> = Vec::new();
     for kind in context.plan.dictionaries.iter().filter(|kind| !kind.is_constant()) {
         kinds.push((Name::ours("a store"), Ok(*kind)));
     }
-    for (library, found) in &libraries {
-        let name = |settings: &str| Name::peer(library, settings);
-        match found {
-            None => {}
-            Some(Err(problem)) => kinds.push((name("in process"), Err(problem.clone()))),
-            Some(Ok(found)) => {
-                kinds.extend(found.iter().map(|kind| (name("WRITEMAP"), Ok(&**kind))));
-            }
-        }
+    let name = Name::peer(LIBRARY, "in process, WRITEMAP");
+    match &library {
+        None => {}
+        Some(Err(problem)) => kinds.push((name, Err(problem.clone()))),
+        Some(Ok(found)) => kinds.extend(found.iter().map(|kind| (name.clone(), Ok(&**kind)))),
     }
     let entrants = kinds.iter().enumerate().map(|(index, (name, kind))| {
         let path = directory.path().join(index.to_string());
