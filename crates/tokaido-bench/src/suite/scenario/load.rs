@@ -20,6 +20,10 @@ use crate::{
 /// What is sent before anything counts: every connection has been used once.
 const WARM_UP: Duration = Duration::from_millis(20);
 
+/// A load that had no answer in its time is sent for so many times as long, up to this.
+const LONGER: u32 = 4;
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+
 /// Keys that servers hold before they are asked.
 pub(super) const KEYS: u64 = 100_000;
 
@@ -69,13 +73,17 @@ fn refused(outcome: &Outcome) -> Result<(), SuiteError> {
     }
 }
 
-/// Sends a load once, and gives what came of it.
+/// Sends a load, and gives what came of it. Where nothing is answered in its time, it is sent again for longer.
 pub(super) fn send(load: &Load, stop: &AtomicBool) -> Result<(Outcome, Sample), SuiteError> {
     let outcome = net::run(load, stop, &mut |_| {})?;
     refused(&outcome)?;
     let requests = outcome.tally.requests();
     if requests == 0 || outcome.rate == 0.0 {
-        return Err(SuiteError::Silent(load.time));
+        let longer = Load { time: load.time.saturating_mul(LONGER), ..load.clone() };
+        return match longer.time <= SILENCE_MAX {
+            true => send(&longer, stop),
+            false => Err(SuiteError::Silent(load.time)),
+        };
     }
     let cost = outcome.server.map(|usage| usage.processor().as_secs_f64() / requests as f64);
     let sample = Sample {
