@@ -45,29 +45,19 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts `tokaido serve` with the procedures in `procedures`, from the root, and more options.
+    /// Starts `tokaido serve` with the procedures in `procedures`, from the root, and more options, and waits until it listens.
     pub(crate) fn start(binary: &Path, procedures: &str, options: &[&str]) -> Outcome<Self> {
         let port = free_port()?;
-        Self::run(port, |directory| {
-            let listen = format!("127.0.0.1:{port}");
-            let data = directory.join("data");
-            let procedures = files::root().join(procedures);
-            Command::new(binary, ["serve", "--listen", &listen])
-                .argument("--dir")
-                .argument(data)
-                .argument("--procedures")
-                .argument(procedures)
-                .arguments(options)
-        })
-    }
-
-    /// Starts whatever `command` makes of a fresh directory, and waits until it listens on `port`.
-    fn run(port: u16, command: impl FnOnce(&Path) -> Command) -> Outcome<Self> {
         let directory = TempDir::new().map_err(Failure::of("cannot make a directory"))?;
         let log_path = directory.path().join("log");
         let log = File::create(&log_path).map_err(Failure::of("cannot make a log"))?;
         let again = log.try_clone().map_err(Failure::of("cannot make a log"))?;
-        let command = command(directory.path());
+        let command = Command::new(binary, ["serve", "--listen", &format!("127.0.0.1:{port}")])
+            .argument("--dir")
+            .argument(directory.path().join("data"))
+            .argument("--procedures")
+            .argument(files::root().join(procedures))
+            .arguments(options);
         let child = command
             .prepare()
             .stdout(Stdio::from(log))

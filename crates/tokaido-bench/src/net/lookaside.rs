@@ -45,7 +45,7 @@ impl LookAside {
     /// Gets these keys, sets those that are not there, and gives how many those were.
     ///
     /// # Errors
-    /// If the connection breaks, or the server speaks something else.
+    /// If the connection breaks, or the server refuses a request or speaks something else.
     pub fn look(&mut self, keys: &[Vec<u8>]) -> Result<u64, LoadError> {
         let found = self.send(Kind::Get, keys)?;
         let missing: Vec<Vec<u8>> = keys
@@ -74,6 +74,9 @@ impl LookAside {
         let (mut input, mut begin, mut answers) = (Vec::new(), 0, Vec::new());
         while answers.len() < keys.len() {
             match self.codec.decode(&input[begin..], Sent { kind, len: 0 })? {
+                Some((_, Answer::Refused(message))) => {
+                    return Err(LoadError::Refused { address, message });
+                }
                 Some((len, answer)) => {
                     begin += len;
                     answers.push(answer);

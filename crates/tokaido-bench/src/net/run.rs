@@ -108,6 +108,14 @@ pub enum LoadError {
         /// What it says.
         message: String,
     },
+    /// The server refused a request that a figure cannot do without.
+    #[error("{address} refused a request: {message}")]
+    Refused {
+        /// The server.
+        address: String,
+        /// What it says.
+        message: String,
+    },
     /// The server speaks something else.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),

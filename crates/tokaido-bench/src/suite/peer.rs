@@ -18,6 +18,8 @@ pub struct Peer {
     pub name: &'static str,
     /// The packages of Debian that bring it; empty if there is none.
     pub packages: &'static str,
+    /// The peer beside whose packages Debian does not install them.
+    pub apart_from: Option<&'static str>,
     kind: Kind,
 }
 
@@ -53,13 +55,17 @@ pub struct Presence {
     pub version: String,
 }
 
+const fn of_kind(name: &'static str, packages: &'static str, kind: Kind) -> Peer {
+    Peer { name, packages, apart_from: None, kind }
+}
+
 const fn program(
     name: &'static str,
     packages: &'static str,
     names: &'static [&'static str],
     version: &'static [&'static str],
 ) -> Peer {
-    Peer { name, packages, kind: Kind::Program { names, version, module: None } }
+    of_kind(name, packages, Kind::Program { names, version, module: None })
 }
 
 /// A program that is of use with a module only.
@@ -69,16 +75,15 @@ const fn with_module(
     names: &'static [&'static str],
     module: &'static str,
 ) -> Peer {
-    let kind = Kind::Program { names, version: &["-v"], module: Some(module) };
-    Peer { name, packages, kind }
+    of_kind(name, packages, Kind::Program { names, version: &["-v"], module: Some(module) })
 }
 
 const fn library(name: &'static str, packages: &'static str, finder: Finder) -> Peer {
-    Peer { name, packages, kind: Kind::Library(finder) }
+    of_kind(name, packages, Kind::Library(finder))
 }
 
 const fn client(name: &'static str, packages: &'static str, finder: ClientFinder) -> Peer {
-    Peer { name, packages, kind: Kind::Client(finder) }
+    of_kind(name, packages, Kind::Client(finder))
 }
 
 const fn of_python(
@@ -86,7 +91,7 @@ const fn of_python(
     packages: &'static str,
     version: &'static [&'static str],
 ) -> Peer {
-    Peer { name, packages, kind: Kind::Module { interpreters: &["python3"], version } }
+    of_kind(name, packages, Kind::Module { interpreters: &["python3"], version })
 }
 
 const fn of_ruby(
@@ -94,7 +99,7 @@ const fn of_ruby(
     packages: &'static str,
     version: &'static [&'static str],
 ) -> Peer {
-    Peer { name, packages, kind: Kind::Module { interpreters: &["ruby"], version } }
+    of_kind(name, packages, Kind::Module { interpreters: &["ruby"], version })
 }
 
 /// All of them.
@@ -113,7 +118,8 @@ pub const PEERS: &[Peer] = &[
     with_module("apache", "apache2", &["apache2"], "/usr/lib/apache2/modules/mod_lua.so"),
     program("tarantool", "tarantool", &["tarantool"], &["--version"]),
     program("lua5.1", "lua5.1", &["lua5.1"], &["-v"]),
-    program("luajit", "luajit", &["luajit"], &["-v"]),
+    // nginx's module has its LuaJIT from another package, and only one of the two can be installed.
+    Peer { apart_from: Some("nginx"), ..program("luajit", "luajit", &["luajit"], &["-v"]) },
     program("python3", "python3", &["python3"], &["--version"]),
     program("ruby", "ruby", &["ruby"], &["--version"]),
     program("mruby", "mruby", &["mruby"], &["--version"]),
@@ -214,7 +220,7 @@ mod tests {
     fn a_library_is_there_if_an_interpreter_loads_it() {
         let module = |version: &'static [&'static str]| {
             let kind = Kind::Module { interpreters: &["sh"], version };
-            Peer { name: "module", packages: "", kind }.find().map(|presence| presence.version)
+            of_kind("module", "", kind).find().map(|presence| presence.version)
         };
         assert_eq!(module(&["-c", "echo 1.2"]).as_deref(), Some("1.2"));
         assert_eq!(module(&["-c", "echo 1.2; exit 1"]), None);

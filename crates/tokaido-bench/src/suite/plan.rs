@@ -32,13 +32,13 @@ pub enum Scale {
 impl Scale {
     /// Samples of each subject in a load.
     pub(super) fn rounds(self) -> Rounds {
-        Rounds::warm(self.pick(3, 5, 15))
+        Rounds::warm(self.pick(2, 4, 15))
     }
 
     /// How long a sample of a load takes.
     #[must_use]
     pub fn sample(self) -> Duration {
-        Duration::from_millis(self.pick(80, 350, 1000))
+        Duration::from_millis(self.pick(80, 400, 1000))
     }
 
     /// The one of three.

@@ -79,6 +79,11 @@ impl Started {
         Self::of(name, server).map(Some)
     }
 
+    /// See [`Name::beside`].
+    pub(super) fn beside(self, ours: usize) -> Self {
+        Self { name: self.name.beside(ours), ..self }
+    }
+
     pub(super) fn port(&self) -> Result<u16, Problem> {
         self.server.as_ref().map(Server::port).map_err(Clone::clone)
     }
@@ -215,23 +220,11 @@ pub(super) fn memcached(context: &Context<'_>) -> Result<Option<Started>, SuiteE
 
 /// The same with room for so many MiB.
 pub(super) fn memcached_of(context: &Context<'_>, mib: u64) -> Result<Option<Started>, SuiteError> {
-    // Ours with a cache is the second row.
-    let name = Name::peer("memcached", "-t 1").beside(1);
+    let name = Name::peer("memcached", "-t 1");
     Started::peer(context, "memcached", name, Cores::All, |mut command, _, port| {
         // It does not run as root unless it is told to.
-        command.args([
-            "-u",
-            "root",
-            "-l",
-            "127.0.0.1",
-            "-U",
-            "0",
-            "-t",
-            "1",
-            "-m",
-            &mib.to_string(),
-        ]);
-        command.args(["-c", CONNECTIONS_MAX, "-p", &port.to_string()]);
+        command.args(["-u", "root", "-l", "127.0.0.1", "-p", &port.to_string(), "-U", "0"]);
+        command.args(["-t", "1", "-m", &mib.to_string(), "-c", CONNECTIONS_MAX]);
         Ok(command)
     })
 }

@@ -99,10 +99,8 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
 /// Servers that hold so much.
 fn bounded(context: &Context<'_>, mib: u64) -> Result<Vec<Asked>, SuiteError> {
     let mut asked = vec![(servers::tokaido_cache_of(context, mib)?, Protocol::Memcached)];
-    if let Some(mut memcached) = servers::memcached_of(context, mib)? {
-        memcached.name.beside = 0;
-        asked.push((memcached, Protocol::Memcached));
-    }
+    let memcached = servers::memcached_of(context, mib)?;
+    asked.extend(memcached.map(|started| (started, Protocol::Memcached)));
     for policy in ["allkeys-lru", "allkeys-lfu"] {
         let redis = servers::redis_cache(context, mib, policy)?;
         asked.extend(redis.map(|started| (started, Protocol::Resp2)));
@@ -146,10 +144,8 @@ fn misses<'a>(
 fn memory(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
     let records = context.scale().pick(100_000, 1_000_000, 1_000_000);
     let mut asked = vec![(servers::tokaido_cache(context)?, Protocol::Memcached)];
-    if let Some(mut memcached) = servers::memcached(context)? {
-        memcached.name.beside = 0;
-        asked.push((memcached, Protocol::Memcached));
-    }
+    let memcached = servers::memcached(context)?;
+    asked.extend(memcached.map(|started| (started, Protocol::Memcached)));
     let redis = servers::redis(context, "redis", Durability::None)?;
     asked.extend(redis.map(|started| (started, Protocol::Resp2)));
     let entrants = asked.iter().map(|(started, protocol)| {

@@ -13,7 +13,7 @@ use super::{
     },
     load,
 };
-use crate::net::{Idle, Kind, Load, Mix, Protocol, protocol};
+use crate::net::{Idle, Kind, Load, Mix, Protocol};
 
 const NAME: &str = "connections";
 
@@ -29,9 +29,6 @@ const REST: Duration = Duration::from_millis(700);
 
 /// Requests under way on each connection that works.
 const PIPELINE: usize = 16;
-
-/// Where a record is over HTTP.
-const PATH: &str = "/v1/db/main/{key}";
 
 /// A server, and the protocol that it is asked by.
 type Asked = (Started, Protocol);
@@ -49,8 +46,7 @@ fn idle(
     connections: usize,
 ) -> Result<Idle, SuiteError> {
     let load = load::load(context, port, protocol, &Mix::only(Kind::Get));
-    let options = protocol::Options { path: PATH.to_owned(), ..load.options };
-    Ok(Idle::open(&Load { connections, options, ..load })?)
+    Ok(Idle::open(&Load { connections, ..load })?)
 }
 
 fn memory(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {

@@ -197,7 +197,9 @@ fn over_the_network(
     ];
     let redis = servers::redis(context, "redis", Durability::None)?;
     asked.extend(redis.map(|started| (started, Protocol::Resp2)));
-    asked.extend(servers::memcached(context)?.map(|started| (started, Protocol::Memcached)));
+    // Beside ours with a cache, which is the second row.
+    let memcached = servers::memcached(context)?;
+    asked.extend(memcached.map(|started| (started.beside(1), Protocol::Memcached)));
     for operation in [Operation::Set, Operation::Get] {
         for pipeline in [1, 100] {
             let entrant = |(started, protocol): &(Started, Protocol)| {

@@ -2,15 +2,15 @@
 
 use super::{
     super::{
-        contest::{Entrant, Name, Sample, Take, Title, contest},
+        contest::{Name, Title, contest},
         error::SuiteError,
         plan::Context,
-        request::{self, last_number},
+        request,
         run::{Item, Unit},
         server::Cores,
         servers::{self, Durability, Started},
     },
-    load,
+    hello, load, timed,
 };
 use crate::net::{Kind, Load, Mix, Protocol, Values, protocol};
 
@@ -34,9 +34,6 @@ const EVAL_GETS: &str = "redis.call('set', 'a', string.rep('x', 64)) \
                          local start = now() for _ = 1, tonumber(ARGV[1]) do redis.call('get', 'a') end \
                          return string.format('%.6f', now() - start)";
 
-/// A server, and the path that it is asked for.
-type Asked = (Started, &'static str);
-
 pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
     shared(context, items)?;
     gets(context, items)?;
@@ -56,24 +53,11 @@ fn ours_and_nginx(context: &Context<'_>, settings: &str) -> Result<Vec<Started>,
     Ok(started)
 }
 
-/// Asks for a text that ends with the seconds of so many turns.
-fn timed<'a>(
-    started: &Started,
-    turns: f64,
-    ask: impl Fn(u16) -> Result<String, SuiteError> + 'a,
-) -> Entrant<'a> {
-    let take = started.port().map(|port| {
-        let take = move || Ok(Sample::of(last_number("a loop", &ask(port)?)? / turns));
-        Box::new(take) as Take<'a>
-    });
-    Entrant { name: started.name.clone(), take }
-}
-
 fn shared(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
     let started = ours_and_nginx(context, "a Lua handler")?;
     for operation in ["get", "set", "incr"] {
         let ask = |port| request::http(port, &format!("/bench/ngx/dict?{operation}"));
-        let entrants = started.iter().map(|one| timed(one, SHARED_TURNS, ask)).collect();
+        let entrants = started.iter().map(|one| timed::turn(one, SHARED_TURNS, ask)).collect();
         let name = format!("{operation} of ngx.shared");
         let title = Title { scenario: NAME, name: &name, unit: Unit::Seconds, note: NOTE_SHARED };
         contest(context, &title, context.scale().rounds(), entrants, items)?;
@@ -92,7 +76,7 @@ fn gets(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> 
     }
     let entrants = started.iter().map(|(one, procedure)| {
         let count = &count;
-        timed(one, turns as f64, move |port| match *procedure {
+        timed::turn(one, turns as f64, move |port| match *procedure {
             "" => request::redis(port, &["EVAL", EVAL_GETS, "0", count]),
             procedure => request::redis(port, &["FCALL", procedure, "0", count]),
         })
@@ -103,7 +87,7 @@ fn gets(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> 
 }
 
 fn hello(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
-    let mut asked: Vec<Asked> = vec![
+    let mut asked: Vec<hello::Asked> = vec![
         (ours(context, "a Ruby route")?, "/bench/ruby/hello"),
         (ours(context, "Apache.rputs of mod_mruby")?, "/bench/mod_mruby/hello"),
         (ours(context, "a Lua route")?, "/bench/hello"),
@@ -111,19 +95,8 @@ fn hello(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError>
     let name = Name::peer("nginx", "ngx.say");
     let nginx = servers::nginx(context, Cores::All, 1, name)?;
     asked.extend(nginx.map(|started| (started, "/bench/ngx/hello")));
-    for (started, path) in &mut asked {
-        // A server may listen some time before it answers.
-        load::prepare(std::slice::from_mut(started), |_, port| {
-            request::http(port, path).map(drop)
-        })?;
-    }
-    let entrants = asked.iter().map(|(started, path)| {
-        load::rate(context, started, |port| {
-            let load = load::load(context, port, Protocol::Http, &Mix::only(Kind::Get));
-            let options = protocol::Options { path: (*path).to_owned(), ..load.options };
-            Load { connections: 100, options, ..load }
-        })
-    });
+    hello::answer(&mut asked)?;
+    let entrants = asked.iter().map(|asked| hello::entrant(context, asked, false));
     let name = "hello world from Ruby";
     let title = Title { scenario: NAME, name, unit: Unit::PerSecond, note: NOTE_HELLO };
     contest(context, &title, context.scale().rounds(), entrants.collect(), items)

@@ -1,6 +1,6 @@
 //! Hello world over HTTP, by 100 connections.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use super::{
     super::{
@@ -38,7 +38,7 @@ const ANEW: &str = "/bench/ngx/hello_anew";
 const TIME_MIN: Duration = Duration::from_millis(600);
 
 /// A server, and the path that it is asked for.
-type Asked = (Started, &'static str);
+pub(super) type Asked = (Started, &'static str);
 
 pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
     let cores = Machine::look().cores;
@@ -48,12 +48,7 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
             continue;
         }
         let mut asked = start(context, on, workers)?;
-        for (started, path) in &mut asked {
-            // A server may listen some time before it answers.
-            load::prepare(std::slice::from_mut(started), |_, port| {
-                request::http(port, path).map(drop)
-            })?;
-        }
+        answer(&mut asked)?;
         for reconnect in [false, true] {
             let entrants: Vec<Entrant<'_>> =
                 asked.iter().map(|asked| entrant(context, asked, reconnect)).collect();
@@ -107,7 +102,19 @@ fn start(context: &Context<'_>, cores: Cores, workers: usize) -> Result<Vec<Aske
     Ok(asked)
 }
 
-fn entrant<'a>(context: &'a Context<'_>, (started, path): &Asked, reconnect: bool) -> Entrant<'a> {
+/// Waits until each answers: a server may listen some time before it does.
+pub(super) fn answer(asked: &mut [Asked]) -> Result<(), SuiteError> {
+    asked.iter_mut().try_for_each(|(started, path)| {
+        load::prepare(slice::from_mut(started), |_, port| request::http(port, path).map(drop))
+    })
+}
+
+/// By 100 connections, which are kept, or of which each serves one request.
+pub(super) fn entrant<'a>(
+    context: &'a Context<'_>,
+    (started, path): &Asked,
+    reconnect: bool,
+) -> Entrant<'a> {
     load::rate(context, started, |port| {
         let load = load::load(context, port, Protocol::Http, &Mix::only(Kind::Get));
         let options = protocol::Options { path: (*path).to_owned(), ..load.options };

@@ -27,6 +27,9 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Keys that servers hold before they are asked.
 pub(super) const KEYS: u64 = 100_000;
 
+/// Where a record of ours is over HTTP.
+const PATH: &str = "/v1/db/main/{key}";
+
 /// Bytes of a value.
 const VALUE_LEN: &str = "64";
 
@@ -34,7 +37,11 @@ const VALUE_LEN: &str = "64";
 pub(super) fn load(context: &Context<'_>, port: u16, protocol: Protocol, mix: &Mix) -> Load {
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
     let name = address.to_string();
-    let options = protocol::Options { host: name.clone(), ..protocol::Options::default() };
+    let options = protocol::Options {
+        host: name.clone(),
+        path: PATH.to_owned(),
+        ..protocol::Options::default()
+    };
     Load {
         address: Address::Tcp { name, address },
         protocol,

@@ -15,6 +15,7 @@ mod protocols;
 mod regex;
 mod server;
 mod setget;
+mod timed;
 
 use std::{
     collections::BTreeMap,

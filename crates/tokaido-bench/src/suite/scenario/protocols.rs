@@ -10,7 +10,7 @@ use super::{
     },
     load,
 };
-use crate::net::{Kind, Load, Mix, Protocol, protocol};
+use crate::net::{Kind, Load, Mix, Protocol};
 
 const NAME: &str = "protocols";
 
@@ -18,16 +18,9 @@ const NOTE: &str = "One server with one thread, by each of the protocols of its 
                     keys of 16 bytes with 64 bytes each. memcached's protocols write to a cache, the others to a store that is not \
                     synced. What a request took of the server's processor time tells more where the generator was the limit.";
 
-/// Where a record is over HTTP.
-const PATH: &str = "/v1/db/main/{key}";
-
 pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
     let mut started = [servers::tokaido_of(context, Durability::None)?];
-    let load = |port, protocol, kind| {
-        let load = load::load(context, port, protocol, &Mix::only(kind));
-        let options = protocol::Options { path: PATH.to_owned(), ..load.options };
-        Load { options, ..load }
-    };
+    let load = |port, protocol, kind| load::load(context, port, protocol, &Mix::only(kind));
     // The store and the cache.
     let filling = [Protocol::Resp2, Protocol::Memcached];
     load::prepare(&mut started, |_, port| {

@@ -1,13 +1,16 @@
 //! The time of a search by `ngx.re.find`, measured well, and by the ways that mislead.
 
-use super::super::{
-    contest::{Entrant, Name, Sample, Take, Title, contest},
-    error::SuiteError,
-    plan::Context,
-    request::{self, last_number},
-    run::{Item, Unit},
-    server::Cores,
-    servers::{self, Started},
+use super::{
+    super::{
+        contest::{Name, Title, contest},
+        error::SuiteError,
+        plan::Context,
+        request,
+        run::{Item, Unit},
+        server::Cores,
+        servers,
+    },
+    timed,
 };
 
 const NAME: &str = "regex";
@@ -51,24 +54,14 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
     for Measured { name, way, turns: [quick, default, long] } in MEASURED {
         let turns = context.scale().pick(quick, default, long);
         let path = format!("/bench/ngx/re?way={way}&count={turns}");
-        let entrants = started.iter().map(|one| entrant(one, &path, turns as f64)).collect();
+        let ask = |port| request::http(port, &path);
+        let entrants = started.iter().map(|one| timed::turn(one, turns as f64, ask)).collect();
         let title = Title { scenario: NAME, name, unit: Unit::Seconds, note: NOTE };
         contest(context, &title, rounds, entrants, items)?;
     }
-    let entrants = started.iter().map(|one| entrant(one, "/bench/ngx/re?way=naive", 1.0)).collect();
+    let ask = |port| request::http(port, "/bench/ngx/re?way=naive");
+    let entrants = started.iter().map(|one| timed::turn(one, 1.0, ask)).collect();
     let name = "ngx.re.find with \"jo\", the naive way";
     let title = Title { scenario: NAME, name, unit: Unit::Seconds, note: NOTE_NAIVE };
     contest(context, &title, rounds, entrants, items)
-}
-
-fn entrant<'a>(started: &Started, path: &str, turns: f64) -> Entrant<'a> {
-    let take = started.port().map(|port| {
-        let path = path.to_owned();
-        let take = move || {
-            let answer = request::http(port, &path)?;
-            Ok(Sample::of(last_number(&path, &answer)? / turns))
-        };
-        Box::new(take) as Take<'a>
-    });
-    Entrant { name: started.name.clone(), take }
 }

@@ -76,8 +76,9 @@ fn start(context: &Context<'_>, durability: Durability) -> Result<Vec<Asked>, Su
     if durability == Durability::None {
         let started = servers::dragonfly(context)?;
         asked.extend(started.map(|started| (started, Protocol::Resp2)));
+        // Beside ours with a cache, which is the second row.
         let started = servers::memcached(context)?;
-        asked.extend(started.map(|started| (started, Protocol::Memcached)));
+        asked.extend(started.map(|started| (started.beside(1), Protocol::Memcached)));
     }
     Ok(asked)
 }

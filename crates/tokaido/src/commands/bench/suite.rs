@@ -42,9 +42,10 @@ const RUN: &str = "run.json";
 
 /// Put Tokaido beside its peers, in one run
 ///
-/// SCENARIOS are dictionary, fib, growth, hello, patterns, regex, server and setget; without any, these are run. Further ones are cache,
-/// commands, commit, connections, handlers and protocols, and all stands for all of them. Peers are found on PATH, or as libraries, started on loopback with the settings that the tables state, and stopped afterwards. One that
-/// is not there is a row that names the package of Debian that brings it.
+/// SCENARIOS are dictionary, fib, growth, hello, patterns, regex, server and setget; without any, these are run. Further
+/// ones are cache, commands, commit, connections, handlers and protocols, and all stands for all of them. Peers are
+/// found on PATH, or as libraries, started on loopback with the settings that the tables state, and stopped afterwards.
+/// One that is not there is a row that names the package of Debian that brings it.
 ///
 /// All subjects are measured in turn, round by round, and ratios are formed within a round. Beside a ratio stands the
 /// interval in which it lies with a confidence of 95 %.
@@ -224,10 +225,13 @@ pub(super) fn peers(args: &PeersArgs) -> Result<ExitCode, Error> {
         let found = match peer.find() {
             Some(presence) => format!("{:<12} {}", presence.version, presence.path.display()),
             None if peer.packages.is_empty() => "not there, and no package of Debian 12".to_owned(),
-            None => {
-                packages.push(peer.packages);
-                format!("not there: {}", peer.packages)
-            }
+            None => match peer.apart_from {
+                Some(other) => format!("not there: {}, but not beside {other}", peer.packages),
+                None => {
+                    packages.push(peer.packages);
+                    format!("not there: {}", peer.packages)
+                }
+            },
         };
         text.push_str(&format!("{:<12} {found}\n", peer.name));
     }
