@@ -43,6 +43,7 @@ mod writer;
 
 pub use error::{Damaged, MakeError, OpenError, shown_key};
 pub use format::FILE_LEN_MAX;
+pub use map::Map;
 pub use options::{Duplicates, Options, Temporary};
 pub use reader::{Identity, Reader};
 pub use statistics::{Lengths, Statistics};

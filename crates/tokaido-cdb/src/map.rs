@@ -7,9 +7,9 @@
 
 use std::{fs::File, io, os::fd::AsRawFd, ptr, ptr::NonNull, slice};
 
-/// The mapped bytes. The file may be closed, renamed or removed meanwhile.
+/// The mapped bytes of a file that is not changed. The file may be closed, renamed or removed meanwhile.
 #[derive(Debug)]
-pub(super) struct Map {
+pub struct Map {
     start: NonNull<u8>,
     len: usize,
 }
@@ -21,7 +21,10 @@ unsafe impl Sync for Map {}
 
 impl Map {
     /// Maps the first `len` bytes of `file`, which has at least as many.
-    pub(super) fn new(file: &File, len: usize) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(file: &File, len: usize) -> io::Result<Self> {
         // SAFETY: the system chooses the address, so nothing that is in use is mapped over; the
         // descriptor is open; a length that it does not like is answered with an error.
         let start = unsafe {
@@ -35,7 +38,8 @@ impl Map {
     }
 
     /// The bytes of the file.
-    pub(super) fn bytes(&self) -> &[u8] {
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
         // SAFETY: `start` and `len` are those of a mapping that is readable and lives as long as
         // `self`. Nobody writes to a cdb file that is in its place (see the head of this file).
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
