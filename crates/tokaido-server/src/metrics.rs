@@ -276,13 +276,14 @@ impl Numbers {
     }
 
     fn encode_usage(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let Usage { memtable_bytes, held_bytes, log_bytes, base_bytes } = self.usage;
+        let Usage { memtable_bytes, held_bytes, log_bytes, base_bytes, runs_bytes } = self.usage;
         let since = "Memory of what was written since the last checkpoint";
         gauge(out, "memtable_bytes", since, memtable_bytes)?;
         let held = "Memory of older memtables that a long read still sees";
         gauge(out, "memtable_held_bytes", held, held_bytes)?;
         gauge(out, "log_bytes", "Files of the log", log_bytes)?;
-        gauge(out, "base_bytes", "The file of the base", base_bytes)
+        gauge(out, "base_bytes", "The file of the base", base_bytes)?;
+        gauge(out, "runs_bytes", "Files of the runs before the base", runs_bytes)
     }
 
     fn encode_databases(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -352,7 +352,7 @@ fn the_metrics_count_what_happened() {
     ] {
         assert!(metrics.text().lines().any(|l| l == line), "{line} in\n{}", metrics.text());
     }
-    for name in ["memtable_bytes", "memtable_held_bytes", "log_bytes", "base_bytes"] {
+    for name in ["memtable_bytes", "memtable_held_bytes", "log_bytes", "base_bytes", "runs_bytes"] {
         let start = format!("tokaido_{name} ");
         assert!(metrics.text().lines().any(|l| l.starts_with(&start)), "{name}");
     }

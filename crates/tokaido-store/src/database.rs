@@ -165,6 +165,8 @@ pub struct Usage {
     pub log_bytes: u64,
     /// The file of the base. It does not shrink, and what a long snapshot sees is not used again.
     pub base_bytes: u64,
+    /// Files of the runs, which are to be merged into the base.
+    pub runs_bytes: u64,
 }
 
 /// The name that [`Store::internal_database`](crate::Store::internal_database) has in the catalog. Nobody else

@@ -154,7 +154,7 @@ fn memory(shared: &Shared) -> Lines {
 }
 
 fn persistence(shared: &Shared) -> Lines {
-    let Usage { log_bytes, base_bytes, .. } = shared.store().usage();
+    let Usage { log_bytes, base_bytes, runs_bytes, .. } = shared.store().usage();
     vec![
         ("loading", "0".to_owned()),
         // What was answered is in the log, and checkpoints are nobody's to wait for.
@@ -164,6 +164,7 @@ fn persistence(shared: &Shared) -> Lines {
         ("aof_rewrite_in_progress", "0".to_owned()),
         ("log_bytes", log_bytes.to_string()),
         ("base_bytes", base_bytes.to_string()),
+        ("runs_bytes", runs_bytes.to_string()),
     ]
 }
 

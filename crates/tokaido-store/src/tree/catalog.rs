@@ -53,11 +53,12 @@ pub(super) fn read_catalog(
     written: &BTreeSet<DatabaseId>,
 ) -> Result<Vec<CatalogEntry>, ReadError> {
     let mut entries = BTreeMap::new();
-    let mut from = Bound::Unbounded;
-    while let Some((key, stored)) = view.base.seek(CATALOG_TREE, from, Direction::Forward)? {
+    let mut scan = view.disk().scan(CATALOG_TREE, Bound::Unbounded, Direction::Forward)?;
+    let mut found = scan.entry();
+    while let Some((key, stored)) = found {
         let entry = decode(key, stored)?;
         entries.insert(entry.database, entry);
-        from = Bound::Excluded(key);
+        found = scan.next(key)?;
     }
     for database in written {
         let key = catalog_key(*database);

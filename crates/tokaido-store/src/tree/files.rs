@@ -23,6 +23,12 @@ pub(super) fn room(path: &Path) -> io::Result<u64> {
     }
 }
 
+/// Whether a write failed for want of room.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 /// What a file of a store may be used for by whom: as LMDB makes its own, it is nobody else's.
 pub(super) const FILE_MODE: u32 = 0o640;
 

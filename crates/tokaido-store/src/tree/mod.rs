@@ -18,7 +18,9 @@
 mod base;
 mod catalog;
 mod checkpoint;
+mod checkpointer;
 mod collections;
+mod disk;
 mod durable;
 mod expiring;
 mod expiry;
@@ -31,6 +33,8 @@ mod live;
 mod lock;
 mod log;
 mod memtable;
+mod merge;
+mod merge_pace;
 mod names;
 mod open;
 mod options;
@@ -38,6 +42,9 @@ mod pace;
 mod prefetch;
 mod published;
 mod reader;
+mod retired;
+mod run_checkpoint;
+mod runs;
 mod shared;
 mod signal;
 mod snapshot;
@@ -59,13 +66,13 @@ pub use open::{exists, open};
 pub use options::{
     CHECKPOINT_PAGES_DEFAULT, CHECKPOINT_RETRY_DEFAULT, DATABASES_DEFAULT,
     LOG_GROWTH_BYTES_DEFAULT, LOG_LEFT_BYTES_DEFAULT, MEMTABLE_BYTES_DEFAULT, Options,
-    SIZE_MAX_DEFAULT, SNAPSHOTS_MAX_DEFAULT, SyncMode, SyncModeError, TRANSACTION_BYTES_DEFAULT,
-    TRANSACTION_WRITES_DEFAULT,
+    RUNS_BYTES_MIN_DEFAULT, RUNS_FROM_BYTES_DEFAULT, SIZE_MAX_DEFAULT, SNAPSHOTS_MAX_DEFAULT,
+    SyncMode, SyncModeError, TRANSACTION_BYTES_DEFAULT, TRANSACTION_WRITES_DEFAULT,
 };
 pub use reader::{DatabaseReader, Reader, ReaderError};
 pub use store::TreeStore;
 pub use upkeep::{
     BackupReport, BaseReport, CheckError, CheckReport, CompactReport, Copier, DatabaseReport,
-    FINDINGS_MAX, Finding, LogReport, SalvageReport, UpkeepError, backup, check, compact, restore,
-    salvage,
+    FINDINGS_MAX, Finding, LogReport, RunsReport, SalvageReport, UpkeepError, backup, check,
+    compact, restore, salvage,
 };

@@ -14,14 +14,17 @@ use super::{
     DirectoryStorage, LogStorage, Options, SyncMode, TreeStore,
     base::{Base, BaseContents, BaseError, BaseOptions, BaseView, format::NO_TREE},
     catalog::{self, CATALOG_TREE, CatalogEntry, EXPIRY_TREE, FIRST_TREE, TreeMap, read_catalog},
-    checkpoint,
+    checkpoint::remove_segments,
+    checkpointer::start_checkpointer,
     durable::Durable,
     expiry, files,
     lock::{LOCK_FILE, LockError, StoreLock},
     log::{LogEnd, LogPlace, Operation, Recovered, RecoveryError, operations, recover},
     memtable::Memtable,
+    merge_pace::MergePace,
     names::Names,
     pace::Pace,
+    runs::{RunDirectory, RunError, Runs},
     shared::Shared,
     signal::Signal,
     statistics::{Changes, Statistics},
@@ -58,7 +61,7 @@ pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> 
     let found = opening.find(&lock)?;
     let shared = Arc::new(opening.share(found, lock)?);
     if let SyncMode::Interval(_) = shared.options.sync {
-        checkpoint::start_checkpointer(&shared).map_err(io)?;
+        start_checkpointer(&shared).map_err(io)?;
     }
     Ok(TreeStore { shared })
 }
@@ -78,6 +81,8 @@ struct Found {
     storage: Arc<dyn LogStorage>,
     recovered: Recovered,
     replay: Replay,
+    run_directory: RunDirectory,
+    runs: Arc<Runs>,
 }
 
 impl Opening<'_> {
@@ -94,6 +99,8 @@ impl Opening<'_> {
             BaseError::Io(error) => self.io(error),
             BaseError::Version(found) => OpenError::version(self.directory, found),
             BaseError::Damaged(what) => self.damaged(&what),
+            BaseError::Run(RunError::Io { source, .. }) => self.io(source),
+            BaseError::Run(damaged) => self.damaged(&damaged),
             BaseError::Read(error) => self.damaged(&error),
         }
     }
@@ -130,8 +137,13 @@ impl Opening<'_> {
         let options = BaseOptions { size_max, views_max, databases_max };
         let open = |options| Base::open(self.path, lock, options, new_store);
         let (mut base, contents) = open(options).map_err(|error| self.base_error(error))?;
+        let run_directory = RunDirectory::new(self.path, contents.runs.next);
+        let runs = run_directory.open(base.store, &contents.runs.entries);
+        let runs = Arc::new(runs.map_err(|error| self.base_error(error.into()))?);
+        self.remove_runs(&base, &contents, &run_directory)?;
+        let last_tree = runs.last_tree().map_err(|error| self.damaged(&error))?;
         let storage = self.storage()?;
-        let mut replay = Replay::new(&contents);
+        let mut replay = Replay::new(&contents, last_tree);
         let recovered = recover(&*storage, base.store, contents.sequence, |sequence, bytes| {
             replay.transaction(sequence, bytes)
         });
@@ -151,20 +163,39 @@ impl Opening<'_> {
             (base, _) = opened.map_err(|error| self.base_error(error))?;
         }
         let base = Arc::new(base);
-        Ok(Found { base, contents, storage, recovered, replay })
+        Ok(Found { base, contents, storage, recovered, replay, run_directory, runs })
+    }
+
+    /// Removes runs that the base does not name: those that were merged, or not finished. A process that was killed may have
+    /// left its last commit in the system's memory alone, and the one before it names other runs; so the base is
+    /// committed once more before.
+    fn remove_runs(
+        &self,
+        base: &Base,
+        contents: &BaseContents,
+        directory: &RunDirectory,
+    ) -> Result<(), OpenError> {
+        let needless =
+            directory.needless(&contents.runs.entries).map_err(|error| self.io(error))?;
+        if !needless.is_empty() {
+            let durable = base.make_durable(contents.sequence);
+            durable.map_err(|error| self.base_error(error.into()))?;
+        }
+        needless.into_iter().for_each(|number| directory.remove(number));
+        Ok(())
     }
 
     /// Makes the store of what was found.
     fn share(self, found: Found, lock: StoreLock) -> Result<Shared, OpenError> {
-        let Found { base, contents, storage, recovered, replay } = found;
+        let Found { base, contents, storage, recovered, replay, run_directory, runs } = found;
         let Replay { memtable, changes, next_tree, catalog } = replay;
         let active = Arc::clone(memtable.table());
-        let tables = Tables { active: Arc::clone(&active), frozen: None };
+        let tables = Tables { active: Arc::clone(&active), frozen: None, runs: Arc::clone(&runs) };
         let (log, synced) = self.make_durable(&base, &contents, &*storage, &recovered)?;
-        let (entries, view) = self.catalog(&base, Arc::clone(&active), &catalog)?;
+        let (entries, view) = self.catalog(&base, &tables, &catalog)?;
         let next_tree = entries.iter().map(|entry| entry.tree + 1).fold(next_tree, u32::max);
         let sequence = recovered.last_sequence;
-        let statistics = Statistics::new(contents, active, changes);
+        let statistics = Statistics::new(contents, runs, active, changes);
         let trees = TreeMap::of(&entries);
         let state = WriterState {
             memtable,
@@ -184,6 +215,8 @@ impl Opening<'_> {
             durable: Durable::new(directory, storage, base.store, synced, state, lock),
             signal: Signal::default(),
             pace: Pace::default(),
+            runs: run_directory,
+            merging: MergePace::default(),
             observers: Arc::default(),
             base,
         })
@@ -207,7 +240,7 @@ impl Opening<'_> {
             // what is removed now, so it has to be sound.
             log.make_durable(place).map_err(|error| self.io(error.into()))?;
             base.make_durable(last).map_err(|error| self.base_error(error.into()))?;
-            checkpoint::remove_segments(self.path, storage, recovered.next_segment);
+            remove_segments(self.path, storage, recovered.next_segment);
             return Ok((log.without_segments(), last));
         }
         if self.options.sync == SyncMode::Os {
@@ -222,14 +255,13 @@ impl Opening<'_> {
     fn catalog(
         &self,
         base: &Arc<Base>,
-        active: Arc<Memtable>,
+        tables: &Tables,
         written: &BTreeSet<DatabaseId>,
     ) -> Result<(Vec<CatalogEntry>, BaseView), OpenError> {
         let read = || {
             let mut base = BaseView::new(Arc::clone(base))?;
             base.renew()?;
-            let tables = Arc::new(Tables { active, frozen: None });
-            let view = View::new(tables, base, u64::MAX);
+            let view = View::new(Arc::new(tables.clone()), base, u64::MAX);
             Ok((read_catalog(&view, written)?, view.release()))
         };
         read().map_err(|error: ReadError| self.damaged(&error))
@@ -246,8 +278,10 @@ struct Replay {
 }
 
 impl Replay {
-    fn new(contents: &BaseContents) -> Self {
-        let next_tree = contents.trees.iter().map(|(tree, _)| tree + 1).fold(FIRST_TREE, u32::max);
+    /// `last_tree` is the last one of which the runs have anything: it may be in use no more.
+    fn new(contents: &BaseContents, last_tree: Option<u32>) -> Self {
+        let trees = contents.trees.iter().map(|(tree, _)| *tree).chain(last_tree);
+        let next_tree = trees.map(|tree| tree + 1).fold(FIRST_TREE, u32::max);
         let (memtable, catalog) = (Memtable::create(0), BTreeSet::new());
         Self { memtable, changes: Changes::default(), next_tree, catalog }
     }

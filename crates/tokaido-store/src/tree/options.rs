@@ -95,6 +95,12 @@ pub struct Options {
     /// Pages of the base, about, that a checkpoint changes in one transaction of LMDB. They stand in memory until it
     /// is committed, and the log's syncs wait behind theirs.
     pub checkpoint_pages: usize,
+    /// Bytes of keys and values from which on a store has runs: a checkpoint that has little beside what the base
+    /// has writes a file of its own, and the base is changed for several of them together. With 0 each checkpoint does so.
+    pub runs_from_bytes: u64,
+    /// Bytes of runs from which on they may be merged into the base. Beyond that they are merged when they are a good part
+    /// of what the base has.
+    pub runs_bytes_min: u64,
     /// How long to wait after a checkpoint that failed, for a full disk for example, before it is
     /// tried again.
     pub checkpoint_retry: Duration,
@@ -135,6 +141,12 @@ pub const LOG_GROWTH_BYTES_DEFAULT: u64 = 1 << 20;
 /// be megabytes where much is free; with more, the log's syncs wait longer.
 pub const CHECKPOINT_PAGES_DEFAULT: usize = 4096;
 
+/// The default of [`Options::runs_from_bytes`]: 128 MiB. A smaller base is changed in a second.
+pub const RUNS_FROM_BYTES_DEFAULT: u64 = 128 << 20;
+
+/// The default of [`Options::runs_bytes_min`]: 16 MiB.
+pub const RUNS_BYTES_MIN_DEFAULT: u64 = 16 << 20;
+
 /// The default of [`Options::checkpoint_retry`].
 pub const CHECKPOINT_RETRY_DEFAULT: Duration = Duration::from_secs(1);
 
@@ -153,6 +165,8 @@ impl Default for Options {
             log_left_bytes_max: LOG_LEFT_BYTES_DEFAULT,
             log_growth_bytes: LOG_GROWTH_BYTES_DEFAULT,
             checkpoint_pages: CHECKPOINT_PAGES_DEFAULT,
+            runs_from_bytes: RUNS_FROM_BYTES_DEFAULT,
+            runs_bytes_min: RUNS_BYTES_MIN_DEFAULT,
             checkpoint_retry: CHECKPOINT_RETRY_DEFAULT,
             clock: Arc::new(SystemClock),
             log: None,

@@ -1,4 +1,4 @@
-//! How fast a writer may go while a checkpoint is under way.
+//! How fast a writer may go while a checkpoint is under way, or a merge of runs into the base.
 //!
 //! A checkpoint of a large store takes longer than a writer at full speed takes to fill the next memtable. If the writer
 //! went on until that is full, and then waited for the whole rest of the checkpoint, its clients would see
@@ -44,6 +44,16 @@ impl Pace {
         self.began_ns.store(self.opened.elapsed().as_nanos() as u64, Relaxed);
     }
 
+    /// Whether there is something left to be done.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.nodes.load(Relaxed) > 0
+    }
+
+    /// It has ended, and nobody need pause for it.
+    pub(super) fn end(&self) {
+        self.nodes.store(0, Relaxed);
+    }
+
     /// So many nodes of it are in the base.
     pub(super) fn advance(&self, done: usize) {
         self.done.store(done as u64, Relaxed);
@@ -61,7 +71,10 @@ impl Pace {
             return None;
         }
         let (nodes, done) = (self.nodes.load(Relaxed), self.done.load(Relaxed));
-        let part = done as f64 / nodes.max(1) as f64;
+        if nodes == 0 {
+            return None;
+        }
+        let part = done as f64 / nodes as f64;
         let ahead = bytes as f64 - free - (limit as f64 - free) * part;
         if ahead <= 0.0 {
             return None;

@@ -20,7 +20,7 @@ use crate::{Clock, DatabaseId, OpenError, ReadError, Record, SystemClock};
 
 use super::{
     base::{
-        DATA_FILE, FORMAT_VERSION,
+        DATA_FILE,
         format::{self, TreeEntry},
         long_key,
         pages::{Finder, PageFile, PageFileError, Root},
@@ -28,6 +28,7 @@ use super::{
     catalog::{self, CATALOG_TREE},
     live,
     log::DirectoryStorage,
+    runs::{RunDirectory, RunError, RunList, Runs},
     view,
 };
 
@@ -55,15 +56,19 @@ pub struct Reader {
     main: Root,
     /// The one in which the base says where its trees are.
     base: Root,
-    /// `None` if there is no database yet.
+    /// `None` if the base has nothing of it.
     catalog: Option<Root>,
+    /// How many entries the catalog has, in base and runs.
+    catalog_entries: u64,
+    runs: Runs,
 }
 
 /// One database of a [`Reader`].
 pub struct DatabaseReader<'r> {
     reader: &'r Reader,
     id: DatabaseId,
-    /// `None` if it is empty.
+    tree: u32,
+    /// `None` if the base has nothing of it.
     records: Option<Root>,
     /// The stored record that was found last.
     stored: Vec<u8>,
@@ -82,7 +87,14 @@ impl Reader {
             PageFileError::Damaged(what) => OpenError::damaged(directory, &what),
         })?;
         let main = file.main();
-        let mut reader = Self { finder: Finder::new(file), main, base: main, catalog: None };
+        let mut reader = Self {
+            finder: Finder::new(file),
+            main,
+            base: main,
+            catalog: None,
+            catalog_entries: 0,
+            runs: Runs::default(),
+        };
         let found = reader.find_roots(directory);
         let log_from = found.is_ok().then(|| reader.log_from()).flatten();
         let log = DirectoryStorage::existing(directory);
@@ -109,11 +121,58 @@ impl Reader {
         let base = self.named(format::BASE).map_err(read_error)?;
         self.base = base.ok_or_else(|| damaged(&"data.mdb has no directory"))?;
         match self.version().map_err(read_error)? {
-            FORMAT_VERSION => {}
+            version if format::is_known(version) => {}
             found => return Err(OpenError::version(directory, found)),
         }
         self.catalog = self.tree(CATALOG_TREE).map_err(read_error)?;
+        self.catalog_entries = self.catalog.map_or(0, |catalog| catalog.entries);
+        self.find_runs(directory)
+    }
+
+    /// Opens the runs, if there are any.
+    fn find_runs(&mut self, directory: &Path) -> Result<(), OpenError> {
+        let damaged = |what: &dyn ToString| OpenError::damaged(directory, what);
+        let find = |key: &[u8]| self.finder.find(self.base, key);
+        let found = find(format::RUNS_KEY).map_err(|error| damaged(&ReadError::from(error)))?;
+        let Some(list) = found else { return Ok(()) };
+        let list = RunList::decode(&list).ok_or_else(|| damaged(&"the list of runs"))?;
+        if list.entries.is_empty() {
+            return Ok(());
+        }
+        let total = find(&format::total_key(CATALOG_TREE)).ok().flatten();
+        let total = total.and_then(|bytes| format::decode_statistics(&bytes));
+        let store = find(format::STORE_KEY).ok().flatten().and_then(|bytes| bytes.try_into().ok());
+        let (Some(total), Some(store)) = (total, store) else {
+            return Err(damaged(&"the directory of the base"));
+        };
+        self.catalog_entries = total.records;
+        let runs = RunDirectory::new(directory, list.next);
+        let runs = runs.open(u64::from_le_bytes(store), &list.entries);
+        self.runs = runs.map_err(|error| match error {
+            RunError::Io { source, .. } => OpenError::io(directory)(source),
+            error @ RunError::Damaged { .. } => damaged(&error),
+        })?;
         Ok(())
+    }
+
+    /// The stored record under a key of a tree, whose records the base has behind `root`, if it has any.
+    fn find(
+        &self,
+        tree: u32,
+        root: Option<Root>,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        if let Some(change) = self.runs.find(tree, key)? {
+            return Ok(change.map(<[u8]>::to_vec));
+        }
+        let Some(root) = root else { return Ok(None) };
+        let found = self.finder.find(root, long_key::tree_key(key))?;
+        match found {
+            Some(bucket) if long_key::is_long(key) => {
+                Ok(long_key::find(&bucket, key)?.map(<[u8]>::to_vec))
+            }
+            found => Ok(found),
+        }
     }
 
     /// The database of that name; `None` if nobody has written to it.
@@ -140,20 +199,21 @@ impl Reader {
     }
 
     fn find_database(&self, name: &str) -> Result<Option<DatabaseReader<'_>>, ReadError> {
-        let Some(catalog) = self.catalog else { return Ok(None) };
-        let mut entries_left = catalog.entries;
+        let mut entries_left = self.catalog_entries;
         for id in (0..DatabaseId::NOWHERE.index()).map(DatabaseId::from_index) {
             if entries_left == 0 {
                 break;
             }
             let key = catalog::catalog_key(id);
-            let Some(stored) = self.finder.find(catalog, &key)? else { continue };
-            let elements = self.finder.find(catalog, &catalog::catalog_key(id.elements()))?;
+            let Some(stored) = self.find(CATALOG_TREE, self.catalog, &key)? else { continue };
+            let elements = catalog::catalog_key(id.elements());
+            let elements = self.find(CATALOG_TREE, self.catalog, &elements)?;
             entries_left = entries_left.saturating_sub(1 + u64::from(elements.is_some()));
             let entry = catalog::decode(&key, &stored)?;
             if entry.name == name {
-                let records = self.tree(entry.tree)?;
-                return Ok(Some(DatabaseReader { reader: self, id, records, stored: Vec::new() }));
+                let (tree, records) = (entry.tree, self.tree(entry.tree)?);
+                let stored = Vec::new();
+                return Ok(Some(DatabaseReader { reader: self, id, tree, records, stored }));
             }
         }
         Ok(None)
@@ -201,16 +261,9 @@ impl DatabaseReader<'_> {
     /// meanwhile.
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Record<'_>>, ReadError> {
         view::check_key(self.id, key)?;
-        let Some(root) = self.records else { return self.reader.confirmed(Ok(None)) };
-        let found = self.reader.finder.find(root, long_key::tree_key(key));
-        let Some(found) = self.reader.confirmed(found.map_err(ReadError::from))? else {
-            return Ok(None);
-        };
+        let found = self.reader.confirmed(self.reader.find(self.tree, self.records, key))?;
+        let Some(found) = found else { return Ok(None) };
         self.stored = found;
-        let stored = match long_key::is_long(key) {
-            true => long_key::find(&self.stored, key)?,
-            false => Some(&self.stored[..]),
-        };
-        live::record(stored, SystemClock.now_ms())
+        live::record(Some(&self.stored), SystemClock.now_ms())
     }
 }

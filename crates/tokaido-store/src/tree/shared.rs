@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::{Clock, observer::Observers};
 
 use super::{
-    base::Base, durable::Durable, names::Names, options::Options, pace::Pace, signal::Signal,
-    visible::Visible,
+    base::Base, durable::Durable, merge_pace::MergePace, names::Names, options::Options,
+    pace::Pace, runs::RunDirectory, signal::Signal, visible::Visible,
 };
 
 pub(super) struct Shared {
@@ -19,5 +19,8 @@ pub(super) struct Shared {
     /// How the writer and the checkpointer talk to each other.
     pub(super) signal: Signal,
     pub(super) pace: Pace,
+    pub(super) runs: RunDirectory,
+    /// How fast runs are merged into the base, beside new ones.
+    pub(super) merging: MergePace,
     pub(super) observers: Arc<Observers>,
 }

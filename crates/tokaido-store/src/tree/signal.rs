@@ -26,6 +26,14 @@ pub(super) struct Job {
     pub(super) keep_from: u64,
 }
 
+/// What waits for the checkpointer.
+pub(super) enum Waiting {
+    Nothing,
+    Job(Job),
+    /// The store is being closed.
+    Stop,
+}
+
 /// How writers and the checkpointer talk to each other.
 #[derive(Default)]
 pub(super) struct Signal {
@@ -44,6 +52,8 @@ struct State {
     failure: Option<String>,
     /// Whether anybody has ever waited for something.
     is_watched: bool,
+    /// Whether the log is to be synced before the time has come.
+    is_sync_wanted: bool,
 }
 
 impl Signal {
@@ -104,6 +114,29 @@ impl Signal {
         self.changed.notify_all();
     }
 
+    /// Asks for a sync of the log in the background.
+    pub(super) fn want_sync(&self) {
+        lock(&self.state).is_sync_wanted = true;
+        self.changed.notify_all();
+    }
+
+    /// Whether that was asked for; it is being done then.
+    pub(super) fn take_sync_wanted(&self) -> bool {
+        std::mem::take(&mut lock(&self.state).is_sync_wanted)
+    }
+
+    /// What waits for the checkpointer while it does something that is less urgent.
+    pub(super) fn waiting(&self) -> Waiting {
+        let state = lock(&self.state);
+        if self.is_stopping.load(Ordering::Acquire) {
+            return Waiting::Stop;
+        }
+        match &state.job {
+            Some(job) => Waiting::Job(job.clone()),
+            None => Waiting::Nothing,
+        }
+    }
+
     /// Waits for something to do: a job, or the time for a sync. `None` to stop. After a job that
     /// failed, it waits for `retry`.
     pub(super) fn next(&self, pause: Option<Duration>, retry: Duration) -> Option<Option<Job>> {
@@ -115,6 +148,9 @@ impl Signal {
             }
             if state.failure.is_none() && state.job.is_some() {
                 return Some(state.job.clone());
+            }
+            if state.is_sync_wanted {
+                return Some(None);
             }
             let wait = if state.failure.is_some() { Some(retry) } else { pause };
             let Some(wait) = wait else {

@@ -1,9 +1,9 @@
 //! Counting records without looking each of them up.
 //!
 //! A put need not know whether it replaces a record of the base, and finding out would cost a
-//! random read. So the sums are kept in parts: what the base holds, exactly, as of the last
-//! checkpoint; what the memtables add, exactly; and what their nodes *shadow*, which is looked up
-//! for all of them together when somebody asks.
+//! random read. So the sums are kept in parts: what the base and the runs hold, exactly, as of the last
+//! checkpoint, which looks up what it replaces; what the memtables add, exactly; and what their nodes
+//! *shadow*, which is looked up for all of them together when somebody asks.
 
 use std::{collections::HashMap, ptr::NonNull, sync::Arc};
 
@@ -11,7 +11,9 @@ use crate::{DatabaseStatistics, ReadError, record};
 
 use super::{
     base::{BaseContents, BaseView},
+    disk::Disk,
     memtable::{Chain, Memtable, MemtableWriter, Node, Seen},
+    runs::Runs,
 };
 
 /// Sums by tree.
@@ -67,7 +69,7 @@ unsafe impl Send for Changes {}
 /// What lies below a memtable.
 pub(super) struct Below<'v> {
     pub(super) frozen: Option<&'v Memtable>,
-    pub(super) base: &'v BaseView,
+    pub(super) disk: Disk<'v>,
 }
 
 impl Below<'_> {
@@ -75,7 +77,7 @@ impl Below<'_> {
         let node = self.frozen.and_then(|table| table.find(tree, key));
         match node.and_then(Node::latest) {
             Some(seen) => Ok(seen.record()),
-            None => self.base.find(tree, key),
+            None => self.disk.find(tree, key),
         }
     }
 }
@@ -173,7 +175,9 @@ struct TableStatistics {
 
 /// The published state of all sums.
 pub(super) struct Statistics {
-    base: Sums,
+    /// What base and runs hold.
+    disk: Sums,
+    runs: Arc<Runs>,
     base_sequence: u64,
     frozen: Option<TableStatistics>,
     active: TableStatistics,
@@ -184,10 +188,20 @@ pub(super) struct Statistics {
 }
 
 impl Statistics {
-    pub(super) fn new(base: BaseContents, active: Arc<Memtable>, changes: Changes) -> Self {
+    pub(super) fn new(
+        base: BaseContents,
+        runs: Arc<Runs>,
+        active: Arc<Memtable>,
+        changes: Changes,
+    ) -> Self {
         let active = TableStatistics { table: active, changes };
-        let (base_sequence, base) = (base.sequence, Sums::of(base));
-        Self { base, base_sequence, frozen: None, active, view: None, before: None }
+        let (base_sequence, disk) = (base.sequence, Sums::of(base));
+        Self { disk, runs, base_sequence, frozen: None, active, view: None, before: None }
+    }
+
+    /// What base and runs hold, by tree.
+    pub(super) fn on_disk(&self) -> impl Iterator<Item = (u32, DatabaseStatistics)> {
+        self.disk.sums.iter().map(|(tree, sum)| (*tree, *sum))
     }
 
     /// Adds what a group has committed.
@@ -200,10 +214,16 @@ impl Statistics {
         self.frozen = Some(std::mem::replace(&mut self.active, active));
     }
 
-    /// The base holds the frozen table now.
-    pub(super) fn checkpointed(&mut self, base: BaseContents) {
+    /// Runs were merged, which changes nothing of what they and the base hold together.
+    pub(super) fn merged(&mut self, runs: Arc<Runs>) {
+        self.runs = runs;
+    }
+
+    /// The base, or one of these runs, holds the frozen table now.
+    pub(super) fn checkpointed(&mut self, base: BaseContents, runs: Arc<Runs>) {
         self.base_sequence = base.sequence;
-        self.base = Sums::of(base);
+        self.disk = Sums::of(base);
+        self.runs = runs;
         self.frozen = None;
         self.before = None;
     }
@@ -249,12 +269,13 @@ impl Statistics {
         if base.sequence() != self.base_sequence {
             return Ok(None);
         }
-        let mut sum = self.base.get(tree);
+        let mut sum = self.disk.get(tree);
+        let disk = Disk { runs: &self.runs, base };
         if let Some(frozen) = &mut self.frozen {
-            sum.add(frozen.changes.total(tree, &Below { frozen: None, base })?);
+            sum.add(frozen.changes.total(tree, &Below { frozen: None, disk })?);
         }
         let frozen = self.frozen.as_ref().map(|frozen| &*frozen.table);
-        sum.add(self.active.changes.total(tree, &Below { frozen, base })?);
+        sum.add(self.active.changes.total(tree, &Below { frozen, disk })?);
         Ok(Some(sum))
     }
 }

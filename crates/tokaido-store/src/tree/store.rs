@@ -7,7 +7,13 @@ use crate::{
     Usage, WriteError, Writer,
 };
 
-use super::{checkpoint, shared::Shared, snapshot::TreeSnapshot, usage, writer::TreeWriter};
+use super::{
+    checkpointer::{Checkpointer, stop_checkpointer},
+    shared::Shared,
+    snapshot::TreeSnapshot,
+    usage,
+    writer::TreeWriter,
+};
 
 /// The durable engine; see [`open`](super::open).
 pub struct TreeStore {
@@ -26,6 +32,13 @@ impl TreeStore {
     /// [`WriteError::WriterBusy`] while there is a writer, and if the engine fails.
     pub fn checkpoint(&self) -> Result<(), WriteError> {
         TreeWriter::take(&self.shared)?.checkpoint(0)
+    }
+
+    /// Merges all runs into the base. The store is not written to any more.
+    pub(super) fn merge_runs(&self) -> Result<(), WriteError> {
+        stop_checkpointer(&self.shared);
+        let merged = Checkpointer::new(&self.shared).merge_all();
+        merged.map_err(|message| WriteError::Engine { message })
     }
 
     /// Ends the checkpoint that is under way, and takes the log into the base if it is long: a
@@ -97,7 +110,7 @@ impl Store for TreeStore {
 impl Drop for TreeStore {
     fn drop(&mut self) {
         self.shorten_log();
-        checkpoint::stop_checkpointer(&self.shared);
+        stop_checkpointer(&self.shared);
         self.shared.durable.close_log();
     }
 }

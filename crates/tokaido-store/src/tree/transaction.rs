@@ -315,7 +315,7 @@ impl TreeTransaction {
     fn total(&mut self, tree: u32) -> Result<DatabaseStatistics, ReadError> {
         let mut sum = self.shared.visible.total(tree)?;
         let frozen = self.view.tables.frozen.as_deref();
-        let below = Below { frozen, base: &self.view.base };
+        let below = Below { frozen, disk: self.view.disk() };
         sum.add(self.group.done.changes.total(tree, &below)?);
         sum.add(self.done.changes.total(tree, &below)?);
         Ok(sum)

@@ -4,11 +4,11 @@ use std::{fs, path::Path};
 
 use crate::Usage;
 
-use super::{base::DATA_FILE, log::LOG_DIRECTORY, shared::Shared};
+use super::{base::DATA_FILE, log::LOG_DIRECTORY, runs::RUNS_DIRECTORY, shared::Shared};
 
 pub(super) fn usage(shared: &Shared) -> Usage {
     let tables = shared.visible.tables();
-    let memtable_bytes = tables.each().map(|table| table.bytes() as u64).sum();
+    let memtable_bytes = tables.memtables().map(|table| table.bytes() as u64).sum();
     let all_bytes = shared.visible.held_bytes();
     Usage {
         memtable_bytes,
@@ -17,6 +17,7 @@ pub(super) fn usage(shared: &Shared) -> Usage {
         log_bytes: bytes_in(&shared.durable.directory.join(LOG_DIRECTORY)),
         base_bytes: fs::metadata(shared.durable.directory.join(DATA_FILE))
             .map_or(0, |file| file.len()),
+        runs_bytes: bytes_in(&shared.durable.directory.join(RUNS_DIRECTORY)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The memtable, the frozen one and the base, read as one.
+//! The memtable, the frozen one, the runs and the base, read as one.
 
 use std::{
     cell::RefCell,
@@ -10,7 +10,8 @@ use std::{
 use crate::{DatabaseId, Direction, ReadError, limits};
 
 use super::{
-    base::{BaseScan, BaseView, Stored},
+    base::{BaseView, Stored},
+    disk::{Disk, DiskScan},
     memtable::{Memtable, Node, Seen},
     tables::Tables,
 };
@@ -21,7 +22,7 @@ pub(super) struct View {
     pub(super) base: BaseView,
     /// Versions above this one are not seen.
     sequence: u64,
-    /// Where the last search in each of the tables ended.
+    /// Where the last search in each of the memtables ended.
     hints: [RefCell<Hint>; 2],
 }
 
@@ -83,9 +84,9 @@ impl Hint {
     }
 }
 
-/// The rest of a scan of which only the base has more.
-fn scan_base<'v>(
-    scan: &mut BaseScan<'v>,
+/// The rest of a scan of which the memtables have no more.
+fn scan_disk<'v>(
+    scan: &mut DiskScan<'v>,
     mut next: Option<Stored<'v>>,
     mut visit: impl FnMut(Stored<'v>) -> Result<ControlFlow<()>, ReadError>,
 ) -> Result<(), ReadError> {
@@ -141,14 +142,20 @@ impl View {
         let node = self.tables.frozen.as_ref().and_then(|table| table.find(tree, key));
         match node.and_then(|node| node.see(self.sequence)) {
             Some(seen) => Ok(seen.record()),
-            None => self.base.find(tree, key),
+            None => self.disk().find(tree, key),
         }
+    }
+
+    /// What is below the memtables.
+    #[inline]
+    pub(super) fn disk(&self) -> Disk<'_> {
+        Disk { runs: &self.tables.runs, base: &self.base }
     }
 
     /// What the memtables say of a key, if they say anything: its stored record, or that it was
     /// deleted.
     pub(super) fn find_written(&self, tree: u32, key: &[u8]) -> Option<Option<&[u8]>> {
-        let mut tables = self.tables.each();
+        let mut tables = self.tables.memtables();
         let seen = tables.find_map(|table| table.find(tree, key)?.see(self.sequence));
         seen.map(Seen::record)
     }
@@ -163,12 +170,11 @@ impl View {
     ) -> Result<(), ReadError> {
         let is_nearer = |a: &[u8], b: &[u8]| direction.is_before(a, b);
         let mut newer: [Option<&Node>; 2] = [None, None];
-        for (i, (table, at)) in self.tables.each().zip(&mut newer).enumerate() {
+        for (i, (table, at)) in self.tables.memtables().zip(&mut newer).enumerate() {
             *at = self.hinted(i, table, tree, from, direction);
         }
-        let mut base = self.base.seek(tree, from, direction)?;
-        // Only a scan that goes beyond the first entry needs it.
-        let mut base_scan = None;
+        let mut disk_scan = self.disk().scan(tree, from, direction)?;
+        let mut on_disk = disk_scan.entry();
         loop {
             // The nearest key; of those who have it, the newest layer speaks.
             let mut best: Option<&Node> = None;
@@ -177,7 +183,7 @@ impl View {
                     best = Some(node);
                 }
             }
-            let (key, stored) = match (best, base) {
+            let (key, stored) = match (best, on_disk) {
                 (None, None) => return Ok(()),
                 (Some(node), None) => (node.key(), self.see(node)),
                 (Some(node), Some((key, _))) if !is_nearer(key, node.key()) => {
@@ -204,15 +210,10 @@ impl View {
                     }
                 }
             }
-            if base.is_some_and(|(found, _)| found == key) {
-                if base_scan.is_none() {
-                    base_scan = self.base.scan(tree, direction)?;
-                }
-                if let Some(scan) = &mut base_scan {
-                    base = scan.next(key)?;
-                    if newer.iter().all(Option::is_none) {
-                        return scan_base(scan, base, visit);
-                    }
+            if on_disk.is_some_and(|(found, _)| found == key) {
+                on_disk = disk_scan.next(key)?;
+                if newer.iter().all(Option::is_none) {
+                    return scan_disk(&mut disk_scan, on_disk, visit);
                 }
             }
         }
@@ -285,6 +286,6 @@ impl View {
 
     /// Whether nothing below the active memtable holds a tree.
     pub(super) fn is_new(&self, tree: u32) -> bool {
-        self.tables.frozen.is_none() && self.base.is_empty(tree)
+        self.tables.frozen.is_none() && self.disk().lacks(tree)
     }
 }

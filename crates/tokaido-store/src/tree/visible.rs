@@ -1,4 +1,4 @@
-//! What snapshots see: the base, the memtables before it, and how far transactions are published.
+//! What snapshots see: the base, the runs and memtables before it, and how far transactions are published.
 
 use std::sync::{
     Arc, Mutex, PoisonError, RwLock, Weak,
@@ -11,6 +11,7 @@ use super::{
     base::{Base, BaseContents, BaseView},
     catalog::TreeMap,
     memtable::Memtable,
+    runs::Runs,
     statistics::{Changes, Statistics},
     tables::Tables,
     view::View,
@@ -77,7 +78,11 @@ impl Visible {
         let mut held = lock(&self.held);
         held.retain(|table| table.strong_count() > 0);
         held.push(Arc::downgrade(&active));
-        self.set_tables(Tables { active, frozen: Some(frozen) });
+        self.set_tables(|tables| Tables {
+            active,
+            frozen: Some(frozen),
+            runs: Arc::clone(&tables.runs),
+        });
     }
 
     /// A checkpoint is about to change the base.
@@ -85,16 +90,39 @@ impl Visible {
         lock(&self.statistics).hold_base(|| self.base_view())
     }
 
-    /// The base holds the frozen memtable now.
-    pub(super) fn checkpointed(&self, contents: BaseContents) {
+    /// The base, or one of these runs, holds the frozen memtable now.
+    pub(super) fn checkpointed(&self, contents: BaseContents, runs: Arc<Runs>) {
         let mut statistics = lock(&self.statistics);
-        statistics.checkpointed(contents);
-        let active = Arc::clone(&self.tables().active);
-        self.set_tables(Tables { active, frozen: None });
+        statistics.checkpointed(contents, Arc::clone(&runs));
+        self.set_tables(|tables| Tables { active: Arc::clone(&tables.active), frozen: None, runs });
     }
 
-    fn set_tables(&self, tables: Tables) {
-        *self.tables.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tables);
+    /// The base holds runs that are not among these any more, or one of these holds what several did.
+    pub(super) fn merged(&self, runs: Arc<Runs>) {
+        let mut statistics = lock(&self.statistics);
+        statistics.merged(Arc::clone(&runs));
+        self.set_tables(|tables| {
+            let frozen = tables.frozen.as_ref().map(Arc::clone);
+            Tables { active: Arc::clone(&tables.active), frozen, runs }
+        });
+    }
+
+    /// The base has changed, and nothing of what is seen. Whoever has a view takes a new one when it can: the pages that an
+    /// old one sees are not used again.
+    pub(super) fn base_changed(&self) {
+        self.tables_version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// What base and runs hold, by tree.
+    pub(super) fn on_disk(&self) -> Vec<(u32, DatabaseStatistics)> {
+        lock(&self.statistics).on_disk().collect()
+    }
+
+    /// Several threads may change something of them at a time.
+    fn set_tables(&self, change: impl FnOnce(&Tables) -> Tables) {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let new = Arc::new(change(&tables));
+        *tables = new;
         self.tables_version.fetch_add(1, Ordering::SeqCst);
     }
 

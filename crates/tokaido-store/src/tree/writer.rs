@@ -10,7 +10,8 @@ use std::{
 use crate::{CommitError, CommitNumber, WriteError, WriteTransaction, Writer};
 
 use super::{
-    checkpoint,
+    checkpointer::start_checkpointer,
+    files,
     log::{LogEnd, LogError},
     memtable::Memtable,
     options::SyncMode,
@@ -27,6 +28,9 @@ use super::{
 /// write. The smallest nodes take about as much, so what was within the limit is not cut.
 const BYTES_PER_NODE_MIN: usize = 128;
 
+/// A memtable is nearly full when this part of it is left.
+const NEARLY_FULL_PART: usize = 8;
+
 /// When nothing was written for so long, what the memtable has goes into the base.
 const REST: Duration = Duration::from_secs(3);
 
@@ -42,6 +46,8 @@ pub(super) struct TreeWriter {
     /// The last transaction that was flushed, and the last that the group has committed.
     flushed: CommitNumber,
     committed: CommitNumber,
+    /// Whether the log was to be synced since the memtable is nearly full.
+    has_wanted_sync: bool,
     /// The version of the tables that the transaction's view has.
     tables_version: u64,
     resting: Resting,
@@ -86,6 +92,7 @@ impl TreeWriter {
             log,
             flushed: sequence,
             committed: sequence,
+            has_wanted_sync: false,
             tables_version,
             resting: Resting::since_now(sequence),
             shared: Arc::clone(shared),
@@ -121,12 +128,16 @@ impl TreeWriter {
         }
     }
 
-    /// How long to wait, so that the memtable is full when the checkpoint under way has ended, and not before.
+    /// How long to wait, so that the memtable is full when the checkpoint under way has ended, and not before; and so that
+    /// there are not too many runs when a merge of them has ended.
     fn pause(&self) -> Option<Duration> {
         let transaction = self.transaction.as_ref()?;
-        transaction.view.tables.frozen.as_ref()?;
+        let tables = &transaction.view.tables;
         let bytes = transaction.memtable.table().bytes();
-        self.shared.pace.pause(bytes, self.shared.options.memtable_bytes)
+        let for_merge = self.shared.merging.pause(&tables.runs, bytes);
+        let limit = self.shared.options.memtable_bytes;
+        let frozen = tables.frozen.as_ref();
+        frozen.and_then(|_| self.shared.pace.pause(bytes, limit)).max(for_merge)
     }
 
     /// Waits for the checkpoint under way.
@@ -163,7 +174,7 @@ impl TreeWriter {
     /// Begins a checkpoint: the memtable is frozen, and a new one, for so many nodes, takes its place, with a new
     /// segment of the log.
     fn freeze(&mut self, nodes: usize) -> Result<(), WriteError> {
-        checkpoint::start_checkpointer(&self.shared).map_err(|error| WriteError::Engine {
+        start_checkpointer(&self.shared).map_err(|error| WriteError::Engine {
             message: format!("no thread could be started for a checkpoint ({error}); try again"),
         })?;
         let untried = |error: io::Error| WriteError::Engine {
@@ -190,6 +201,7 @@ impl TreeWriter {
         shared.pace.begin(frozen.len());
         shared.signal.begin(Job { frozen, sequence: flushed, trees, keep_from });
         self.tables_version = shared.visible.tables_version();
+        self.has_wanted_sync = false;
         self.open_transaction().follow_checkpoint()?;
         Ok(())
     }
@@ -199,6 +211,17 @@ impl TreeWriter {
         self.shared.signal.check_open()?;
         // Nobody knows what comes next.
         self.freeze(0)
+    }
+
+    /// Has the log synced in the background when the memtable is nearly full, so that little of it is left to be waited for
+    /// when the next one takes over.
+    fn sync_before_freezing(&mut self) {
+        let limit = self.shared.options.memtable_bytes;
+        let bytes = self.transaction.as_ref().map_or(0, |tx| tx.memtable.table().bytes());
+        if !self.has_wanted_sync && bytes >= limit - limit / NEARLY_FULL_PART {
+            self.has_wanted_sync = true;
+            self.shared.signal.want_sync();
+        }
     }
 
     fn poison(&self, error: &io::Error) -> WriteError {
@@ -221,6 +244,7 @@ impl TreeWriter {
             SyncMode::Always => self.log.written().sync(),
             SyncMode::Interval(_) => {
                 self.shared.durable.sync_later(self.log.written().file());
+                self.sync_before_freezing();
                 return Ok(());
             }
             SyncMode::Os => return Ok(()),
@@ -232,11 +256,7 @@ impl TreeWriter {
     }
 
     fn failure(&self, error: &io::Error) -> CommitError {
-        let is_full = matches!(
-            error.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-        ) || self.shared.durable.is_disk_full();
-        match is_full {
+        match files::is_full(error) || self.shared.durable.is_disk_full() {
             true => CommitError::DiskFull,
             false => CommitError::Failed { message: error.to_string() },
         }

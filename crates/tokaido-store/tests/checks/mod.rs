@@ -4,7 +4,7 @@
 
 use crate::record::{self, Header};
 
-pub use crate::tree::fuzzing::{check_base, check_log, check_store, valid_sums};
+pub use crate::tree::fuzzing::{check_base, check_log, check_run, check_store, valid_sums};
 
 /// Any bytes as a stored record.
 pub fn check_record(stored: &[u8]) {
@@ -38,6 +38,11 @@ mod tests {
     #[test]
     fn any_bytes_in_the_base_do_no_harm() {
         mutate::smoke("store_base", 20_000, check_base);
+    }
+
+    #[test]
+    fn any_bytes_as_a_run_do_no_harm() {
+        mutate::smoke("store_run", 5000, check_run);
     }
 
     /// Each of these opens a store three times, so they are fewer.

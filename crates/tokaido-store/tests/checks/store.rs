@@ -16,6 +16,7 @@ use super::{
 pub use super::{
     base::fuzzing::check_base,
     log::fuzzing::{check_log, valid_sums},
+    runs::fuzzing::check_run,
 };
 
 /// The file of an empty base, and the number of its store.

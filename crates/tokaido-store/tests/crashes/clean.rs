@@ -170,8 +170,10 @@ fn a_life_that_only_reads_leaves_a_sound_store() {
 /// Whatever a life has left that was killed or not: a reader finds what an opening of a copy finds.
 fn check_files(store: &Path) {
     let copy = fast_directory();
-    std::fs::create_dir(copy.path().join("log")).unwrap();
-    for directory in ["", "log"] {
+    for directory in ["log", "runs"] {
+        std::fs::create_dir(copy.path().join(directory)).unwrap();
+    }
+    for directory in ["", "log", "runs"] {
         let Ok(entries) = std::fs::read_dir(store.join(directory)) else { continue };
         for path in entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
             let name = path.strip_prefix(store).unwrap();

@@ -60,6 +60,13 @@ impl Scene {
         scene
     }
 
+    /// One in which each checkpoint makes a run.
+    pub(crate) fn with_runs() -> Self {
+        let scene = Self::new();
+        fs::write(scene.path().join(WITH_RUNS), "").unwrap();
+        scene
+    }
+
     fn path(&self) -> PathBuf {
         // The library compares paths as texts.
         self.directory.path().canonicalize().unwrap()
@@ -113,7 +120,12 @@ impl Stage {
     /// Opens the store.
     pub(crate) fn open(&self, sync: SyncMode) -> Result<TreeStore, OpenError> {
         // Each checkpoint takes several pieces, but not as many as there are records.
-        self.open_with(&tree::Options { checkpoint_pages: 2, ..options(sync) })
+        let options = tree::Options { checkpoint_pages: 2, ..options(sync) };
+        self.open_with(&match self.path.join(WITH_RUNS).exists() {
+            // Some are joined, and some merged into the base.
+            true => tree::Options { runs_from_bytes: 0, runs_bytes_min: 5000, ..options },
+            false => options,
+        })
     }
 
     pub(crate) fn open_with(&self, options: &tree::Options) -> Result<TreeStore, OpenError> {
@@ -144,6 +156,9 @@ impl Stage {
         fs::write(self.path.join(MENDED), "").unwrap();
     }
 }
+
+/// A file of a scene in which each checkpoint makes a run.
+const WITH_RUNS: &str = "with-runs";
 
 /// With as many checkpoints as there can be.
 pub(crate) fn options(sync: SyncMode) -> tree::Options {

@@ -165,6 +165,11 @@ impl Original {
         .unwrap();
         ledger::run(&store, &mut ledger, &mut random, GROUPS, |_| {});
         store.checkpoint().unwrap();
+        drop(store);
+        let options = Options { runs_from_bytes: 0, runs_bytes_min: u64::MAX, ..options };
+        let store = open(made.path(), &options).unwrap();
+        ledger::run(&store, &mut ledger, &mut random, GROUPS, |_| {});
+        store.checkpoint().unwrap();
         ledger::run(&store, &mut ledger, &mut random, GROUPS, |_| {});
         // As a kill would leave it: closing the store would shorten its log.
         copy(made.path(), directory.path(), &mut |_, _| {});
@@ -192,7 +197,8 @@ impl Original {
             disk.happen(&Event::Changed { inode, change });
             disk.happen(&Event::Synced { inode });
         }
-        for path in ["", STORE, "store/log"] {
+        let runs = self.directory.path().join("runs").is_dir().then_some("store/runs");
+        for path in ["", STORE, "store/log"].into_iter().chain(runs) {
             disk.happen(&Event::DirectorySynced { path: path.to_owned() });
         }
         disk.acknowledged = self.last;
@@ -289,7 +295,7 @@ fn fails_at(
 
 /// Whether an operation may go well without that call, if it is made before a compaction has
 /// replaced the base: the end of the log is not marked as the end, or not made short, when a store is
-/// opened or closed; or segments that are not needed any more are not removed after a checkpoint.
+/// opened or closed; or segments and runs that are not needed any more are not removed.
 fn may_fail(operation: &str, call: &str) -> bool {
     let (what, path) = call.split_once(' ').unwrap();
     let store = match operation {
@@ -300,7 +306,8 @@ fn may_fail(operation: &str, call: &str) -> bool {
     };
     let Some(rest) = store.and_then(|store| path.strip_prefix(store)) else { return false };
     match what {
-        "write" | "truncate" | "remove" => rest.starts_with("/log/"),
+        "write" | "truncate" => rest.starts_with("/log/"),
+        "remove" => rest.starts_with("/log/") || rest.starts_with("/runs/"),
         "open" => ["", "/data.mdb", "/log"].contains(&rest),
         "read" | "list" => ["/data.mdb", "/log"].contains(&rest),
         "sync" => rest.is_empty(),

@@ -33,8 +33,10 @@ fn a_power_failure_amid_checkpoints_loses_nothing_that_was_acknowledged() {
     let mut random = Random::new(seed());
     let images = images_wanted(IMAGES);
     let mut checked = 0;
+    let mut scenes = [Scene::new, Scene::with_runs].into_iter().cycle();
     while checked < images {
-        checked += power_failures(&mut random, SyncMode::Always);
+        let scene = scenes.next().expect("it goes on for ever")();
+        checked += power_failures(&scene, &mut random, SyncMode::Always);
     }
     println!("{checked} images opened");
 }
@@ -42,12 +44,12 @@ fn a_power_failure_amid_checkpoints_loses_nothing_that_was_acknowledged() {
 /// Without a sync for each group nothing is promised but whole transactions, in order.
 #[test]
 fn without_syncs_a_power_failure_amid_checkpoints_leaves_a_whole_prefix() {
-    power_failures(&mut Random::new(seed()), SyncMode::Os);
+    power_failures(&Scene::new(), &mut Random::new(seed()), SyncMode::Os);
+    power_failures(&Scene::with_runs(), &mut Random::new(seed()), SyncMode::Os);
 }
 
 /// One run, and the images of its moments. Gives their number.
-fn power_failures(random: &mut Random, sync: SyncMode) -> usize {
-    let scene = Scene::new();
+fn power_failures(scene: &Scene, random: &mut Random, sync: SyncMode) -> usize {
     let seed = random.below(1 << 30) as u64;
     for life in 0..LIVES {
         let nth = random.below(CALLS_MAX) + 1;

@@ -1,7 +1,7 @@
 //! Stores of every version of the files that was ever released, opened by this one.
 //!
 //! `tests/fixtures/format-N/store` is a store in format N, and `contents.txt` what it holds. They
-//! were made by [`fill`](crate::support::fill) of their time, with
+//! were made by [`fill`](crate::support::fill), or [`fill_with_runs`], of their time, with
 //!
 //! ```sh
 //! TOKAIDO_MAKE_FIXTURE=1 cargo test -p tokaido-store --test operations fixtures
@@ -18,9 +18,9 @@ use std::{
 
 use tokaido_store::tree;
 
-use crate::support::{Contents, contents_of, copy, fast_directory, files, fill};
+use crate::support::{Contents, contents_of, copy, fast_directory, files, fill_with_runs};
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Maximum number of bytes of a fixture, which stands in the repository for ever.
 const FIXTURE_BYTES_MAX: usize = 200_000;
@@ -60,7 +60,7 @@ fn keep_what_matters(store: &Path) {
 fn make(fixture: &Path) {
     let store = fixture.join("store");
     let _ = fs::remove_dir_all(fixture);
-    fill(&store);
+    fill_with_runs(&store);
     keep_what_matters(&store);
     let opened = fast_directory();
     copy(&store, opened.path());

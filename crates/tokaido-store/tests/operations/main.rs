@@ -6,5 +6,6 @@ mod check;
 mod collections;
 mod compact;
 mod fixtures;
+mod runs;
 mod salvage;
 mod support;

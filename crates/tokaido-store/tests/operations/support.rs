@@ -88,6 +88,38 @@ pub(crate) fn fill(directory: &Path) {
     .unwrap();
 }
 
+/// As [`fill`], with runs before the base: changes and deletions in two of them, and then changes in the log.
+pub(crate) fn fill_with_runs(directory: &Path) {
+    fill(directory);
+    let options = tree::Options { runs_from_bytes: 0, runs_bytes_min: u64::MAX, ..options() };
+    let store = tree::open(directory, options).unwrap();
+    let [main, people] = ["main", "people"].map(|name| store.database(name).unwrap());
+    let cleared = store.database("cleared").unwrap();
+    for run in 0..3u32 {
+        for n in 0..12u32 {
+            transact(&mut *store.writer().unwrap(), |tx| {
+                let key = |n: u32| format!("key:{n:04}").into_bytes();
+                tx.put(
+                    main,
+                    &key(40 + 10 * run + n),
+                    NewRecord::of(format!("run {run}").as_bytes()),
+                )?;
+                tx.delete(main, &key(60 + 10 * run + n))?;
+                if n < 3 {
+                    tx.put(main, &long_key(10 + n as usize), NewRecord::of(&[b'r'; 700]))?;
+                }
+                tx.delete(people, &key(20 * run + n))?;
+                tx.put(cleared, &key(n), NewRecord::of(b"c"))
+            })
+            .unwrap();
+        }
+        if run < 2 {
+            transact(&mut *store.writer().unwrap(), |tx| tx.clear(cleared)).unwrap();
+            store.checkpoint().unwrap();
+        }
+    }
+}
+
 /// A filled store.
 pub(crate) struct Filled {
     directory: TempDir,
@@ -98,6 +130,20 @@ impl Filled {
         let directory = fast_directory();
         fill(&directory.path().join("store"));
         Self { directory }
+    }
+
+    pub(crate) fn with_runs() -> Self {
+        let directory = fast_directory();
+        fill_with_runs(&directory.path().join("store"));
+        Self { directory }
+    }
+
+    /// The files of the runs, the oldest first.
+    pub(crate) fn runs(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.path().join("runs")) else { return Vec::new() };
+        let mut runs: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        runs.sort();
+        runs
     }
 
     pub(crate) fn path(&self) -> PathBuf {

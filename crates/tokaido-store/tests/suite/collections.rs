@@ -314,6 +314,14 @@ proptest! {
         let clock = TestClock::new();
         run(TreeEngine::checkpointing(clock.clone()), &clock, &actions)?;
     }
+
+    #[test]
+    fn no_element_outlives_its_collection_in_runs(
+        actions in prop::collection::vec(action(), 1..40),
+    ) {
+        let clock = TestClock::new();
+        run(TreeEngine::with_runs(clock.clone()), &clock, &actions)?;
+    }
 }
 
 fn collection(tx: &mut dyn WriteTransaction) -> NewRecord<'static> {

@@ -53,6 +53,11 @@ fn every_view_is_of_one_commit_while_checkpoints_go_on() {
     check_views(&TreeEngine::checkpointing(TestClock::new()));
 }
 
+#[test]
+fn every_view_is_of_one_commit_while_runs_are_merged() {
+    check_views(&TreeEngine::with_runs(TestClock::new()));
+}
+
 fn check_views(engine: &impl Engine) {
     let store = engine.store();
     let ids = ["a", "b", "c"].map(|name| store.database(name).unwrap());
@@ -200,4 +205,9 @@ fn scans_see_whole_commits_while_the_writer_goes_on() {
 #[test]
 fn scans_see_whole_commits_while_checkpoints_go_on() {
     check_scans(&TreeEngine::checkpointing(TestClock::new()), 100);
+}
+
+#[test]
+fn scans_see_whole_commits_while_runs_are_merged() {
+    check_scans(&TreeEngine::with_runs(TestClock::new()), 100);
 }

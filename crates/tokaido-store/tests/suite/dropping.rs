@@ -338,6 +338,7 @@ proptest! {
     fn names_follow_what_is_committed(steps in prop::collection::vec(step(), 1..40)) {
         run(TreeEngine::new(TestClock::new()), &steps);
         run(TreeEngine::checkpointing(TestClock::new()), &steps);
+        run(TreeEngine::with_runs(TestClock::new()), &steps);
         run(TreeEngine::emptying_log(TestClock::new()), &steps);
     }
 }

@@ -85,14 +85,18 @@ fn every_database_can_be_written_and_cleared_in_one_transaction() {
     // With the elements of collections each has two trees, and each checkpoint replaces all of them, so
     // that every place for a tree is taken.
     const COUNT: usize = tree::DATABASES_DEFAULT;
-    let mut engine = TreeEngine::checkpointing(TestClock::new());
+    write_and_clear_all(TreeEngine::checkpointing(TestClock::new()), COUNT);
+    write_and_clear_all(TreeEngine::with_runs(TestClock::new()), COUNT);
+}
+
+fn write_and_clear_all(mut engine: TreeEngine, count: usize) {
     for _ in 0..2 {
         let store = engine.store();
         let internal = store.internal_database().unwrap();
         let mut writer = store.writer().unwrap();
         transact::<_, WriteError>(&mut *writer, |tx| {
-            for n in 0..COUNT {
-                let id = tx.open_database(&n.to_string(), COUNT)?;
+            for n in 0..count {
+                let id = tx.open_database(&n.to_string(), count)?;
                 for _ in 0..3 {
                     tx.put(id, b"k", NewRecord::of(b"v"))?;
                     tx.put(id.elements(), b"12345678e", NewRecord::of(b"v"))?;
@@ -123,7 +127,7 @@ fn every_database_can_be_written_and_cleared_in_one_transaction() {
     engine.reopen();
     let store = engine.store();
     let mut snapshot = store.snapshot().unwrap();
-    assert_eq!(store.databases().len(), COUNT);
+    assert_eq!(store.databases().len(), count);
     for (id, name) in store.databases() {
         assert_eq!(snapshot.get(id, b"k").unwrap().unwrap().value, name.as_bytes());
     }

@@ -395,6 +395,15 @@ proptest! {
     }
 
     #[test]
+    fn tree_with_runs_does_what_the_model_does(
+        actions in prop::collection::vec(action(), 1..60),
+    ) {
+        let clock = TestClock::new();
+        let engine = TreeEngine::with_runs(clock.clone());
+        Run::new(clock, engine).run(&actions)?;
+    }
+
+    #[test]
     fn tree_with_many_checkpoints_does_what_the_model_does(
         actions in prop::collection::vec(action(), 1..40),
     ) {

@@ -63,6 +63,13 @@ impl TreeEngine {
         Self::with(tree::Options { memtable_bytes: 0, checkpoint_pages: 1, ..options })
     }
 
+    /// As [`checkpointing`](Self::checkpointing), where each checkpoint makes a run: some are joined, and some merged.
+    pub(crate) fn with_runs(clock: Arc<TestClock>) -> Self {
+        let options = tree::Options { clock, size_max: 1 << 30, ..tree::Options::default() };
+        let options = tree::Options { memtable_bytes: 0, checkpoint_pages: 1, ..options };
+        Self::with(tree::Options { runs_from_bytes: 0, runs_bytes_min: 30_000, ..options })
+    }
+
     /// Every closing leaves nothing in the log.
     pub(crate) fn emptying_log(clock: Arc<TestClock>) -> Self {
         let options = tree::Options { clock, size_max: 1 << 30, ..tree::Options::default() };

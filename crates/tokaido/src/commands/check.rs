@@ -85,6 +85,10 @@ fn as_text(report: &CheckReport, data: &Path, is_salvaged: bool) -> String {
             thousands(base.sequence)
         ),
     );
+    if report.runs.runs > 0 {
+        let (runs, entries) = (thousands(report.runs.runs), thousands(report.runs.entries));
+        line("runs", &format!("{runs} files with {entries} records that the base gets later"));
+    }
     line(
         "log",
         &format!(
@@ -156,6 +160,11 @@ fn as_json(report: &CheckReport, salvaged: Option<u64>) -> Value {
             "pages_free": report.base.pages_free,
             "page_len": report.base.page_len,
         },
+        "runs": {
+            "runs": report.runs.runs,
+            "bytes": report.runs.bytes,
+            "entries": report.runs.entries,
+        },
         "log": {
             "segments": report.log.segments,
             "transactions": report.log.transactions,
@@ -186,6 +195,7 @@ fn finding_as_json(finding: &Finding) -> Value {
             json!({ "kind": "expiry", "tree": tree, "key": key.escape_ascii().to_string() })
         }
         Finding::Pages { .. } => json!({ "kind": "pages" }),
+        Finding::Run { .. } => json!({ "kind": "run" }),
         Finding::Directory { .. } => json!({ "kind": "directory" }),
         // Of a kind that the store has come to know; the message tells.
         _ => json!({ "kind": "other" }),

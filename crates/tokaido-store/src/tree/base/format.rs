@@ -6,6 +6,8 @@
 //! | | `store` | a random number, the same in all files of a store, u64 |
 //! | | `sequence` | the last transaction that the base holds, u64 |
 //! | | `log` | the first segment of the log that may hold later transactions, u64 |
+//! | | `runs` | number of the next run, u64, and the runs that there are, the newest first (`runs::format`) |
+//! | | `total` + number of a tree, u32 big-endian | if there are runs: records, key bytes, value bytes of base and runs together, u64 each |
 //! | | `tree` + number, u32 big-endian | slot u32, records, key bytes, value bytes, u64 each |
 //! | `s0`, `s1`, … | a key, or the head of long keys | a record, or a bucket of them (`long_key`) |
 //!
@@ -14,8 +16,16 @@
 
 use crate::DatabaseStatistics;
 
-/// The version of all files of a store. One with another version is not opened.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+/// The version of a store that has, or had, runs. One with a later version is not opened.
+pub(crate) const FORMAT_VERSION: u32 = 2;
+
+/// The version of one that never had any, which programs that know no runs can open, too.
+pub(in crate::tree) const VERSION_WITHOUT_RUNS: u32 = 1;
+
+/// Whether a store of this version can be read.
+pub(in crate::tree) fn is_known(version: u32) -> bool {
+    (VERSION_WITHOUT_RUNS..=FORMAT_VERSION).contains(&version)
+}
 
 /// The number that no tree has, since it would leave none for the next.
 pub(in crate::tree) const NO_TREE: u32 = u32::MAX;
@@ -25,6 +35,8 @@ pub(in crate::tree) const FORMAT_KEY: &[u8] = b"format";
 pub(in crate::tree) const STORE_KEY: &[u8] = b"store";
 pub(in crate::tree) const SEQUENCE_KEY: &[u8] = b"sequence";
 pub(in crate::tree) const LOG_KEY: &[u8] = b"log";
+pub(in crate::tree) const RUNS_KEY: &[u8] = b"runs";
+pub(in crate::tree) const TOTAL_PREFIX: &[u8] = b"total";
 pub(in crate::tree) const TREE_PREFIX: &[u8] = b"tree";
 
 pub(in crate::tree) fn slot_name(number: usize) -> String {
@@ -38,41 +50,60 @@ pub(in crate::tree) struct TreeEntry {
     pub(in crate::tree) statistics: DatabaseStatistics,
 }
 
-const ENTRY_LEN: usize = 4 + 3 * 8;
+const STATISTICS_LEN: usize = 3 * 8;
+const ENTRY_LEN: usize = 4 + STATISTICS_LEN;
+
+pub(in crate::tree) fn encode_statistics(sum: &DatabaseStatistics) -> [u8; STATISTICS_LEN] {
+    let mut out = [0; STATISTICS_LEN];
+    for (i, number) in [sum.records, sum.key_bytes, sum.value_bytes].into_iter().enumerate() {
+        out[8 * i..8 + 8 * i].copy_from_slice(&number.to_le_bytes());
+    }
+    out
+}
+
+pub(in crate::tree) fn decode_statistics(bytes: &[u8]) -> Option<DatabaseStatistics> {
+    let bytes: &[u8; STATISTICS_LEN] = bytes.try_into().ok()?;
+    let mut numbers = bytes.as_chunks::<8>().0.iter().map(|n| u64::from_le_bytes(*n));
+    Some(DatabaseStatistics {
+        records: numbers.next()?,
+        key_bytes: numbers.next()?,
+        value_bytes: numbers.next()?,
+    })
+}
 
 impl TreeEntry {
     pub(in crate::tree) fn encode(&self) -> [u8; ENTRY_LEN] {
-        let s = &self.statistics;
         let mut out = [0; ENTRY_LEN];
         out[..4].copy_from_slice(&self.slot.to_le_bytes());
-        for (i, number) in [s.records, s.key_bytes, s.value_bytes].into_iter().enumerate() {
-            out[4 + 8 * i..12 + 8 * i].copy_from_slice(&number.to_le_bytes());
-        }
+        out[4..].copy_from_slice(&encode_statistics(&self.statistics));
         out
     }
 
     pub(in crate::tree) fn decode(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; ENTRY_LEN] = bytes.try_into().ok()?;
-        let (slot, numbers) = bytes.split_first_chunk::<4>()?;
-        let mut numbers = numbers.as_chunks::<8>().0.iter().map(|n| u64::from_le_bytes(*n));
-        let statistics = DatabaseStatistics {
-            records: numbers.next()?,
-            key_bytes: numbers.next()?,
-            value_bytes: numbers.next()?,
-        };
+        let (slot, statistics) = bytes.split_first_chunk::<4>()?;
+        let statistics = decode_statistics(statistics)?;
         Some(Self { slot: u32::from_le_bytes(*slot), statistics })
     }
 }
 
-pub(in crate::tree) fn tree_key(tree: u32) -> [u8; TREE_PREFIX.len() + 4] {
-    let mut key = [0; TREE_PREFIX.len() + 4];
-    key[..TREE_PREFIX.len()].copy_from_slice(TREE_PREFIX);
-    key[TREE_PREFIX.len()..].copy_from_slice(&tree.to_be_bytes());
-    key
+pub(in crate::tree) fn tree_key(tree: u32) -> Vec<u8> {
+    [TREE_PREFIX, &tree.to_be_bytes()].concat()
 }
 
 pub(in crate::tree) fn parse_tree_key(key: &[u8]) -> Option<u32> {
-    let number = key.strip_prefix(TREE_PREFIX)?;
+    parse_number_behind(TREE_PREFIX, key)
+}
+
+pub(in crate::tree) fn total_key(tree: u32) -> Vec<u8> {
+    [TOTAL_PREFIX, &tree.to_be_bytes()].concat()
+}
+
+pub(in crate::tree) fn parse_total_key(key: &[u8]) -> Option<u32> {
+    parse_number_behind(TOTAL_PREFIX, key)
+}
+
+fn parse_number_behind(prefix: &[u8], key: &[u8]) -> Option<u32> {
+    let number = key.strip_prefix(prefix)?;
     Some(u32::from_be_bytes(number.try_into().ok()?))
 }
 

@@ -15,6 +15,7 @@ use crate::{
     tree::{
         files,
         lock::{CommitLock, StoreLock},
+        runs::{RunError, RunList},
     },
 };
 
@@ -31,8 +32,10 @@ pub(in crate::tree) struct BaseContents {
     pub sequence: u64,
     /// The first segment of the log that may hold later ones; 0 if it names none.
     pub log_from: u64,
-    /// Its trees.
+    /// Its trees, and what stands in them and in the runs together.
     pub trees: Vec<(u32, DatabaseStatistics)>,
+    /// The runs before it.
+    pub runs: RunList,
 }
 
 impl BaseContents {
@@ -52,6 +55,8 @@ pub(in crate::tree) enum BaseError {
     Lmdb(#[from] LmdbError),
     #[error(transparent)]
     Read(#[from] ReadError),
+    #[error(transparent)]
+    Run(#[from] RunError),
     #[error("it has the unknown version {0}")]
     Version(u32),
     #[error("the base is damaged: {0}")]
@@ -71,7 +76,11 @@ impl BaseError {
 
     /// Whether there was no room, so that trying again later may help.
     pub(in crate::tree) fn is_full(&self) -> bool {
-        matches!(self, Self::Lmdb(error) if error.is_full())
+        match self {
+            Self::Lmdb(error) => error.is_full(),
+            Self::Io(error) => files::is_full(error),
+            _ => false,
+        }
     }
 }
 
@@ -130,7 +139,7 @@ fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), B
     let environment = unsafe { Environment::open(&place, options, Access::Write)? };
     let mut txn = environment.write()?;
     let directory = txn.create_database(format::BASE)?;
-    put(&mut txn, directory, format::FORMAT_KEY, &format::FORMAT_VERSION.to_le_bytes())?;
+    put(&mut txn, directory, format::FORMAT_KEY, &format::VERSION_WITHOUT_RUNS.to_le_bytes())?;
     put(&mut txn, directory, format::STORE_KEY, &store.to_le_bytes())?;
     txn.commit()?;
     drop(environment);
@@ -177,7 +186,7 @@ impl Base {
             .ok_or(BaseError::Damaged("data.mdb is empty, or of another program than this"))?;
         let version = number::<4>(&txn, directory, format::FORMAT_KEY)?;
         match version.map(u32::from_le_bytes) {
-            Some(format::FORMAT_VERSION) => {}
+            Some(version) if format::is_known(version) => {}
             Some(version) => return Err(BaseError::Version(version)),
             None => return Err(BaseError::Damaged("it has no version")),
         }
@@ -197,13 +206,17 @@ impl Base {
         if trees.iter().any(|(tree, _)| *tree == format::NO_TREE) {
             return Err(BaseError::Damaged("a tree has a number that none can have"));
         }
-        let trees = trees.into_iter().map(|(tree, entry)| (tree, entry.statistics)).collect();
+        let runs = read_runs(&txn, directory)?;
+        let trees = match runs.entries.is_empty() {
+            true => trees.into_iter().map(|(tree, entry)| (tree, entry.statistics)).collect(),
+            false => read_totals(&txn, directory)?,
+        };
         txn.commit()?;
         let slots = RwLock::new(slots);
         let rescue = Rescue::new(path.to_owned(), options);
         let commits = CommitLock::of(path)?;
         let base = Self { environment, directory, slots, store, rescue, commits };
-        Ok((base, BaseContents { sequence, log_from, trees }))
+        Ok((base, BaseContents { sequence, log_from, trees, runs }))
     }
 
     /// Commits what it holds once more, up to transaction `sequence`. What a process has left that
@@ -235,6 +248,30 @@ pub(super) fn read_trees(txn: &Txn, directory: Dbi) -> Result<Vec<(u32, TreeEntr
         found = txn.step(directory, Step::Next)?;
     }
     Ok(trees)
+}
+
+/// The runs before the base.
+pub(super) fn read_runs(txn: &Txn, directory: Dbi) -> Result<RunList, BaseError> {
+    let Some(stored) = txn.find(directory, format::RUNS_KEY)? else {
+        return Ok(RunList::default());
+    };
+    RunList::decode(stored).ok_or(BaseError::Damaged("the list of runs"))
+}
+
+/// What base and runs hold together, if there are runs.
+pub(super) fn read_totals(
+    txn: &Txn,
+    directory: Dbi,
+) -> Result<Vec<(u32, DatabaseStatistics)>, BaseError> {
+    let mut totals = Vec::new();
+    let mut found = txn.step(directory, Step::AtOrAfter(format::TOTAL_PREFIX))?;
+    while let Some((key, value)) = found {
+        let Some(tree) = format::parse_total_key(key) else { break };
+        let total = format::decode_statistics(value).ok_or(BaseError::Damaged("a tree's total"))?;
+        totals.push((tree, total));
+        found = txn.step(directory, Step::Next)?;
+    }
+    Ok(totals)
 }
 
 /// A number of `N` bytes.

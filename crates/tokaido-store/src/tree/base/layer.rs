@@ -7,7 +7,7 @@ use std::{
 
 use tokaido_lmdb::{Dbi, Insert, WriteTxn};
 
-use crate::{DatabaseStatistics, ReadError, record};
+use crate::{DatabaseStatistics, ReadError, record, tree::runs::RunList};
 
 use super::{
     format::{self, TreeEntry},
@@ -26,6 +26,9 @@ pub(in crate::tree) struct Layer {
     /// The slots that no tree has.
     free: Vec<usize>,
     pages: PageCount,
+    runs: RunList,
+    /// What base and runs hold together, if there are runs.
+    totals: Vec<(u32, DatabaseStatistics)>,
 }
 
 /// Counts pages that are changed, about, from the places of entries in the order of their keys.
@@ -55,9 +58,11 @@ impl Layer {
         let taken: HashSet<_> =
             trees.values().map(|entry: &TreeEntry| entry.slot as usize).collect();
         let free = (0..slots.len()).rev().filter(|slot| !taken.contains(slot)).collect();
+        let runs = handle::read_runs(&txn, base.directory)?;
+        let totals = handle::read_totals(&txn, base.directory)?;
         let base = Arc::clone(base);
         let (slots_known, pages) = (slots.len(), PageCount::default());
-        Ok(Self { txn, base, trees, slots_known, slots, free, pages })
+        Ok(Self { txn, base, trees, slots_known, slots, free, pages, runs, totals })
     }
 
     /// How many pages it has changed, about.
@@ -173,10 +178,46 @@ impl Layer {
         Ok(())
     }
 
+    /// What base and runs hold together.
+    pub(in crate::tree) fn totals(&self) -> Vec<(u32, DatabaseStatistics)> {
+        match self.runs.entries.is_empty() {
+            true => self.trees.iter().map(|(tree, entry)| (*tree, entry.statistics)).collect(),
+            false => self.totals.clone(),
+        }
+    }
+
+    /// Names the runs that there are from now on, and what base and runs hold together.
+    pub(in crate::tree) fn set_runs(
+        &mut self,
+        runs: RunList,
+        mut totals: Vec<(u32, DatabaseStatistics)>,
+    ) -> Result<(), BaseError> {
+        let directory = self.base.directory;
+        if runs.entries.is_empty() {
+            totals.clear();
+        }
+        let put =
+            |txn: &mut WriteTxn, key: &[u8], bytes: &[u8]| handle::put(txn, directory, key, bytes);
+        put(&mut self.txn, format::FORMAT_KEY, &format::FORMAT_VERSION.to_le_bytes())?;
+        put(&mut self.txn, format::RUNS_KEY, &runs.encode())?;
+        for (tree, _) in &self.totals {
+            if totals.iter().all(|(other, _)| other != tree)
+                && let Some(entry) = self.txn.entry(directory, &format::total_key(*tree))?
+            {
+                entry.remove()?;
+            }
+        }
+        for (tree, total) in &totals {
+            put(&mut self.txn, &format::total_key(*tree), &format::encode_statistics(total))?;
+        }
+        (self.runs, self.totals) = (runs, totals);
+        Ok(())
+    }
+
     /// Commits, durably, a piece of a checkpoint that others follow.
     pub(in crate::tree) fn commit_piece(mut self) -> Result<(), BaseError> {
         self.put_trees()?;
-        self.commit_transaction().map(drop)
+        self.commit_transaction()
     }
 
     /// Commits, durably, the last piece of a checkpoint. `sequence` is the last transaction that the base holds now; those after it
@@ -191,9 +232,9 @@ impl Layer {
         for (key, number) in [(format::SEQUENCE_KEY, sequence), (format::LOG_KEY, log_from)] {
             handle::put(&mut self.txn, directory, key, &number.to_le_bytes())?;
         }
-        let trees = self.commit_transaction()?;
-        let trees = trees.into_iter().map(|(tree, entry)| (tree, entry.statistics)).collect();
-        Ok(BaseContents { sequence, log_from, trees })
+        let (trees, runs) = (self.totals(), self.runs.clone());
+        self.commit_transaction()?;
+        Ok(BaseContents { sequence, log_from, trees, runs })
     }
 
     fn put_trees(&mut self) -> Result<(), BaseError> {
@@ -204,12 +245,12 @@ impl Layer {
         Ok(())
     }
 
-    fn commit_transaction(self) -> Result<HashMap<u32, TreeEntry>, BaseError> {
-        let Self { txn, base, trees, slots, slots_known, .. } = self;
+    fn commit_transaction(self) -> Result<(), BaseError> {
+        let Self { txn, base, slots, slots_known, .. } = self;
         txn.commit()?;
         let mut shared = base.slots.write().unwrap_or_else(PoisonError::into_inner);
         shared.extend_from_slice(&slots[slots_known..]);
-        Ok(trees)
+        Ok(())
     }
 }
 

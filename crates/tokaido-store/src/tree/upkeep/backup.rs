@@ -1,6 +1,6 @@
 //! Backups of a store that is in use, and the way back.
 //!
-//! A backup is a store: the base, and the log since its last checkpoint. The log is copied first and the base
+//! A backup is a store: the base with its runs, and the log since its last checkpoint. The log is copied first and the base
 //! then. A checkpoint goes into the base in pieces, and the log must have all that any piece of it has: so what was
 //! written to the log meanwhile is read once more while nothing is committed to the base, until LMDB has begun to copy
 //! what is committed by then. That takes no longer than to read from memory; writers go on meanwhile. It needs nothing else of the process that writes: the program makes it from
@@ -31,6 +31,7 @@ use crate::tree::{
     lock::{self, LOCK_FILE, OpenHere},
     log::{Captured, DirectoryStorage, LOG_DIRECTORY, RecoveryError, capture, read_log},
     options::SNAPSHOTS_MAX_DEFAULT,
+    runs::{RunDirectory, RunError},
     shared::Shared,
 };
 
@@ -187,8 +188,11 @@ impl<'d> Making<'d> {
         let file = files::create_new(&path.join(DATA_FILE))?;
         let commits_off = lock::keep_commits_off(self.source)?;
         let written_since = capture_from(storage, segments.keys().last().copied())?;
+        // A run that is open stays readable, also when it was merged meanwhile and its file is gone.
+        let runs = RunDirectory::new(self.source, 0).files()?;
         copy_base(&file, commits_off)?;
         file.sync_all()?;
+        copy_runs(&survey_base(&path.join(DATA_FILE))?, &runs, path, self.stop)?;
         let copies = DirectoryStorage::existing(path);
         for (segment, captured) in written_since {
             if segments.insert(segment, captured.last_sequence).is_some() {
@@ -211,6 +215,29 @@ impl<'d> Making<'d> {
     }
 }
 
+/// Copies those of the runs that the copy of the base names.
+fn copy_runs(
+    base: &BaseIdentity,
+    runs: &[(u64, File)],
+    to: &Path,
+    stop: &AtomicBool,
+) -> Result<(), PageFileError> {
+    if base.runs.entries.is_empty() {
+        return Ok(());
+    }
+    let copies = RunDirectory::new(to, base.runs.next);
+    copies.make()?;
+    for entry in &base.runs.entries {
+        let found = runs.iter().find(|(number, _)| *number == entry.number);
+        let missing = || PageFileError::Damaged(format!("run {} is not there", entry.number));
+        let (_, file) = found.ok_or_else(missing)?;
+        let copy = files::create_new(&copies.path(entry.number))?;
+        paced::write_from(&copy, file, stop)?;
+    }
+    copies.sync()?;
+    Ok(())
+}
+
 /// Segments that were copied, each with its last transaction.
 type Copied = BTreeMap<u64, Option<u64>>;
 
@@ -230,9 +257,18 @@ fn copy_log(storage: &dyn LogStorage, to: &Path, stop: &AtomicBool) -> io::Resul
     }
 }
 
-/// Reads base and log of a copy. Gives the last transaction of the base, and that of the log.
+/// Reads base, runs and log of a copy. Gives the last transaction of the base, and that of the log.
 fn verify(copy: &Path) -> Result<(u64, u64), PageFileError> {
-    let BaseIdentity { store, sequence } = survey_base(&copy.join(DATA_FILE))?;
+    let BaseIdentity { store, sequence, runs } = survey_base(&copy.join(DATA_FILE))?;
+    let damaged = |what: &dyn ToString| PageFileError::Damaged(what.to_string());
+    let opened = RunDirectory::new(copy, runs.next).open(store, &runs.entries);
+    let opened = opened.map_err(|error| match error {
+        RunError::Io { source, .. } => PageFileError::Io(source),
+        error @ RunError::Damaged { .. } => damaged(&error),
+    })?;
+    for run in opened.iter() {
+        run.verify().map_err(|error| damaged(&error))?;
+    }
     match read_log(&DirectoryStorage::existing(copy), store, sequence, |_, _| Ok(())) {
         Ok(recovered) => Ok((sequence, recovered.last_sequence)),
         Err(RecoveryError::Io(error)) => Err(error.into()),

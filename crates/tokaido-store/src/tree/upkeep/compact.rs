@@ -38,7 +38,7 @@ pub struct CompactReport {
     pub bytes_after: u64,
 }
 
-/// Makes the file of the base as small as its records. The log is taken into the base first, and
+/// Makes the file of the base as small as its records. The log and the runs are taken into the base first, and
 /// the store is checked, since LMDB's copying trusts the pages that it reads.
 ///
 /// # Errors
@@ -50,7 +50,10 @@ pub fn compact(directory: &Path, options: Options) -> Result<CompactReport, Upke
     let io = io_error(directory);
     let data_bytes = || fs::metadata(directory.join(DATA_FILE)).map(|metadata| metadata.len());
     let bytes_before = data_bytes().map_err(&io)?;
-    open::open(directory, options)?.checkpoint()?;
+    let store = open::open(directory, options)?;
+    store.checkpoint()?;
+    store.merge_runs()?;
+    drop(store);
     let report = check(directory)?;
     UpkeepError::check(directory, &report, &io)?;
     let compaction = Compaction::begin(directory)?;
@@ -194,16 +197,16 @@ mod tests {
         // Of a later version: LMDB copies what it does not look into.
         let data = directory.path().join(DATA_FILE);
         let mut bytes = fs::read(&data).unwrap();
-        let (version_1, version_2) = (b"format\x01", b"format\x02");
+        let (version_1, version_3) = (b"format\x01", b"format\x03");
         let places: Vec<_> =
             (0..bytes.len()).filter(|at| bytes[*at..].starts_with(version_1)).collect();
         assert!(!places.is_empty());
         for at in places {
-            bytes[at..at + version_2.len()].copy_from_slice(version_2);
+            bytes[at..at + version_3.len()].copy_from_slice(version_3);
         }
         fs::write(&data, bytes).unwrap();
         let error = compaction.copy().unwrap_err();
-        assert!(error.to_string().contains("the unknown version 2"), "{error}");
+        assert!(error.to_string().contains("the unknown version 3"), "{error}");
         assert!(!directory.path().join(COPY_FILE).exists());
     }
 

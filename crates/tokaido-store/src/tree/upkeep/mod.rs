@@ -9,7 +9,8 @@ mod salvage;
 
 pub use backup::{BackupReport, Copier, backup, restore};
 pub use check::{
-    BaseReport, CheckError, CheckReport, DatabaseReport, FINDINGS_MAX, Finding, LogReport, check,
+    BaseReport, CheckError, CheckReport, DatabaseReport, FINDINGS_MAX, Finding, LogReport,
+    RunsReport, check,
 };
 pub use compact::{CompactReport, compact};
 pub use error::UpkeepError;

@@ -20,6 +20,11 @@ pub(super) fn write_bytes(to: &File, bytes: &[u8], stop: &AtomicBool) -> io::Res
     write(to, bytes, stop)
 }
 
+/// As [`write_bytes`], what `from` has.
+pub(super) fn write_from(to: &File, from: impl Read, stop: &AtomicBool) -> io::Result<()> {
+    write(to, from, stop)
+}
+
 /// As [`write_bytes`], what `produce` writes to the pipe that it is given, on a thread of its own.
 /// When the file takes no more of it, the pipe is broken. `begun` is called once there is something in the pipe,
 /// or never will be.

@@ -38,9 +38,13 @@ pub fn salvage(directory: &Path, destination: &Path) -> Result<SalvageReport, Up
         return Err(UpkeepError::Exists { destination: destination.to_owned() });
     }
     let making = DirectoryInMaking::beside(destination).map_err(&io)?;
-    // Nothing is acknowledged before the end, and the checkpoint there is synced.
-    let databases_max = limits::DATABASES_MAX;
-    let options = Options { sync: SyncMode::Os, databases_max, ..Options::default() };
+    // Nothing is acknowledged before the end, and the checkpoint there is synced. There is nothing to be merged behind it.
+    let options = Options {
+        sync: SyncMode::Os,
+        databases_max: limits::DATABASES_MAX,
+        runs_from_bytes: u64::MAX,
+        ..Options::default()
+    };
     let store = open::open(making.path(), options)?;
     let mut salvage = Salvage {
         store: &store,

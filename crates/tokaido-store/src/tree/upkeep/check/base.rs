@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::{
     DatabaseStatistics,
-    tree::base::{
-        format::{self, TreeEntry},
-        pages::{Entry, PageDamage, PageFile, PageSet, Root, walk},
+    tree::{
+        base::{
+            format::{self, TreeEntry},
+            pages::{Entry, PageDamage, PageFile, PageSet, Root, walk},
+        },
+        runs::RunList,
     },
 };
 
@@ -28,6 +31,9 @@ pub(super) struct BaseSurvey {
     pub(super) store: Option<u64>,
     pub(super) sequence: u64,
     pub(super) trees: BTreeMap<u32, BaseTree>,
+    pub(super) runs: RunList,
+    /// What base and runs hold together, if there are runs.
+    pub(super) totals: BTreeMap<u32, DatabaseStatistics>,
 }
 
 /// Notes a damaged page, or one that could not be read.
@@ -76,6 +82,18 @@ pub(super) fn survey(file: &PageFile, pages: &mut PageSet, report: &mut CheckRep
             (format::STORE_KEY, Some(_)) => survey.store = number,
             (format::LOG_KEY, Some(_)) => {}
             (format::SEQUENCE_KEY, Some(number)) => survey.sequence = number,
+            (format::RUNS_KEY, _) => match RunList::decode(&value) {
+                Some(runs) => survey.runs = runs,
+                None => report.add_directory("its list of runs is damaged"),
+            },
+            (key, _) if format::parse_total_key(key).is_some() => {
+                let (tree, total) =
+                    (format::parse_total_key(key), format::decode_statistics(&value));
+                match tree.zip(total) {
+                    Some((tree, total)) => drop(survey.totals.insert(tree, total)),
+                    None => report.add_directory("one of its totals is damaged"),
+                }
+            }
             _ => match (format::parse_tree_key(&key), TreeEntry::decode(&value)) {
                 (Some(tree), Some(entry)) if tree != format::NO_TREE => {
                     survey.add_tree(tree, entry, &mut roots, report);

@@ -235,12 +235,15 @@ impl<'p> Links<'p> {
         collection.is_some_and(|collection| self.collections.contains(&(elements, collection)))
     }
 
-    /// Whether the expiry index, of base and log together, has an entry, or cannot be read.
+    /// Whether the expiry index, of base, runs and log together, has an entry, or cannot be read.
     fn has_expiry_entry(&mut self, entry: &[u8]) -> bool {
         let has = match self.parts.overlay.get(EXPIRY_TREE, entry) {
             _ if !self.is_expiry_readable => return true,
             Some(change) => change.is_some(),
-            None => self.base_has_expiry_entry(entry),
+            None => match self.parts.runs.find(EXPIRY_TREE, entry) {
+                Ok(Some(change)) => change.is_some(),
+                _ => self.base_has_expiry_entry(entry),
+            },
         };
         self.expiry_entries += u64::from(has);
         has

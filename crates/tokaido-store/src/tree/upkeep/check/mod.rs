@@ -18,6 +18,7 @@ mod tests;
 
 pub use report::{
     BaseReport, CheckError, CheckReport, DatabaseReport, FINDINGS_MAX, Finding, LogReport,
+    RunsReport,
 };
 pub use run::check;
 pub(super) use run::{BaseIdentity, examine, keep_still, survey_base};

@@ -1,13 +1,14 @@
-//! The records of one tree: those of the base, each checked, and what the log makes of them.
+//! The records of one tree: those of base and runs, each checked, and what the log makes of them.
 
 use crate::{
-    DatabaseStatistics, record,
+    DatabaseStatistics, ReadError, record,
     tree::{
         base::{
             long_key,
             pages::{PageFile, PageSet, walk},
         },
         open,
+        runs::{Change, Merged, MergedEntry, Runs},
     },
 };
 
@@ -21,6 +22,8 @@ use super::{
 pub(super) struct Parts {
     pub(super) file: PageFile,
     pub(super) survey: BaseSurvey,
+    /// Those of the runs that can be opened.
+    pub(super) runs: Runs,
     pub(super) overlay: Overlay,
 }
 
@@ -33,8 +36,8 @@ pub(super) struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Gives every record of base and log to `live`, in the order of keys, and checks those of the
-    /// base on the way; those of the log have been. Tells whether the base was readable.
+    /// Gives every record of base, runs and log to `live`, in the order of keys, and checks those of base and runs
+    /// on the way; those of the log have been. Tells whether base and runs were readable.
     pub(super) fn walk(
         &self,
         pages: &mut PageSet,
@@ -42,7 +45,7 @@ impl Tree<'_> {
         mut live: impl FnMut(&mut CheckReport, &[u8], &[u8]),
     ) -> bool {
         let mut changes = self.parts.overlay.tree(self.number).peekable();
-        let is_readable = self.walk_base(pages, report, |report, key, stored| {
+        let is_readable = self.walk_disk(pages, report, |report, key, stored| {
             while let Some((changed, new)) = changes.next_if(|(changed, _)| *changed < key) {
                 new.into_iter().for_each(|new| live(report, changed, new));
             }
@@ -52,6 +55,54 @@ impl Tree<'_> {
         });
         for (key, stored) in changes {
             stored.into_iter().for_each(|stored| live(report, key, stored));
+        }
+        is_readable
+    }
+
+    /// Gives every record of base and runs that can be read to `visit`. Where everything could be read, the totals must
+    /// be right.
+    fn walk_disk(
+        &self,
+        pages: &mut PageSet,
+        report: &mut CheckReport,
+        mut visit: impl FnMut(&mut CheckReport, &[u8], &[u8]),
+    ) -> bool {
+        if self.parts.survey.runs.entries.is_empty() {
+            return self.walk_base(pages, report, visit);
+        }
+        let mut counted = DatabaseStatistics::default();
+        let mut are_records_sound = true;
+        let mut give = |report: &mut CheckReport, key: &[u8], stored: &[u8], is_of_run: bool| {
+            match self.check(key, stored, &mut counted) {
+                // One of the base was found sound by then.
+                Err(what) if is_of_run => {
+                    are_records_sound = false;
+                    report.add(Finding::record(self.label, key, what));
+                }
+                _ => visit(report, key, stored),
+            }
+        };
+        let mut changes = RunChanges::of(&self.parts.runs, self.number);
+        let mut is_readable = self.walk_base(pages, report, |report, key, stored| {
+            while let Some((changed, new)) = changes.next_if(|changed| changed < key) {
+                new.into_iter().for_each(|new| give(report, changed, new, true));
+            }
+            match changes.next_if(|changed| changed == key) {
+                Some((_, new)) => new.into_iter().for_each(|new| give(report, key, new, true)),
+                None => give(report, key, stored, false),
+            }
+        });
+        while let Some((changed, new)) = changes.next_if(|_| true) {
+            new.into_iter().for_each(|new| give(report, changed, new, true));
+        }
+        for error in changes.into_damage() {
+            is_readable = false;
+            report.add(Finding::Run { what: error.to_string() });
+        }
+        is_readable &= are_records_sound;
+        let recorded = self.parts.survey.totals.get(&self.number).copied().unwrap_or_default();
+        if is_readable && recorded != counted {
+            report.add(Finding::Statistics { tree: self.label.to_owned(), recorded, counted });
         }
         is_readable
     }
@@ -134,5 +185,37 @@ impl Tree<'_> {
             return Err(format!("transaction {found} wrote it, but the last one is {last}"));
         }
         open::check_key(self.number, key).map_err(|error| error.to_string())
+    }
+}
+
+/// What the runs have of one tree, in the order of keys.
+struct RunChanges<'r> {
+    entries: Merged<'r>,
+    tree: u32,
+    next: Option<MergedEntry<'r>>,
+}
+
+impl<'r> RunChanges<'r> {
+    fn of(runs: &'r Runs, tree: u32) -> Self {
+        let mut changes = Self { entries: Merged::rescue(runs, tree), tree, next: None };
+        changes.advance();
+        changes
+    }
+
+    fn advance(&mut self) {
+        // One that goes on behind damage gives no error.
+        let next = self.entries.next().ok().flatten();
+        self.next = next.filter(|entry| entry.tree == self.tree);
+    }
+
+    /// The next key with its record, or that it was deleted, if the key is such.
+    fn next_if(&mut self, is_such: impl Fn(&[u8]) -> bool) -> Option<(&'r [u8], Change<'r>)> {
+        let next = self.next.filter(|entry| is_such(entry.key))?;
+        self.advance();
+        Some((next.key, next.change))
+    }
+
+    fn into_damage(self) -> Vec<ReadError> {
+        self.entries.into_damage()
     }
 }

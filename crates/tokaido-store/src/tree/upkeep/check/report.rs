@@ -86,6 +86,12 @@ pub enum Finding {
         /// Its expiry.
         expires_at_ms: u64,
     },
+    /// A run, or a part of one, is damaged.
+    #[error("runs: {what}")]
+    Run {
+        /// What is wrong.
+        what: String,
+    },
     /// Pages that no tree has, and that are not free either; or that are both.
     #[error("data.mdb: {what}")]
     Pages {
@@ -115,9 +121,11 @@ pub struct CheckReport {
     pub is_unfinished: bool,
     /// What LMDB's file holds.
     pub base: BaseReport,
+    /// What the runs hold.
+    pub runs: RunsReport,
     /// What the log holds.
     pub log: LogReport,
-    /// What the two of them come to, by database, in the order of their indexes. Of a damaged
+    /// What they come to, by database, in the order of their indexes. Of a damaged
     /// store, what could be read.
     pub databases: Vec<DatabaseReport>,
     /// Entries of the expiry index that no record has any more. They are no damage: they go when
@@ -136,6 +144,17 @@ pub struct BaseReport {
     pub pages_free: u64,
     /// Bytes of a page.
     pub page_len: u64,
+}
+
+/// What the runs hold, which are to be merged into the base.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunsReport {
+    /// How many there are.
+    pub runs: u64,
+    /// Bytes of their files.
+    pub bytes: u64,
+    /// Records and deletions, those of one key in several runs counted several times.
+    pub entries: u64,
 }
 
 /// What the log holds.

@@ -1,25 +1,26 @@
 //! The check from end to end.
 
-use std::{fs::File, io, path::Path};
+use std::{fs::File, io, path::Path, sync::Arc};
 
 use crate::{
     OpenError,
     tree::{
         base::{
-            DATA_FILE, FORMAT_VERSION, LMDB_LOCK_FILE,
+            DATA_FILE, LMDB_LOCK_FILE, format,
             pages::{PageFile, PageFileError, PageSet},
         },
         lock::{self, LockError},
         log::LOG_DIRECTORY,
+        runs::{Run, RunDirectory, RunError, RunList, Runs},
     },
 };
 
 use super::{
-    base,
+    base::{self, BaseSurvey},
     examination::{Examination, Visitor},
     overlay,
     records::Parts,
-    report::{CheckError, CheckReport},
+    report::{CheckError, CheckReport, Finding},
 };
 
 /// Looks at everything in the store of `directory`, and changes nothing. It reads all of the base,
@@ -33,11 +34,12 @@ pub fn check(directory: &Path) -> Result<CheckReport, CheckError> {
 }
 
 /// Which store a base is of, and what it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::tree) struct BaseIdentity {
     pub store: u64,
-    /// The last transaction that the base holds.
+    /// The last transaction that base and runs hold.
     pub sequence: u64,
+    pub runs: RunList,
 }
 
 /// What the directory of the base in a file says, if it is sound.
@@ -49,10 +51,13 @@ pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<BaseIdentity, Pag
         return Err(error.into());
     }
     let what = match (survey.version, survey.store, report.findings.first()) {
-        (Some(version), ..) if version != FORMAT_VERSION => {
+        (Some(version), ..) if !format::is_known(version) => {
             format!("it has the unknown version {version}")
         }
-        (_, Some(store), None) => return Ok(BaseIdentity { store, sequence: survey.sequence }),
+        (_, Some(store), None) => {
+            let (sequence, runs) = (survey.sequence, survey.runs);
+            return Ok(BaseIdentity { store, sequence, runs });
+        }
         (_, _, Some(finding)) => finding.to_string(),
         (_, None, None) => "it does not say which store it belongs to".to_owned(),
     };
@@ -85,13 +90,41 @@ pub(in crate::tree) fn examine(
     };
     let mut pages = PageSet::of(&file);
     let survey = base::survey(&file, &mut pages, &mut report);
-    if let Some(found) = survey.version.filter(|version| *version != FORMAT_VERSION) {
+    if let Some(found) = survey.version.filter(|version| !format::is_known(*version)) {
         return Err(OpenError::version(directory, found).into());
     }
     report.base.sequence = survey.sequence;
     let overlay = overlay::read(directory, survey.store, survey.sequence, &mut report)?;
-    let parts = Parts { file, survey, overlay };
+    let runs = open_runs(directory, &survey, &mut report)?;
+    let parts = Parts { file, survey, runs, overlay };
     Ok(Examination { parts: &parts, pages, report }.run(visitor))
+}
+
+/// Opens the runs, and looks whether each is whole.
+fn open_runs(
+    directory: &Path,
+    survey: &BaseSurvey,
+    report: &mut CheckReport,
+) -> Result<Runs, OpenError> {
+    let RunList { next, entries } = &survey.runs;
+    let files = RunDirectory::new(directory, *next);
+    let mut runs = Vec::new();
+    for entry in entries {
+        report.runs.runs += 1;
+        report.runs.bytes += entry.bytes;
+        report.runs.entries += entry.entries;
+        match Run::open(&files.path(entry.number), survey.store.unwrap_or_default(), *entry) {
+            Err(RunError::Io { source, .. }) => return Err(OpenError::io(directory)(source)),
+            Err(error) => report.add(Finding::Run { what: error.to_string() }),
+            Ok(run) => {
+                if let Err(error) = run.verify() {
+                    report.add(Finding::Run { what: error.to_string() });
+                }
+                runs.push(Arc::new(run));
+            }
+        }
+    }
+    Ok(Runs::new(runs))
 }
 
 /// Whether whoever began to make the store was stopped before it had a base. Nobody could write to it

@@ -1,0 +1,173 @@
+//! The *checkpointer*: the thread that takes frozen memtables to the disk, merges runs, and syncs the log in the
+//! background where the store was opened for that. Readers and the writer go on meanwhile.
+
+use std::{
+    io,
+    panic::{self, AssertUnwindSafe},
+    sync::Arc,
+    thread,
+    time::Instant,
+};
+
+use crate::mutex::lock;
+
+use super::{
+    base::BaseError,
+    catalog::{FIRST_TREE, Keyspaces, TreeMap},
+    options::SyncMode,
+    retired::{LOOK_EVERY, Retired},
+    shared::Shared,
+    signal::{Job, Waiting},
+};
+
+/// Starts the checkpointer, unless it runs or was told to stop: a writer that outlives its store gets
+/// no other one. Many lives of a store are too short to need one.
+pub(super) fn start_checkpointer(shared: &Arc<Shared>) -> io::Result<()> {
+    let mut checkpointer = lock(&shared.signal.thread);
+    // Under the lock: `stop_checkpointer` looks for the checkpointer after it has told it to stop.
+    if checkpointer.is_none() && shared.signal.check_open().is_ok() {
+        let shared = Arc::clone(shared);
+        let thread = thread::Builder::new().name("tokaido-checkpointer".to_owned());
+        *checkpointer = Some(thread.spawn(move || Checkpointer::new(&shared).run())?);
+    }
+    Ok(())
+}
+
+/// Ends the checkpointer, if it runs, after what it is doing.
+pub(super) fn stop_checkpointer(shared: &Shared) {
+    shared.signal.stop();
+    let checkpointer = lock(&shared.signal.thread).take();
+    if checkpointer.is_some_and(|checkpointer| checkpointer.join().is_err()) {
+        tracing::error!("the thread that runs checkpoints has panicked");
+    }
+}
+
+/// What the checkpointer does, on its own thread or, for a store that is being closed, on another.
+pub(super) struct Checkpointer<'s> {
+    pub(super) shared: &'s Shared,
+    /// The trees that were in use after the last job.
+    live: Keyspaces,
+    /// Whether the last merge into the base could not be done.
+    pub(super) has_merge_failed: bool,
+    pub(super) retired: Retired,
+    synced_at: Instant,
+}
+
+impl<'s> Checkpointer<'s> {
+    pub(super) fn new(shared: &'s Shared) -> Self {
+        Self {
+            shared,
+            live: Keyspaces::default(),
+            has_merge_failed: false,
+            retired: Retired::default(),
+            synced_at: Instant::now(),
+        }
+    }
+
+    fn run(mut self) {
+        let interval = match self.shared.options.sync {
+            SyncMode::Interval(interval) => Some(interval),
+            SyncMode::Always | SyncMode::Os => None,
+        };
+        loop {
+            let pause = match self.retired.is_empty() {
+                true => interval,
+                false => Some(interval.map_or(LOOK_EVERY, |interval| interval.min(LOOK_EVERY))),
+            };
+            let retry = self.shared.options.checkpoint_retry;
+            let Some(work) = self.shared.signal.next(pause, retry) else { break };
+            self.look_around();
+            if let Some(job) = work
+                && self.run_job(&job)
+            {
+                self.tidy_runs();
+            }
+        }
+        self.sync();
+    }
+
+    fn sync(&mut self) {
+        self.shared.durable.sync_in_background(self.shared.visible.published());
+        self.synced_at = Instant::now();
+    }
+
+    /// What is done between other things: a sync of the log in the background, if it is due, or the memtable is nearly full,
+    /// which is waited for when a new one takes over; and what nobody sees any more goes.
+    pub(super) fn look_around(&mut self) {
+        self.retired.look();
+        let SyncMode::Interval(interval) = self.shared.options.sync else { return };
+        if self.shared.signal.take_sync_wanted() || self.synced_at.elapsed() >= interval {
+            self.sync();
+        }
+    }
+
+    /// What is more urgent than a merge. Tells whether that may go on.
+    pub(super) fn give_way(&mut self) -> bool {
+        self.look_around();
+        match self.shared.signal.waiting() {
+            Waiting::Nothing => true,
+            Waiting::Job(job) => self.run_job(&job),
+            Waiting::Stop => false,
+        }
+    }
+
+    /// Does a checkpoint, and tells whether it could be done.
+    fn run_job(&mut self, job: &Job) -> bool {
+        let result = self.try_checkpoint(job);
+        let is_done = result.is_ok();
+        self.retired.add_memtable(&job.frozen);
+        self.shared.signal.finish(job, result);
+        is_done
+    }
+
+    fn try_checkpoint(&mut self, job: &Job) -> Result<(), String> {
+        if let Err(error) = self.shared.visible.hold_base() {
+            let why = error.to_string();
+            tracing::error!(why, "a checkpoint could not begin and will be tried again");
+            return Err(why);
+        }
+        self.set_live(&job.trees);
+        self.attempt("a checkpoint", |this| this.checkpoint(job))
+    }
+
+    /// Does something to the base, or says why it could not be done. After a failure from which the base does not
+    /// recover, nothing is written any more.
+    pub(super) fn attempt<T>(
+        &mut self,
+        task: &str,
+        body: impl FnOnce(&mut Self) -> Result<T, BaseError>,
+    ) -> Result<T, String> {
+        self.shared.durable.check_poison().map_err(|error| error.to_string())?;
+        // A panic must not leave writers waiting for a thread that is gone.
+        let result = panic::catch_unwind(AssertUnwindSafe(|| body(self)));
+        let durable = &self.shared.durable;
+        let (why, may_try_again) = match result {
+            Ok(Ok(done)) => return Ok(done),
+            // LMDB tells a write that was cut short, for want of room, by another error.
+            Ok(Err(error)) => {
+                let is_full = error.is_full() || durable.is_disk_full();
+                let remedy = if is_full { error.remedy() } else { "see to the disk" };
+                // A lock that was not given, or a run that was not written, has changed nothing.
+                (format!("{error}; {remedy}"), is_full || matches!(error, BaseError::Io(_)))
+            }
+            // Doing it again harms nothing, even if it was committed before it panicked.
+            Err(_) => ("it panicked; please report this as a bug".to_owned(), true),
+        };
+        if may_try_again && !self.shared.base.is_given_up() {
+            tracing::error!(why, "{task} failed and will be tried again");
+        } else {
+            // A sync that failed is not asked again, here as in the log.
+            durable.poison(&format!("{task} failed: {why}"));
+        }
+        Err(why)
+    }
+
+    pub(super) fn set_live(&mut self, trees: &TreeMap) {
+        self.live = trees.keyspaces();
+    }
+
+    /// Whether a tree is in use.
+    pub(super) fn is_live(&self, tree: u32) -> bool {
+        tree < FIRST_TREE || self.live.contains_key(&tree)
+    }
+}

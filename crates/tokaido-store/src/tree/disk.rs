@@ -1,0 +1,150 @@
+//! The runs and the base, read as one: all that stands on the disk but the log.
+
+use std::ops::Bound;
+
+use crate::{Direction, ReadError};
+
+use super::{
+    base::{BaseScan, BaseView, Stored},
+    runs::{Change, Cursor, Runs},
+};
+
+/// The runs, and the base behind them, at one moment.
+#[derive(Clone, Copy)]
+pub(super) struct Disk<'v> {
+    pub(super) runs: &'v Runs,
+    pub(super) base: &'v BaseView,
+}
+
+impl<'v> Disk<'v> {
+    /// The stored record under `key`.
+    #[inline]
+    pub(super) fn find(self, tree: u32, key: &[u8]) -> Result<Option<&'v [u8]>, ReadError> {
+        match self.runs.find(tree, key)? {
+            Some(change) => Ok(change),
+            None => self.base.find(tree, key),
+        }
+    }
+
+    /// As [`find`](Self::find), for whoever has the [hash](super::runs::key_hash) of the key.
+    pub(super) fn find_hashed(
+        self,
+        hash: u64,
+        tree: u32,
+        key: &[u8],
+    ) -> Result<Option<&'v [u8]>, ReadError> {
+        match self.runs.find_hashed(hash, tree, key)? {
+            Some(change) => Ok(change),
+            None => self.base.find(tree, key),
+        }
+    }
+
+    /// Whether there is nothing of a tree, not even a deletion.
+    pub(super) fn lacks(self, tree: u32) -> bool {
+        // What cannot be read may be there.
+        self.base.is_empty(tree) && self.runs.has_tree(tree).is_ok_and(|has_tree| !has_tree)
+    }
+
+    /// The entries of a tree from `from` on.
+    pub(super) fn scan(
+        self,
+        tree: u32,
+        from: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Result<DiskScan<'v>, ReadError> {
+        let cursors = self.runs.seek(tree, from, direction)?;
+        let in_base = self.base.seek(tree, from, direction)?;
+        let base = self.base;
+        let mut scan =
+            DiskScan { tree, direction, cursors, base, base_scan: None, in_base, entry: in_base };
+        scan.settle()?;
+        Ok(scan)
+    }
+}
+
+/// A scan of one tree. While it goes on, nothing else may seek in its view of the base.
+pub(super) struct DiskScan<'v> {
+    tree: u32,
+    direction: Direction,
+    /// The newest first; each has an entry.
+    cursors: Vec<Cursor<'v>>,
+    base: &'v BaseView,
+    /// Only a scan that goes beyond the first entry needs it.
+    base_scan: Option<BaseScan<'v>>,
+    in_base: Option<Stored<'v>>,
+    entry: Option<Stored<'v>>,
+}
+
+impl<'v> DiskScan<'v> {
+    /// The entry at which the scan stands.
+    #[inline]
+    pub(super) fn entry(&self) -> Option<Stored<'v>> {
+        self.entry
+    }
+
+    /// Goes on behind the entry, which has this key.
+    #[inline]
+    pub(super) fn next(&mut self, key: &[u8]) -> Result<Option<Stored<'v>>, ReadError> {
+        if self.cursors.is_empty() {
+            self.step_base(key)?;
+            self.entry = self.in_base;
+        } else {
+            self.pass(key)?;
+            self.settle()?;
+        }
+        Ok(self.entry)
+    }
+
+    #[inline]
+    fn step_base(&mut self, key: &[u8]) -> Result<(), ReadError> {
+        if self.base_scan.is_none() {
+            self.base_scan = self.base.scan(self.tree, self.direction)?;
+        }
+        if let Some(scan) = &mut self.base_scan {
+            self.in_base = scan.next(key)?;
+        }
+        Ok(())
+    }
+
+    /// Everybody who is at this key goes on.
+    fn pass(&mut self, key: &[u8]) -> Result<(), ReadError> {
+        let (tree, direction) = (self.tree, self.direction);
+        for cursor in &mut self.cursors {
+            if cursor.key() == Some(key) {
+                cursor.step_in(tree, direction)?;
+            }
+        }
+        self.cursors.retain(|cursor| cursor.key().is_some());
+        if self.in_base.is_some_and(|(found, _)| found == key) {
+            self.step_base(key)?;
+        }
+        Ok(())
+    }
+
+    /// Finds the nearest key that has a record; of those who have the key, the newest speaks.
+    fn settle(&mut self) -> Result<(), ReadError> {
+        loop {
+            let mut best: Option<(&'v [u8], Change<'v>)> = None;
+            for (key, change) in self.cursors.iter().filter_map(Cursor::found) {
+                if best.is_none_or(|(nearest, _)| self.direction.is_before(key, nearest)) {
+                    best = Some((key, change));
+                }
+            }
+            let Some((key, change)) = best else {
+                self.entry = self.in_base;
+                return Ok(());
+            };
+            if let Some((in_base, _)) = self.in_base
+                && self.direction.is_before(in_base, key)
+            {
+                self.entry = self.in_base;
+                return Ok(());
+            }
+            if let Some(stored) = change {
+                self.entry = Some((key, stored));
+                return Ok(());
+            }
+            self.pass(key)?;
+        }
+    }
+}

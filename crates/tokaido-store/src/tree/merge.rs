@@ -1,0 +1,231 @@
+//! Merging runs: several of like size into one, so that readers do not find too many, and in the end all of them into the
+//! base.
+//!
+//! Neither changes anything of what is seen. A merge gives way to checkpoints and to syncs of the log between two
+//! pieces of it, and may be broken off there: whatever of it is in the base then, the runs say the same.
+
+use std::{ops::Range, sync::Arc};
+
+use super::{
+    base::{BaseError, Layer},
+    checkpointer::Checkpointer,
+    runs::{Merged, RunEntry, RunList, RunWriter, Runs, key_hash},
+};
+
+/// So many runs of like size are merged into one. With fewer, records are written more often on their way into the base;
+/// with more, readers look into more runs.
+const RUNS_OF_A_SIZE_MAX: usize = 8;
+
+/// What is to be done next.
+#[derive(Debug, PartialEq, Eq)]
+enum Plan {
+    Nothing,
+    /// The runs of these places become one.
+    Join(Range<usize>),
+    /// All go into the base.
+    IntoBase,
+}
+
+/// Runs are of like size if this is the same, or less.
+fn size_class(entry: &RunEntry) -> u32 {
+    entry.bytes.max(1).ilog(RUNS_OF_A_SIZE_MAX as u64)
+}
+
+/// What is to be done about these runs, the newest first, where together they may have so many bytes.
+fn plan(runs: &[RunEntry], bytes_max: u64) -> Plan {
+    if runs.is_empty() {
+        return Plan::Nothing;
+    }
+    if runs.iter().map(|run| run.bytes).sum::<u64>() >= bytes_max {
+        return Plan::IntoBase;
+    }
+    let largest = runs.iter().map(size_class).max().unwrap_or(0);
+    for class in 0..=largest {
+        let count = runs.iter().take_while(|run| size_class(run) <= class).count();
+        if count >= RUNS_OF_A_SIZE_MAX {
+            return Plan::Join(0..count);
+        }
+    }
+    Plan::Nothing
+}
+
+impl Checkpointer<'_> {
+    /// Merges runs as long as there is something to be merged. What fails, or is broken off, is begun anew after the next
+    /// checkpoint.
+    pub(super) fn tidy_runs(&mut self) {
+        loop {
+            let runs = Arc::clone(&self.shared.visible.tables().runs);
+            let bytes_max = self.runs_bytes_max().unwrap_or(0);
+            let merged = match plan(&runs.entries(), bytes_max) {
+                Plan::Nothing => return,
+                Plan::Join(places) => {
+                    self.attempt("a merge of runs", |this| this.join_runs(&runs, places))
+                }
+                Plan::IntoBase => {
+                    let merged = self.attempt("a merge into the base", |this| {
+                        this.merge_into_base(&runs, bytes_max, Self::give_way)
+                    });
+                    self.has_merge_failed = merged.is_err();
+                    merged
+                }
+            };
+            if !merged.is_ok_and(|is_whole| is_whole) {
+                return;
+            }
+        }
+    }
+
+    /// Does what the last merge could not do, before more comes: a base that has no room shall not be left to runs
+    /// without end, and whoever writes shall be told.
+    pub(super) fn retry_merge(&mut self) -> Result<(), BaseError> {
+        if self.has_merge_failed {
+            let runs = Arc::clone(&self.shared.visible.tables().runs);
+            self.merge_into_base(&runs, 0, |_| true)?;
+            self.has_merge_failed = false;
+        }
+        Ok(())
+    }
+
+    /// Merges all runs into the base, for whoever has stopped the checkpointer.
+    pub(super) fn merge_all(&mut self) -> Result<(), String> {
+        let runs = Arc::clone(&self.shared.visible.tables().runs);
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let (_, trees) = self.shared.visible.trees();
+        self.set_live(&trees);
+        self.attempt("a merge into the base", |this| this.merge_into_base(&runs, 0, |_| true))
+            .map(drop)
+    }
+
+    /// Writes the runs of these places as one, without what has gone with its tree. Tells whether it was done.
+    fn join_runs(&mut self, runs: &Runs, places: Range<usize>) -> Result<bool, BaseError> {
+        let shared = self.shared;
+        let part = runs.part(places.clone());
+        let mut writer = RunWriter::begin(&shared.runs, shared.base.store, part.count() as usize)?;
+        let mut entries = Merged::of(&part)?;
+        while let Some(entry) = entries.next()? {
+            let hash = key_hash(entry.tree, entry.key);
+            let is_written = self.is_live(entry.tree)
+                && writer.push(hash, entry.tree, entry.key, entry.change)?;
+            if is_written && !self.give_way() {
+                return Ok(false);
+            }
+        }
+        let joined = match writer.is_empty() {
+            true => None,
+            false => Some(self.open_run(writer.finish()?)?),
+        };
+        // Those that came meanwhile are newer.
+        let now = Arc::clone(&shared.visible.tables().runs);
+        let newer = now.len() - runs.len();
+        let places = newer + places.start..newer + places.end;
+        let layer = Layer::begin(&shared.base)?;
+        let named = self.name_runs(layer, now.replaced(places, joined.clone()));
+        named.inspect_err(|_| self.give_up_run(joined.as_deref()))?;
+        self.remove_runs(&part);
+        Ok(true)
+    }
+
+    /// Takes runs into the base, piece by piece, and tells whether that was done. Those that come meanwhile stay before
+    /// it; of them there should be no more than `bytes_max`.
+    fn merge_into_base(
+        &mut self,
+        runs: &Runs,
+        bytes_max: u64,
+        mut may_go_on: impl FnMut(&mut Self) -> bool,
+    ) -> Result<bool, BaseError> {
+        let shared = self.shared;
+        let merging = shared.merging.begin(runs, bytes_max);
+        let pages_max = shared.options.checkpoint_pages.max(1);
+        let mut entries = Merged::of(runs)?;
+        let mut done = 0;
+        let mut layer = Layer::begin(&shared.base)?;
+        while let Some(entry) = entries.next()? {
+            if layer.pages_changed() >= pages_max {
+                shared.base.commits.hold(|| layer.commit_piece())?;
+                shared.visible.base_changed();
+                merging.advance(done);
+                if !may_go_on(self) {
+                    return Ok(false);
+                }
+                layer = Layer::begin(&shared.base)?;
+            }
+            if self.is_live(entry.tree) {
+                layer.apply(entry.tree, entry.key, entry.change)?;
+            }
+            done += 1;
+        }
+        let now = Arc::clone(&shared.visible.tables().runs);
+        self.name_runs(layer, now.replaced(now.len() - runs.len()..now.len(), None))?;
+        self.remove_runs(runs);
+        Ok(true)
+    }
+
+    /// Commits that these are the runs now.
+    fn name_runs(&self, mut layer: Layer, runs: Runs) -> Result<(), BaseError> {
+        let list = RunList { next: self.shared.runs.next(), entries: runs.entries() };
+        let totals = layer.totals();
+        layer.set_runs(list, totals)?;
+        self.shared.base.commits.hold(|| layer.commit_piece())?;
+        self.shared.visible.merged(Arc::new(runs));
+        Ok(())
+    }
+
+    /// Removes the files of runs that the base does not name any more.
+    fn remove_runs(&mut self, runs: &Runs) {
+        self.retired.add_runs(runs);
+        for entry in runs.entries() {
+            self.shared.runs.remove(entry.number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(bytes: &[u64]) -> Vec<RunEntry> {
+        let run = |(number, bytes): (usize, &u64)| RunEntry {
+            number: number as u64,
+            bytes: *bytes,
+            entries: 1,
+            sum: 0,
+        };
+        bytes.iter().enumerate().map(run).collect()
+    }
+
+    #[test]
+    fn runs_are_joined_with_their_like_and_merged_when_they_are_much() {
+        const MAX: u64 = 1 << 30;
+        assert_eq!(plan(&[], 0), Plan::Nothing);
+        assert_eq!(plan(&runs(&[40 << 20; 7]), MAX), Plan::Nothing);
+        assert_eq!(plan(&runs(&[40 << 20; 8]), MAX), Plan::Join(0..8));
+        assert_eq!(plan(&runs(&[40 << 20; 8]), 320 << 20), Plan::IntoBase);
+        let mixed = [[4 << 20; 4].as_slice(), &[40 << 20; 3]].concat();
+        assert_eq!(plan(&runs(&mixed), MAX), Plan::Nothing);
+        // Those that are smaller go along.
+        let mixed = [[4 << 20; 4].as_slice(), &[40 << 20; 4]].concat();
+        assert_eq!(plan(&runs(&mixed), MAX), Plan::Join(0..8));
+        let mixed = [[4 << 20; 8].as_slice(), &[40 << 20; 7]].concat();
+        assert_eq!(plan(&runs(&mixed), MAX), Plan::Join(0..8));
+        // A large one between small ones keeps nothing from being joined.
+        let mixed = [[4 << 20; 3].as_slice(), &[40 << 20], &[4 << 20; 4]].concat();
+        assert_eq!(plan(&runs(&mixed), MAX), Plan::Join(0..8));
+    }
+
+    #[test]
+    fn there_are_few_runs_whatever_comes() {
+        let (mut all, mut most) = (Vec::new(), 0);
+        for number in 0..10_000_u64 {
+            let bytes = 1_000_000 + number.wrapping_mul(2_654_435_761) % 40_000_000;
+            all.insert(0, RunEntry { number, bytes, entries: 1, sum: 0 });
+            while let Plan::Join(places) = plan(&all, u64::MAX) {
+                let bytes = all[places.clone()].iter().map(|run| run.bytes).sum();
+                all.splice(places, [RunEntry { number, bytes, entries: 1, sum: 0 }]);
+            }
+            most = most.max(all.len());
+        }
+        assert!(most <= 40, "{most}");
+    }
+}

@@ -1,0 +1,124 @@
+//! Checkpoints of a large store: the frozen memtable becomes a run.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::{DatabaseStatistics, ReadError, record};
+
+use super::{
+    base::{BaseError, Layer},
+    checkpoint::remove_segments,
+    checkpointer::Checkpointer,
+    disk::Disk,
+    memtable::Node,
+    runs::{Change, Run, RunEntry, RunList, RunWriter, Runs, key_hash},
+    signal::Job,
+};
+
+/// What base and runs hold together, by tree, while more is added.
+struct Totals {
+    sums: HashMap<u32, DatabaseStatistics, foldhash::fast::RandomState>,
+}
+
+impl Totals {
+    /// A key has this record in the place of that one.
+    fn replace(
+        &mut self,
+        tree: u32,
+        key: &[u8],
+        old: Change<'_>,
+        new: Change<'_>,
+    ) -> Result<(), ReadError> {
+        let sum = |stored: &[u8]| {
+            let value_len = record::decode(stored)?.value.len();
+            Ok::<_, ReadError>(DatabaseStatistics::of_record(key.len(), value_len))
+        };
+        let total = self.sums.entry(tree).or_default();
+        if let Some(old) = old {
+            total.subtract(sum(old)?);
+        }
+        if let Some(new) = new {
+            total.add(sum(new)?);
+        }
+        Ok(())
+    }
+}
+
+impl Checkpointer<'_> {
+    /// The memtable becomes a run before `runs`. It is written and synced before the base names it, and whatever
+    /// happens before that leaves the store as it was.
+    pub(super) fn checkpoint_into_run(
+        &mut self,
+        job: &Job,
+        runs: &Arc<Runs>,
+    ) -> Result<(), BaseError> {
+        let shared = self.shared;
+        let mut totals = Totals { sums: shared.visible.on_disk().into_iter().collect() };
+        let written = self.write_run(job, runs, &mut totals)?;
+        let all = match &written {
+            Some(run) => Arc::new(runs.replaced(0..0, Some(Arc::clone(run)))),
+            None => Arc::clone(runs),
+        };
+        let mut layer = Layer::begin(&shared.base)?;
+        layer.retain(|tree| self.is_live(tree))?;
+        totals.sums.retain(|tree, _| self.is_live(*tree));
+        let list = RunList { next: shared.runs.next(), entries: all.entries() };
+        layer.set_runs(list, totals.sums.into_iter().collect())?;
+        let committed = shared.base.commits.hold(|| layer.commit(job.sequence, job.keep_from));
+        let contents = committed.inspect_err(|_| self.give_up_run(written.as_deref()))?;
+        shared.visible.checkpointed(contents, all);
+        remove_segments(&shared.durable.directory, &*shared.durable.storage, job.keep_from);
+        Ok(())
+    }
+
+    /// Writes what is in use of the memtable to a run, unless that is nothing.
+    fn write_run(
+        &mut self,
+        job: &Job,
+        runs: &Runs,
+        totals: &mut Totals,
+    ) -> Result<Option<Arc<Run>>, BaseError> {
+        let shared = self.shared;
+        let mut base = shared.visible.base_view()?;
+        base.renew()?;
+        let disk = Disk { runs, base: &base };
+        let mut writer = RunWriter::begin(&shared.runs, shared.base.store, job.frozen.len())?;
+        for (done, node) in job.frozen.nodes().enumerate() {
+            let (tree, key) = (node.tree(), node.key());
+            if !self.is_live(tree) {
+                continue;
+            }
+            let Some(seen) = Node::latest(node) else { continue };
+            let (hash, new) = (key_hash(tree, key), seen.record());
+            let old = disk.find_hashed(hash, tree, key)?;
+            // Where nothing is, nothing need be hidden.
+            if old.is_none() && new.is_none() {
+                continue;
+            }
+            totals.replace(tree, key, old, new)?;
+            if writer.push(hash, tree, key, new)? {
+                shared.pace.advance(done);
+                self.look_around();
+            }
+        }
+        match writer.is_empty() {
+            true => Ok(None),
+            false => self.open_run(writer.finish()?).map(Some),
+        }
+    }
+
+    /// Opens a run that was written.
+    pub(super) fn open_run(&self, entry: RunEntry) -> Result<Arc<Run>, BaseError> {
+        let run = Run::open(&self.shared.runs.path(entry.number), self.shared.base.store, entry);
+        let run = run.inspect_err(|_| self.shared.runs.remove(entry.number))?;
+        Ok(Arc::new(run))
+    }
+
+    /// Removes a run that was not committed, if that is known.
+    pub(super) fn give_up_run(&self, run: Option<&Run>) {
+        if let Some(run) = run
+            && !self.shared.base.is_given_up()
+        {
+            self.shared.runs.remove(run.entry().number);
+        }
+    }
+}
