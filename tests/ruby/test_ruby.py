@@ -207,6 +207,25 @@ def test_collections_are_those_of_redis(own_server, tmp_path, count):
 
 CHECK_STUBS = """
 require "rbs"
+require "tmpdir"
+# What a block has for self is said in words that Debian's RBS knows or not, by its version; the rest is looked at by all of them.
+SELF = / \\[self: instance\\]/
+knows_self =
+  begin
+    RBS::Parser.parse_method_type("() { () [self: instance] -> void } -> void")
+    true
+  rescue RBS::ParsingError
+    false
+  end
+unless knows_self
+  copies = Dir.mktmpdir
+  at_exit { FileUtils.remove_entry(copies) }
+  ARGV.map! do |path|
+    copy = File.join(copies, File.basename(path))
+    File.write(copy, File.read(path).gsub(SELF, ""))
+    copy
+  end
+end
 loader = RBS::EnvironmentLoader.new
 ARGV.each { |path| loader.add(path: Pathname(path)) }
 environment = RBS::Environment.from_loader(loader).resolve_type_names
