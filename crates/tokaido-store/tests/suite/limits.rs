@@ -240,9 +240,17 @@ fn a_long_snapshot_holds_two_memtables_at_most() {
 
 #[test]
 fn a_base_that_may_not_grow_says_what_to_raise() {
+    fill_up(tree::RUNS_FROM_BYTES_DEFAULT);
+    // Runs have room, but are not taken for a way around the limit.
+    fill_up(0);
+}
+
+fn fill_up(runs_from_bytes: u64) {
     let directory = tempfile::tempdir().unwrap();
     let options = |size_max| tree::Options {
         size_max,
+        runs_from_bytes,
+        runs_bytes_min: 1 << 20,
         memtable_bytes: 1 << 20,
         sync: tree::SyncMode::Os,
         ..tree::Options::default()

@@ -200,8 +200,9 @@ impl Layer {
             |txn: &mut WriteTxn, key: &[u8], bytes: &[u8]| handle::put(txn, directory, key, bytes);
         put(&mut self.txn, format::FORMAT_KEY, &format::FORMAT_VERSION.to_le_bytes())?;
         put(&mut self.txn, format::RUNS_KEY, &runs.encode())?;
+        let kept: HashSet<u32> = totals.iter().map(|(tree, _)| *tree).collect();
         for (tree, _) in &self.totals {
-            if totals.iter().all(|(other, _)| other != tree)
+            if !kept.contains(tree)
                 && let Some(entry) = self.txn.entry(directory, &format::total_key(*tree))?
             {
                 entry.remove()?;

@@ -97,7 +97,9 @@ impl<'d> RunWriter<'d> {
         let tree = self.block.tree();
         self.block.finish(&mut self.piece);
         let len = self.piece.len() - start;
-        self.places.extend_from_slice(&(self.index.len() as u32).to_le_bytes());
+        let place = u32::try_from(self.index.len());
+        let place = place.map_err(|_| io::Error::other("the index of a run is too large"))?;
+        self.places.extend_from_slice(&place.to_le_bytes());
         self.index.reserve(INDEX_HEAD_LEN + self.first_key.len());
         self.index.extend_from_slice(&at.to_le_bytes());
         self.index.extend_from_slice(&(len as u32).to_le_bytes());
