@@ -121,11 +121,16 @@ impl Stage {
     pub(crate) fn open(&self, sync: SyncMode) -> Result<TreeStore, OpenError> {
         // Each checkpoint takes several pieces, but not as many as there are records.
         let options = tree::Options { checkpoint_pages: 2, ..options(sync) };
-        self.open_with(&match self.path.join(WITH_RUNS).exists() {
+        self.open_with(&match self.has_runs() {
             // Some are joined, and some merged into the base.
             true => tree::Options { runs_from_bytes: 0, runs_bytes_min: 5000, ..options },
             false => options,
         })
+    }
+
+    /// Whether each checkpoint makes a run.
+    pub(crate) fn has_runs(&self) -> bool {
+        self.path.join(WITH_RUNS).exists()
     }
 
     pub(crate) fn open_with(&self, options: &tree::Options) -> Result<TreeStore, OpenError> {
