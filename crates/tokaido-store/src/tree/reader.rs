@@ -1,6 +1,6 @@
 //! Reading single records of a store that was shut down cleanly, without opening it.
 //!
-//! A clean shutdown leaves nothing in the log, so the base alone holds every record. A reader makes
+//! A clean shutdown leaves nothing in the log, so the base and its runs hold every record. A reader makes
 //! sure of that, and finds records in the pages of LMDB's file with a read call for each, as
 //! [`cdb::Reader`](crate::cdb::Reader) reads its file. For a few records this is faster than opening
 //! the store, and it neither writes nor needs the right to write.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `base` | `format` | [`FORMAT_VERSION`], u32 |
 //! | | `store` | a random number, the same in all files of a store, u64 |
-//! | | `sequence` | the last transaction that the base holds, u64 |
+//! | | `sequence` | the last transaction that the base and its runs hold, u64 |
 //! | | `log` | the first segment of the log that may hold later transactions, u64 |
 //! | | `runs` | number of the next run, u64, and the runs that there are, the newest first (`runs::format`) |
 //! | | `total` + number of a tree, u32 big-endian | if there are runs: records, key bytes, value bytes of base and runs together, u64 each |

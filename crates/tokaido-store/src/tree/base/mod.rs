@@ -1,7 +1,7 @@
 //! The base: what the last checkpoint holds, in an LMDB file.
 //!
-//! It is read through views, which are LMDB's read transactions, and written by the checkpoint
-//! alone, in one LMDB transaction each time.
+//! It is read through views, which are LMDB's read transactions, and written by the checkpointer
+//! alone, in LMDB transactions of some megabytes each. It names the runs before it, too.
 
 mod copy;
 pub(super) mod format;

@@ -37,7 +37,7 @@ pub(super) const FOOTER_LEN: usize = 104;
 /// What the base says of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tree) struct RunEntry {
-    /// Its number, which no other run of the store ever has.
+    /// Its number, which the base of the store has given to no other run.
     pub(in crate::tree) number: u64,
     /// Bytes of its file.
     pub(in crate::tree) bytes: u64,
