@@ -74,6 +74,14 @@ pub struct DatabaseReader<'r> {
     stored: Vec<u8>,
 }
 
+/// What a failure to read says to whoever wants to open the store in `directory`.
+fn read_error(directory: &Path) -> impl Fn(ReadError) -> OpenError + Copy {
+    move |error| match error {
+        ReadError::Engine { message } => OpenError::io(directory)(io::Error::other(message)),
+        error => OpenError::damaged(directory, &error),
+    }
+}
+
 impl Reader {
     /// Opens the store in `directory` for reading, if it was shut down with an empty log. Its log
     /// must be in that directory, where it is unless [`Options::log`](super::Options::log) puts it
@@ -110,10 +118,7 @@ impl Reader {
     /// Finds where the trees of the base itself begin.
     fn find_roots(&mut self, directory: &Path) -> Result<(), OpenError> {
         let damaged = |what: &dyn ToString| OpenError::damaged(directory, what);
-        let read_error = |error| match error {
-            ReadError::Engine { message } => OpenError::io(directory)(io::Error::other(message)),
-            error => damaged(&error),
-        };
+        let read_error = read_error(directory);
         // With one meta page only, nobody knows whether it is the newer one.
         if let Some(damage) = self.finder.file().damage() {
             return Err(damaged(&ReadError::from(damage.clone())));
@@ -126,22 +131,28 @@ impl Reader {
         }
         self.catalog = self.tree(CATALOG_TREE).map_err(read_error)?;
         self.catalog_entries = self.catalog.map_or(0, |catalog| catalog.entries);
-        self.find_runs(directory)
+        self.find_runs(directory, read_error)
     }
 
     /// Opens the runs, if there are any.
-    fn find_runs(&mut self, directory: &Path) -> Result<(), OpenError> {
+    fn find_runs(
+        &mut self,
+        directory: &Path,
+        read_error: impl Fn(ReadError) -> OpenError,
+    ) -> Result<(), OpenError> {
         let damaged = |what: &dyn ToString| OpenError::damaged(directory, what);
-        let find = |key: &[u8]| self.finder.find(self.base, key);
-        let found = find(format::RUNS_KEY).map_err(|error| damaged(&ReadError::from(error)))?;
-        let Some(list) = found else { return Ok(()) };
+        let find = |key: &[u8]| {
+            let found = self.finder.find(self.base, key);
+            found.map_err(|error| read_error(ReadError::from(error)))
+        };
+        let Some(list) = find(format::RUNS_KEY)? else { return Ok(()) };
         let list = RunList::decode(&list).ok_or_else(|| damaged(&"the list of runs"))?;
         if list.entries.is_empty() {
             return Ok(());
         }
-        let total = find(&format::total_key(CATALOG_TREE)).ok().flatten();
+        let total = find(&format::total_key(CATALOG_TREE))?;
         let total = total.and_then(|bytes| format::decode_statistics(&bytes));
-        let store = find(format::STORE_KEY).ok().flatten().and_then(|bytes| bytes.try_into().ok());
+        let store = find(format::STORE_KEY)?.and_then(|bytes| bytes.try_into().ok());
         let (Some(total), Some(store)) = (total, store) else {
             return Err(damaged(&"the directory of the base"));
         };
