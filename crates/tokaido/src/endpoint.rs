@@ -76,13 +76,18 @@ pub(crate) enum Missing {
 
 /// Opens the store in `directory`. What is written to a database that has indexes is written to them, too.
 pub(crate) fn open_store(directory: &Path, missing: Missing) -> Result<Arc<dyn Store>, Error> {
+    Ok(Arc::new(open_own_store(directory, missing)?))
+}
+
+/// As [`open_store`], for whoever puts it behind another one.
+pub(crate) fn open_own_store(directory: &Path, missing: Missing) -> Result<TableStore, Error> {
     if missing == Missing::Refuse && !tree::exists(directory) {
         return Err(Error::NoStore { directory: directory.to_owned() });
     }
     let options =
         tree::Options { databases_max: limits::DATABASES_MAX, ..tree::Options::default() };
     let store = tree::open(directory, options)?;
-    Ok(Arc::new(TableStore::new(Box::new(store), [])?))
+    Ok(TableStore::new(Box::new(store), [])?)
 }
 
 /// The database of that name, which somebody must have written to.

@@ -11,6 +11,7 @@ use tokaido_script::{CallError, RuntimeError, json::JsonError};
 use tokaido_server::{ConfigError, ListenError, StartError};
 use tokaido_store::{
     CommitError, DatabaseError, OpenError, ReadError, TransactError, WriteError, cdb,
+    composite::MountError,
     tree::{self, UpkeepError},
 };
 
@@ -58,6 +59,8 @@ pub(crate) enum Error {
     Open(OpenError),
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    #[error(transparent)]
+    Mount(#[from] MountError),
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]

@@ -13,6 +13,7 @@ mod logging;
 mod procedures;
 mod progress;
 mod script;
+mod shared_dictionary;
 mod stream;
 mod style;
 mod value;

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -17,10 +17,10 @@ use crate::error::Error;
 pub(crate) fn start_vm_of(
     dialect: &'static Dialect,
     store: &Arc<dyn Store>,
-    directory: Option<&Path>,
+    directories: &[PathBuf],
     limits: Limits,
 ) -> Result<(Vm, Vec<LoadError>), Error> {
-    let sources = read_if_any(directory, &["lua"])?;
+    let sources = read_all(directories, &["lua"])?;
     let (vm, failed) = Vm::of_dialect(dialect, store, &sources, limits)?;
     report(&failed);
     Ok((vm, failed))
@@ -51,10 +51,10 @@ pub(crate) fn start_ruby_of_lines(
 #[cfg(feature = "ruby")]
 pub(crate) fn start_ruby(
     store: &Arc<dyn Store>,
-    directory: Option<&Path>,
+    directories: &[PathBuf],
     limits: Limits,
 ) -> Result<tokaido_ruby::RubyVm, Error> {
-    let sources = read_if_any(directory, &["rb"])?;
+    let sources = read_all(directories, &["rb"])?;
     let (vm, failed) = tokaido_ruby::RubyVm::new(store, &sources, limits)?;
     report(&failed);
     Ok(vm)
@@ -71,6 +71,16 @@ pub(crate) fn start_all(
     let (runtime, failed) = start(&languages, store, &sources, Limits::default())?;
     report(&failed);
     Ok((runtime, failed))
+}
+
+/// The files of several directories; of two that have the same name, that of the first directory.
+fn read_all(directories: &[PathBuf], extensions: &[&str]) -> Result<Sources, Error> {
+    let mut all = Sources::default();
+    for directory in directories.iter().rev() {
+        let sources = read_if_any(Some(directory), extensions)?;
+        sources.files().iter().for_each(|source| all.add(source.clone()));
+    }
+    Ok(all)
 }
 
 fn read_if_any(directory: Option<&Path>, extensions: &[&str]) -> Result<Sources, Error> {

@@ -8,11 +8,12 @@ use std::{
 
 use tempfile::TempDir;
 use tokaido_script::{Dialect, Source, Value};
-use tokaido_store::Store;
+use tokaido_store::{Store, composite::CompositeStore};
 
 use crate::{
-    endpoint::{Missing, open_store},
+    endpoint::{Missing, open_own_store},
     error::Error,
+    shared_dictionary::SharedDictionary,
 };
 
 /// What is to be run, in whatever language.
@@ -85,16 +86,23 @@ pub(crate) struct ScriptStore {
 
 impl ScriptStore {
     /// The one in this directory, which is made if it is not there; without a directory an empty one, gone at the end.
-    pub(crate) fn open(directory: Option<&Path>) -> Result<Self, Error> {
+    /// The dictionaries are beside what it has.
+    pub(crate) fn open(
+        directory: Option<&Path>,
+        dictionaries: &[SharedDictionary],
+    ) -> Result<Self, Error> {
+        let open = |directory: &Path| {
+            let store = open_own_store(directory, Missing::Create)?;
+            let mounts = dictionaries.iter().map(SharedDictionary::mount).collect();
+            Ok::<_, Error>(Arc::new(CompositeStore::new(Box::new(store), mounts)?))
+        };
         if let Some(directory) = directory {
-            let store = open_store(directory, Missing::Create)?;
-            return Ok(Self { store, _temporary: None });
+            return Ok(Self { store: open(directory)?, _temporary: None });
         }
         let made = tempfile::tempdir();
         let temporary =
             made.map_err(|source| Error::Io { what: "cannot make a temporary directory", source })?;
-        let store = open_store(temporary.path(), Missing::Create)?;
-        Ok(Self { store, _temporary: Some(temporary) })
+        Ok(Self { store: open(temporary.path())?, _temporary: Some(temporary) })
     }
 }
 

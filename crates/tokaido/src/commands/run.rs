@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
     sync::Arc,
 };
@@ -17,6 +17,7 @@ use crate::{
     interrupt::{self, Running},
     procedures,
     script::{Script, ScriptStore, ScriptText},
+    shared_dictionary::SharedDictionary,
     value,
 };
 
@@ -42,6 +43,7 @@ Example:
   echo 'return tokaido.transact(function(tx) return tx.main:increment(\"runs\", 1) end)' > runs.lua
   tokaido run --dir data runs.lua
   tokaido run --dialect ngx -e 'ngx.say(\"hello, \", arg[1])' Hiroshige
+  tokaido run --dialect ngx --shdict 'dogs 1m' -e 'ngx.say(ngx.shared.dogs:incr(\"n\", 1, 0))'
   tokaido run --ruby -e 'puts \"hello, #{ARGV[0]}\"' Hiroshige
 
 Exit status: 0 if the script ended, or what it gave to os.exit, 1 if it raised an error or on
@@ -66,9 +68,12 @@ pub(crate) struct RunArgs {
     /// Directory of the store; made if it is not there [default: an empty one, gone at the end]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Directory of the procedure files that the script may require
+    /// Directory of the procedure files that the script may require; may be given more than once, the first one that has a file counts
     #[arg(short = 'I', long, value_name = "DIR")]
-    procedures: Option<PathBuf>,
+    procedures: Vec<PathBuf>,
+    /// Cache of this name and size for `ngx.shared.NAME`, and for transactions; may be given more than once
+    #[arg(long = "shdict", value_name = "NAME SIZE")]
+    dictionaries: Vec<SharedDictionary>,
     /// Stop the script after this time, as 500ms, 30s, 15m, 12h or 7d
     #[arg(long, value_name = "TIME")]
     time_limit: Option<Duration>,
@@ -91,7 +96,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         true => Prepared::Ruby(script),
         false => Prepared::Lua(Script::of(script, args.dialect.as_deref())?),
     };
-    let opened = ScriptStore::open(args.dir.as_deref())?;
+    let opened = ScriptStore::open(args.dir.as_deref(), &args.dictionaries)?;
     let results = match run_on(&script, &opened.store, args)? {
         Err(CallError::Exited { status }) => return Ok(status.into()),
         ran => ran.map_err(|error| lua_error(&error))?,
@@ -116,12 +121,12 @@ fn run_on(
         script_memory_bytes: args.memory_limit.map(|bytes| bytes.0),
         ..Limits::default()
     };
-    let directory = args.procedures.as_deref();
+    let directories = &args.procedures;
     let script = match script {
         Prepared::Lua(script) => script,
-        Prepared::Ruby(script) => return run_ruby(script, store, directory, limits),
+        Prepared::Ruby(script) => return run_ruby(script, store, directories, limits),
     };
-    let (mut vm, _failed) = procedures::start_vm_of(script.dialect, store, directory, limits)?;
+    let (mut vm, _failed) = procedures::start_vm_of(script.dialect, store, directories, limits)?;
     interrupt::catch([vm.interrupt()])?;
     let mut writer = store.writer()?;
     let _running = Running::begin();
@@ -133,10 +138,10 @@ fn run_on(
 fn run_ruby(
     script: &ScriptText,
     store: &Arc<dyn Store>,
-    directory: Option<&Path>,
+    directories: &[PathBuf],
     limits: Limits,
 ) -> Result<Result<Vec<Value>, CallError>, Error> {
-    let mut vm = procedures::start_ruby(store, directory, limits)?;
+    let mut vm = procedures::start_ruby(store, directories, limits)?;
     interrupt::catch([vm.interrupt()])?;
     let mut writer = store.writer()?;
     let _running = Running::begin();
@@ -148,7 +153,7 @@ fn run_ruby(
 fn run_ruby(
     _script: &ScriptText,
     _store: &Arc<dyn Store>,
-    _directory: Option<&Path>,
+    _directories: &[PathBuf],
     _limits: Limits,
 ) -> Result<Result<Vec<Value>, CallError>, Error> {
     Err(crate::error::without_ruby())

@@ -393,7 +393,8 @@ fn what_the_suite_does_not_know_is_refused_before_anything_runs() {
 fn every_peer_is_there_or_has_its_package() {
     let ran = tokaido(["bench", "peers"]);
     let text = ran.ok();
-    for name in ["redis", "memcached", "nginx", "apache", "tarantool", "lmdb", "sqlite"] {
+    for name in ["redis", "memcached", "nginx", "apache", "tarantool", "lmdb", "rocksdb", "sqlite"]
+    {
         let line = text.lines().find(|line| line.split(' ').next() == Some(name));
         assert!(line.is_some_and(|line| line.len() > 14), "{text}");
     }

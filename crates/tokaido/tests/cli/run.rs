@@ -108,6 +108,47 @@ fn a_script_is_run_in_its_dialect() {
 }
 
 #[test]
+fn a_script_has_the_dictionaries_that_it_is_told_of() {
+    let two = ["--shdict", "dogs 1m", "--shdict", "cats 128k"];
+    let count =
+        "ngx.say(ngx.shared.dogs:incr('n', 2, 5), ngx.shared.cats:get('n'), ngx.shared.cows)";
+    let ran = tokaido([&["run", "--dialect=ngx"], &two[..], &["-e", count]].concat());
+    assert_eq!(ran.ok(), "7nilnil\n");
+    // Nothing of it is left in the store, and a database of that name that has records is not hidden.
+    let directory = Directory::new();
+    let store = directory.store();
+    let put = "return tokaido.transact(function(tx) tx.dogs:put('k', 1) end)";
+    let ran = tokaido([&["run", &store], &two[..], &["-e", put]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(tokaido(["run", &store, "-e", put]).code, Some(0));
+    let ran = tokaido([&["run", &store], &two[..], &["-e", put]].concat());
+    assert!(ran.fails(1).contains("database dogs has 1 records"), "{ran:?}");
+    for bad in ["dogs", "dogs 1x"] {
+        let ran = tokaido(["run", "--shdict", bad, "-e", ""]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("write its name and size, as \"dogs 1m\""), "{ran:?}");
+    }
+    let body = "ngx.shared.dogs:incr('n', 1, 0)";
+    let bench = ["bench", "lua", "--dialect=ngx", "--shdict=dogs 1m", "--naive", "-e", body];
+    assert_eq!(tokaido(bench).code, Some(0));
+}
+
+#[test]
+fn of_several_directories_the_first_one_that_has_a_file_counts() {
+    let (first, second) = (Directory::new(), Directory::new());
+    first.write("a.lua", "return { name = 'first a' }");
+    second.write("a.lua", "return { name = 'second a' }");
+    second.write("b.lua", "return { name = 'second b' }");
+    let [first, second] = [&first, &second].map(|directory| format!("-I{}", directory.text("")));
+    let ran =
+        tokaido(["run", &first, &second, "-e", "return require('a').name, require('b').name"]);
+    assert_eq!(ran.ok(), "first a\nsecond b\n");
+    let ran =
+        tokaido(["run", &second, &first, "-e", "return require('a').name, require('b').name"]);
+    assert_eq!(ran.ok(), "second a\nsecond b\n");
+}
+
+#[test]
 fn a_script_may_be_ruby() {
     let directory = Directory::new();
     let store = directory.store();

@@ -23,6 +23,7 @@ use crate::{
     interrupt::{self, Running},
     procedures,
     script::{Script, ScriptStore, ScriptText},
+    shared_dictionary::SharedDictionary,
 };
 
 /// Time a function of Lua
@@ -87,9 +88,12 @@ pub(crate) struct LuaArgs {
     /// Directory of the store; made if it is not there [default: an empty one, gone at the end]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Directory of the procedure files that it may require
+    /// Directory of the procedure files that it may require; may be given more than once, the first one that has a file counts
     #[arg(short = 'I', long, value_name = "DIR")]
-    procedures: Option<PathBuf>,
+    procedures: Vec<PathBuf>,
+    /// Cache of this name and size for `ngx.shared.NAME`, and for transactions; may be given more than once
+    #[arg(long = "shdict", value_name = "NAME SIZE")]
+    dictionaries: Vec<SharedDictionary>,
     /// Call the function once, and print nothing: the process that --naive starts
     #[arg(long, hide = true)]
     once: bool,
@@ -105,7 +109,7 @@ pub(super) fn lua(args: &LuaArgs) -> Result<ExitCode, Error> {
         );
         return Err(Error::Usage(message));
     }
-    let opened = ScriptStore::open(args.dir.as_deref())?;
+    let opened = ScriptStore::open(args.dir.as_deref(), &args.dictionaries)?;
     let mut writer = opened.store.writer()?;
     let mut compiled = start(args, &script, &opened, true)?;
     let outcome = match args.once {
@@ -151,8 +155,9 @@ fn start(
     opened: &ScriptStore,
     is_compiled: bool,
 ) -> Result<FunctionBench, Error> {
-    let (directory, limits) = (args.procedures.as_deref(), Limits::default());
-    let (vm, _failed) = procedures::start_vm_of(script.dialect, &opened.store, directory, limits)?;
+    let (directories, limits) = (args.procedures.as_slice(), Limits::default());
+    let (vm, _failed) =
+        procedures::start_vm_of(script.dialect, &opened.store, directories, limits)?;
     let options = BenchOptions { is_compiled, in_transaction: args.transaction };
     Ok(FunctionBench::new(vm, options)?)
 }
@@ -227,8 +232,11 @@ fn process(args: &LuaArgs, script: &Script) -> Result<Option<Time>, Error> {
     if args.transaction {
         command.arg("--transaction");
     }
-    if let Some(directory) = &args.procedures {
+    for directory in &args.procedures {
         command.arg("--procedures").arg(directory);
+    }
+    for dictionary in &args.dictionaries {
+        command.arg("--shdict").arg(dictionary.to_string());
     }
     match &args.code {
         Some(code) => {
