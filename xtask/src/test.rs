@@ -165,13 +165,14 @@ fn browser() -> Outcome<Ready> {
 }
 
 /// Whom `bench suite` measures, besides the servers and interpreters that other tests need.
-const BENCH_PACKAGES: [&str; 14] = [
+const BENCH_PACKAGES: [&str; 15] = [
     "libcdb1",
     "libhiredis0.14",
     "libkyotocabinet16v5",
     "liblmdb0",
     "libmemcached11",
     "libqdbm14",
+    "librocksdb7.8",
     "libsqlite3-0",
     "lua5.1",
     "python3-pylibmc",

@@ -24,7 +24,7 @@ impl Default for Latency {
 }
 
 impl Latency {
-    pub(super) fn record(&mut self, ns: u64) {
+    pub(crate) fn record(&mut self, ns: u64) {
         self.0.saturating_record(ns);
     }
 

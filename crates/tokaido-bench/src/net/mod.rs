@@ -35,7 +35,7 @@ pub(crate) use keys::generate as generate_key;
 pub use keys::{KEYS_MAX, Keys, KeysError};
 pub use lookaside::LookAside;
 pub use operation::{Kind, Mix, MixError};
-pub use process::{Usage, of_port, of_unix_socket, written_by_this_thread};
+pub use process::{Usage, of_port, of_unix_socket};
 pub use protocol::{Protocol, UnknownProtocol};
 pub use report::{CSV_HEAD, Report, interval_csv, interval_json};
 pub use run::{Interval, Load, LoadError, Outcome, Pace, run};

@@ -51,7 +51,8 @@ pub struct Usage {
     pub switches_voluntary: u64,
     /// How often others ran though they had more to do.
     pub switches_involuntary: u64,
-    /// Bytes that they have had written to disk; `None` where that is not for us to see.
+    /// Bytes that the kernel has charged them with as to be written to disk; `None` where that is not for us to see. Since
+    /// Linux 6.16 it may charge a large folio for a few bytes of it, so this may be a multiple of what the disk writes.
     pub written: Option<u64>,
 }
 
@@ -123,12 +124,6 @@ impl Usage {
     pub fn processor(&self) -> Duration {
         self.user + self.system
     }
-}
-
-/// Bytes that this thread has had written to disk until now; `None` where that is not to be seen.
-#[must_use]
-pub fn written_by_this_thread() -> Option<u64> {
-    number_behind(&fs::read_to_string("/proc/thread-self/io").ok()?, "write_bytes:")
 }
 
 /// User and system time, fields 14 and 15; the second field is a name that may hold spaces and parentheses.

@@ -14,6 +14,11 @@ pub trait Dictionary {
         false
     }
 
+    /// Whether it is measured by opening it for some records, and not only when it stays open.
+    fn is_opened_often(&self) -> bool {
+        true
+    }
+
     /// Makes it anew at `path`, puts all rows, and closes it. Nothing is synced.
     ///
     /// # Errors

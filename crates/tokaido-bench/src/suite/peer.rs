@@ -128,6 +128,7 @@ pub const PEERS: &[Peer] = &[
     library("tokyocabinet", "libtokyocabinet9", library::TOKYO_CABINET),
     library("kyotocabinet", "libkyotocabinet16v5", library::KYOTO_CABINET),
     library("lmdb", "liblmdb0", library::LMDB),
+    library("rocksdb", "librocksdb7.8", library::ROCKSDB),
     library("sqlite", "libsqlite3-0", library::SQLITE),
     of_python("redis-py", "python3-redis", &["-c", "import redis; print(redis.__version__)"]),
     of_python(

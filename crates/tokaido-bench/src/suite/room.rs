@@ -1,13 +1,16 @@
-//! Room on the disk and in memory, and for open files: what is taken, and what is left.
+//! Room on the disk and in memory, and for open files: what is taken, what is left, and what the disk has written.
 
 use std::{
     ffi::CString,
     fs, io,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    os::{
+        fd::AsRawFd,
+        unix::{ffi::OsStrExt, fs::MetadataExt},
+    },
     path::Path,
 };
 
-/// The unit of `st_blocks`.
+/// The unit of `st_blocks`, and of the sectors that the kernel counts.
 const BLOCK_LEN: u64 = 512;
 
 /// Bytes on the disk of all that is in a directory, in whole blocks.
@@ -38,6 +41,22 @@ pub(super) fn on_disk(directory: &Path) -> io::Result<u64> {
         }
     };
     Ok(statistics.f_bavail * statistics.f_frsize)
+}
+
+/// Bytes that the disk of a directory has written until now, for whomever, with all that the system had kept back; `None`
+/// where that is not known, as with file systems that have no disk of their own.
+pub(super) fn written(directory: &Path) -> Option<u64> {
+    let file = fs::File::open(directory).ok()?;
+    // SAFETY: the file is open.
+    if unsafe { libc::syncfs(file.as_raw_fd()) } != 0 {
+        return None;
+    }
+    let device = file.metadata().ok()?.dev();
+    let (major, minor) = (libc::major(device), libc::minor(device));
+    let statistics = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).ok()?;
+    // Documentation/block/stat.rst of the kernel: the seventh field is of sectors written.
+    let sectors: u64 = statistics.split_whitespace().nth(6)?.parse().ok()?;
+    Some(sectors * BLOCK_LEN)
 }
 
 /// Bytes of memory that are left, or can be had by removing caches; `None` where the system does not say.
@@ -77,5 +96,14 @@ mod tests {
         assert!(on_disk(directory.path()).unwrap() > 0);
         assert!(in_memory().unwrap() > 0);
         allow_files().unwrap();
+    }
+
+    #[test]
+    fn what_a_disk_writes_is_counted_when_it_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        // Not every file system has a disk.
+        let Some(before) = written(directory.path()) else { return };
+        fs::write(directory.path().join("file"), [1; 1 << 20]).unwrap();
+        assert!(written(directory.path()).unwrap() >= before + (1 << 20));
     }
 }

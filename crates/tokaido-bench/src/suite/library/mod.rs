@@ -6,6 +6,7 @@ pub(super) mod kyoto_patterns;
 mod libmemcached;
 mod lmdb;
 mod qdbm;
+mod rocksdb;
 mod sqlite;
 mod tinycdb;
 mod tokyo;
@@ -34,6 +35,7 @@ pub(super) const QDBM: Finder = qdbm::find;
 pub(super) const TOKYO_CABINET: Finder = tokyo::find;
 pub(super) const KYOTO_CABINET: Finder = kyoto::find;
 pub(super) const LMDB: Finder = lmdb::find;
+pub(super) const ROCKSDB: Finder = rocksdb::find;
 pub(super) const SQLITE: Finder = sqlite::find;
 
 /// A library that was found, and connects to a server at a port of this machine.

@@ -14,7 +14,7 @@ use super::{
         contest::{Entrant, Name, Rounds, Sample, Take, Title, contest},
         dictionary::Dictionary,
         error::SuiteError,
-        peer::PEERS,
+        peer::{PEERS, Peer},
         plan::{Context, Kinds, Scale},
         room,
         run::{Item, Problem, Unit},
@@ -121,7 +121,14 @@ fn in_process(
 type Libraries = Vec<(&'static str, Result<Kinds, Problem>)>;
 
 fn libraries(context: &Context<'_>) -> Libraries {
-    PEERS.iter().filter_map(|peer| Some((peer.name, context.kinds(peer)?))).collect()
+    let kinds = |peer: &Peer| {
+        let mut kinds = context.kinds(peer)?;
+        if let Ok(kinds) = &mut kinds {
+            kinds.retain(|kind| kind.is_opened_often());
+        }
+        Some((peer.name, kinds))
+    };
+    PEERS.iter().filter_map(kinds).collect()
 }
 
 fn subjects<'a>(

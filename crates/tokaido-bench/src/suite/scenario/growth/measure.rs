@@ -1,12 +1,12 @@
 //! Fills the stores step by step, measures at each step, and draws curves over the number of records.
 
-use std::{cell::Cell, fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use tempfile::TempDir;
 
 use super::subject::{File, Growing, Store, Subject};
 use crate::{
-    net::Usage,
+    net::Latency,
     statistics::Summary,
     suite::{
         contest::{Entrant, Name, Rounds, Sample, Title, contest, draw},
@@ -17,12 +17,17 @@ use crate::{
         room,
         run::{Axis, Curve, Item, Problem, Row, Unit},
         servers::{self, Durability},
-        worker::{VALUE, key},
     },
     units,
 };
 
 const NAME: &str = "growth";
+
+/// Whose files are measured beside our store, and how they are used.
+const LIBRARIES: [(&str, &str); 2] = [
+    ("lmdb", "in process, WRITEMAP, a sync each second"),
+    ("rocksdb", "in process, its defaults, a sync each second"),
+];
 
 const NOTE: &str = "Records of 16 and 64 bytes, which were put in an order that is none. All sync each second what is set now. Servers have 50 connections, a \
                     pipeline of 16 and random keys; files are used in process, where each set is a transaction.";
@@ -37,23 +42,20 @@ const NOTE_MEMORY: &str = "What the process holds for itself, behind the loads. 
 
 const NOTE_DISK: &str = "All files, in whole blocks, behind the loads.";
 
-const NOTE_CHECKPOINT: &str = "Sets of random keys in a closed loop, as fast as they are answered; the longest time from the sending of one to its answer. So many \
-                               are sent that Tokaido makes a checkpoint by itself. Redis is told to write its log anew at the beginning.";
+const NOTE_SUSTAINED: &str = "Sets of random keys without a pause, in a closed loop, for so long that there are checkpoints, and merges. A server's times are from the \
+                              sending of a set to its answer. Redis is told at the beginning to write its log anew.";
 
-const NOTE_WRITTEN: &str = "Bytes that the system wrote to disk for a process, divided by those of the keys and values that were set: with servers while \
-                            a checkpoint ran, with files over all their sets.";
+const NOTE_WRITTEN: &str = "Bytes that the disk wrote during these sets, and behind them until nothing was kept back, divided by those of the keys and values that \
+                            were set. Merges that were still to come are not in it.";
 
-/// Bytes that a record may take on the disk in all stores together, with what they write beside.
-const DISK_PER_RECORD: u64 = 1_200;
+/// Bytes that a record may take on the disk in each store, with what it writes beside.
+const DISK_PER_RECORD: u64 = 300;
 
 /// Bytes that a record may take in a server that keeps it in memory, with what is copied while it is written.
 const MEMORY_PER_RECORD: u64 = 300;
 
 /// From so many records on, stores are opened once, and not several times.
 const OPENED_ONCE: u64 = 10_000_000;
-
-/// So many times as much is set as makes a checkpoint.
-const CHECKPOINTS: f64 = 1.5;
 
 pub(in super::super) fn measure(
     context: &Context<'_>,
@@ -66,8 +68,11 @@ pub(in super::super) fn measure(
     };
     let count_max = sizes[sizes.len() - 1];
     let directory = TempDir::new().map_err(SuiteError::system("cannot make a directory"))?;
-    let lmdb = Peer::named("lmdb").and_then(|lmdb| context.kinds(lmdb));
-    let subjects = subjects(context, &lmdb, directory.path(), count_max)?;
+    let libraries: Vec<_> = LIBRARIES
+        .iter()
+        .filter_map(|(name, settings)| Some((*name, *settings, context.kinds(Peer::named(name)?)?)))
+        .collect();
+    let subjects = subjects(context, &libraries, directory.path(), count_max)?;
     let mut growth = Growth::default();
     let ended = sizes.iter().try_for_each(|&count| {
         let mut step = Step { context, subjects: &subjects, count, items: Vec::new() };
@@ -86,7 +91,7 @@ fn memtable_mib(scale: Scale) -> u64 {
 
 fn subjects<'a>(
     context: &'a Context<'_>,
-    lmdb: &'a Option<Result<Kinds, Problem>>,
+    libraries: &'a [(&str, &str, Result<Kinds, Problem>)],
     directory: &Path,
     count_max: u64,
 ) -> Result<Vec<Subject<'a>>, SuiteError> {
@@ -104,13 +109,14 @@ fn subjects<'a>(
     }
     let redis = servers::redis(context, "redis", Durability::Interval)?;
     subjects.extend(redis.map(Subject::of_server));
-    let name = Name::peer("lmdb", "in process, WRITEMAP, a sync each second").beside(1);
-    match lmdb {
-        None => {}
-        Some(Err(problem)) => subjects.push(Subject::of_file(name, Err(problem.clone()))),
-        Some(Ok(kinds)) => {
-            for kind in kinds {
-                subjects.extend(file(&**kind, name.clone())?);
+    for (name, settings, kinds) in libraries {
+        let name = Name::peer(name, settings).beside(1);
+        match kinds {
+            Err(problem) => subjects.push(Subject::of_file(name, Err(problem.clone()))),
+            Ok(kinds) => {
+                for kind in kinds {
+                    subjects.extend(file(&**kind, name.clone())?);
+                }
             }
         }
     }
@@ -129,7 +135,7 @@ impl Step<'_> {
     fn fill(&self, directory: &Path) -> Result<(), SuiteError> {
         let left = room::on_disk(directory)
             .map_err(SuiteError::system("cannot tell how much room the disk has"))?;
-        let needed = self.count * DISK_PER_RECORD;
+        let needed = self.count * DISK_PER_RECORD * self.subjects.len() as u64;
         if left < needed {
             let directory = directory.display().to_string();
             return Err(SuiteError::Room { records: self.count, needed, left, directory });
@@ -158,10 +164,7 @@ impl Step<'_> {
         let context = self.context;
         let rounds = Rounds::warm(context.scale().pick(2, 3, 5));
         self.all("GET", Unit::PerSecond, NOTE, rounds, &|store| store.get(context))?;
-        let before = Usage::of_this_program().written;
         self.all("SET", Unit::PerSecond, NOTE, rounds, &|store| store.set(context))?;
-        let written = Usage::of_this_program().written.zip(before);
-        let written = written.map_or(0, |(after, before)| after - before);
         self.all(
             "records read one after the other",
             Unit::PerSecond,
@@ -169,7 +172,7 @@ impl Step<'_> {
             rounds,
             &|store| store.scan(),
         )?;
-        self.checkpoint(written)?;
+        self.sustained()?;
         self.of_servers("memory", Unit::Bytes, NOTE_MEMORY, &|server| server.memory())?;
         let once = Rounds::only(1);
         self.all("size of the files", Unit::Bytes, NOTE_DISK, once, &|store| store.disk())?;
@@ -211,42 +214,28 @@ impl Step<'_> {
         contest(self.context, &title, Rounds::only(1), entrants, &mut self.items)
     }
 
-    /// The longest set while a checkpoint runs, and what is written for a byte; `written` is what this process had written
-    /// while its files were set.
-    fn checkpoint(&mut self, written: u64) -> Result<(), SuiteError> {
+    /// Sets for long: how many a second, how long single ones take, and what is written for a byte.
+    fn sustained(&mut self) -> Result<(), SuiteError> {
         let context = self.context;
-        let record_len = (key(0).len() + VALUE.len()) as f64;
-        let memtable_len = (memtable_mib(context.scale()) << 20) as f64;
-        let sets = (CHECKPOINTS * memtable_len / record_len) as u64;
-        let what = "the longest SET while a checkpoint runs";
-        self.of_servers(what, Unit::Seconds, NOTE_CHECKPOINT, &|server| {
-            server.longest_set(context, sets)
+        let seconds = context.scale().pick(1, 10, 300);
+        let what = |what: &str| format!("SET for {seconds} s: {what}");
+        let once = Rounds::only(1);
+        self.all(&what("rate"), Unit::PerSecond, NOTE_SUSTAINED, once, &|store| {
+            store.sustain(context, Duration::from_secs(seconds))
         })?;
-        // Only our store has threads that write, so what was written by none that called is its own.
-        let by_callers = Cell::new(0);
-        self.subjects.iter().try_for_each(|subject| {
-            subject.act(|store| {
-                if let Store::File(file) = store {
-                    by_callers.set(by_callers.get() + file.written.bytes);
-                }
-                Ok(())
-            })
-        })?;
-        let in_background = written.saturating_sub(by_callers.into_inner());
-        let entrants = self.subjects.iter().map(|subject| {
-            let is_ours = subject.name.is_ours;
-            subject.entrant(move |store| {
-                let mut written = store.take_written();
-                written.bytes += match store {
-                    Store::File(_) if is_ours => in_background,
-                    _ => 0,
-                };
-                written.for_a_byte(record_len).map(Sample::of)
-            })
-        });
-        let name = self.title("bytes written to disk for a byte that is set");
-        let title = Title { scenario: NAME, name: &name, unit: Unit::Times, note: NOTE_WRITTEN };
-        contest(context, &title, Rounds::only(1), entrants.collect(), &mut self.items)
+        let of_latency = |figure: fn(&Latency) -> u64| {
+            move |store: &mut Store<'_>| {
+                Ok(Sample::of(figure(&store.sustained()?.latency) as f64 / 1e9))
+            }
+        };
+        let within = of_latency(|latency| latency.quantile(0.999));
+        let name = what("the time within which 999 of 1,000 end");
+        self.all(&name, Unit::Seconds, NOTE_SUSTAINED, once, &within)?;
+        let longest = of_latency(Latency::max);
+        self.all(&what("the longest"), Unit::Seconds, NOTE_SUSTAINED, once, &longest)?;
+        let name = what("bytes written to disk for a byte");
+        let written = |store: &mut Store<'_>| store.sustained()?.written().map(Sample::of);
+        self.all(&name, Unit::Times, NOTE_WRITTEN, once, &written)
     }
 }
 

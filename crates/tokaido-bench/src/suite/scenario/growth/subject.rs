@@ -2,14 +2,13 @@
 
 use std::{
     cell::RefCell,
-    mem,
-    path::PathBuf,
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
 use crate::{
-    net::{self, Keys, Kind, Load, Mix, Protocol},
+    net::{Keys, Kind, Latency, Load, Mix, Protocol},
     random::{Random, Shuffle},
     suite::{
         contest::{Entrant, Name, Sample, Take},
@@ -44,9 +43,6 @@ const SCAN_LEN: u64 = 100_000;
 /// Records that a SCAN is asked for at once.
 const SCAN_COUNT: &str = "1000";
 
-/// Longest load in which a checkpoint runs.
-const CHECKPOINT_TIME_MAX: Duration = Duration::from_secs(60);
-
 /// Longest that a server may take to read its data.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(1_800);
 
@@ -69,8 +65,8 @@ pub(super) enum Store<'a> {
 impl<'a> Subject<'a> {
     pub(super) fn of_server(started: Started) -> Self {
         let growing = |server| {
-            let written = Written::default();
-            Store::Server(Box::new(Growing { server, cursor: "0".to_owned(), count: 0, written }))
+            let cursor = "0".to_owned();
+            Store::Server(Box::new(Growing { server, cursor, count: 0, sustained: None }))
         };
         let store = RefCell::new(started.server.map(growing));
         Self { name: started.name, store, is_server: true }
@@ -121,12 +117,36 @@ impl Store<'_> {
         }
     }
 
-    /// What was written since the last call.
-    pub(super) fn take_written(&mut self) -> Written {
-        mem::take(match self {
-            Self::Server(server) => &mut server.written,
-            Self::File(file) => &mut file.written,
-        })
+    /// Sets for long, and gives how many a second. What else there is to say of it is kept until the next time.
+    pub(super) fn sustain(
+        &mut self,
+        context: &Context<'_>,
+        time: Duration,
+    ) -> Result<Sample, SuiteError> {
+        let directory = self.directory().to_owned();
+        let before = room::written(&directory);
+        let (sets, sample, latency) = match self {
+            Self::Server(server) => server.sustain(context, time)?,
+            Self::File(file) => file.sustain(context, time).map_err(SuiteError::Library)?,
+        };
+        let written = room::written(&directory).zip(before).map(|(after, before)| after - before);
+        let set = sets as f64 * (key(0).len() + VALUE.len()) as f64;
+        let written = written.map(|bytes| bytes as f64 / set);
+        *self.sustained_mut() = Some(Sustained { latency, written });
+        Ok(sample)
+    }
+
+    fn sustained_mut(&mut self) -> &mut Option<Sustained> {
+        match self {
+            Self::Server(server) => &mut server.sustained,
+            Self::File(file) => &mut file.sustained,
+        }
+    }
+
+    /// What came of the sets that it had for long.
+    pub(super) fn sustained(&mut self) -> Result<&Sustained, SuiteError> {
+        let none = || SuiteError::Library("it was not set for long".to_owned());
+        self.sustained_mut().as_ref().ok_or_else(none)
     }
 
     /// Lets it have so many records.
@@ -169,13 +189,17 @@ impl Store<'_> {
         }
     }
 
-    /// Bytes on the disk.
-    pub(super) fn disk(&self) -> Result<Sample, SuiteError> {
-        let directory = match self {
+    fn directory(&self) -> &Path {
+        match self {
             Self::Server(server) => server.server.directory(),
             Self::File(file) => &file.directory,
-        };
-        let used = room::used(directory).map_err(SuiteError::system("cannot look at the files"))?;
+        }
+    }
+
+    /// Bytes on the disk.
+    pub(super) fn disk(&self) -> Result<Sample, SuiteError> {
+        let used =
+            room::used(self.directory()).map_err(SuiteError::system("cannot look at the files"))?;
         Ok(Sample::of(used as f64))
     }
 }
@@ -186,23 +210,21 @@ pub(super) struct Growing {
     /// Where a SCAN goes on.
     cursor: String,
     count: u64,
-    written: Written,
+    sustained: Option<Sustained>,
 }
 
-/// Sets, and bytes that the system had to write to disk for them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Written {
-    sets: u64,
-    pub(super) bytes: u64,
+/// What came of sets for long.
+pub(super) struct Sustained {
+    /// From the sending of one to its answer.
+    pub(super) latency: Latency,
+    /// Bytes that the disk wrote for each that was set, if that is known.
+    written: Option<f64>,
 }
 
-impl Written {
-    /// Bytes written for each that was set, with records of this length.
-    pub(super) fn for_a_byte(self, record_len: f64) -> Result<f64, SuiteError> {
-        match self.sets {
-            0 => Err(SuiteError::Library("what it had written is not known".to_owned())),
-            sets => Ok(self.bytes as f64 / (sets as f64 * record_len)),
-        }
+impl Sustained {
+    pub(super) fn written(&self) -> Result<f64, SuiteError> {
+        let unknown = "what the disk has written is not known";
+        self.written.ok_or_else(|| SuiteError::Library(unknown.to_owned()))
     }
 }
 
@@ -225,21 +247,16 @@ impl Growing {
         Ok(load::send(&self.load(context, kind), context.stop)?.1)
     }
 
-    /// The longest of so many sets, while a checkpoint runs.
-    pub(super) fn longest_set(
-        &mut self,
+    fn sustain(
+        &self,
         context: &Context<'_>,
-        sets: u64,
-    ) -> Result<Sample, SuiteError> {
+        time: Duration,
+    ) -> Result<(u64, Sample, Latency), SuiteError> {
         // Redis writes its log anew only if it is told to; a server that does such a thing by itself may refuse.
         let _ = request::redis(self.server.port(), &["BGREWRITEAOF"]);
-        let load = self.load(context, Kind::Set);
-        let load = Load { requests: Some(sets), time: CHECKPOINT_TIME_MAX, ..load };
+        let load = Load { time, ..self.load(context, Kind::Set) };
         let (outcome, sample) = load::send(&load, context.stop)?;
-        if let Some(bytes) = outcome.server.and_then(|usage| usage.written) {
-            self.written = Written { sets: outcome.tally.requests(), bytes };
-        }
-        Ok(Sample { figure: outcome.tally.response.max() as f64 / 1e9, ..sample })
+        Ok((outcome.tally.requests(), sample, outcome.tally.response))
     }
 
     fn scan(&mut self) -> Result<Sample, SuiteError> {
@@ -298,8 +315,7 @@ pub(super) struct File<'a> {
     open: Option<Box<dyn OpenDictionary>>,
     count: u64,
     random: Random,
-    /// By this thread.
-    pub(super) written: Written,
+    sustained: Option<Sustained>,
 }
 
 impl<'a> File<'a> {
@@ -318,7 +334,7 @@ impl<'a> File<'a> {
             open: Some(open),
             count: 0,
             random,
-            written: Written::default(),
+            sustained: None,
         };
         Some(open.map(file).map_err(Problem::Failed))
     }
@@ -359,29 +375,41 @@ impl<'a> File<'a> {
     }
 
     fn get(&mut self, context: &Context<'_>) -> Result<Sample, String> {
-        self.rate(context, |open, key| open.get(key, &mut |_| {})).map(|(_, sample)| sample)
+        let time = context.scale().sample();
+        self.rate(context, time, |open, key| open.get(key, &mut |_| {})).map(|(_, sample)| sample)
     }
 
     fn set(&mut self, context: &Context<'_>) -> Result<Sample, String> {
-        let before = net::written_by_this_thread();
-        let (sets, sample) = self.rate(context, |open, key| open.put(&[(key, VALUE)]))?;
-        if let Some((after, before)) = net::written_by_this_thread().zip(before) {
-            self.written.sets += sets;
-            self.written.bytes += after - before;
-        }
-        Ok(sample)
+        let time = context.scale().sample();
+        self.rate(context, time, |open, key| open.put(&[(key, VALUE)])).map(|(_, sample)| sample)
     }
 
-    /// Does something with random keys for as long as a sample takes; gives how often, too.
+    fn sustain(
+        &mut self,
+        context: &Context<'_>,
+        time: Duration,
+    ) -> Result<(u64, Sample, Latency), String> {
+        let mut latency = Latency::default();
+        let (sets, sample) = self.rate(context, time, |open, key| {
+            let began = Instant::now();
+            open.put(&[(key, VALUE)])?;
+            latency.record(began.elapsed().as_nanos() as u64);
+            Ok(())
+        })?;
+        Ok((sets, sample, latency))
+    }
+
+    /// Does something with random keys for so long; gives how often, too.
     fn rate(
         &mut self,
         context: &Context<'_>,
-        step: impl Fn(&mut dyn OpenDictionary, &[u8]) -> Result<(), String>,
+        time: Duration,
+        mut step: impl FnMut(&mut dyn OpenDictionary, &[u8]) -> Result<(), String>,
     ) -> Result<(u64, Sample), String> {
         let (mut random, count) = (self.random.clone(), self.count);
         let open = self.opened()?;
         let (mut done, began) = (0, Instant::now());
-        while began.elapsed() < context.scale().sample() {
+        while began.elapsed() < time && context.check().is_ok() {
             for _ in 0..STEPS {
                 step(&mut **open, &key(random.below(count)))?;
             }
@@ -418,17 +446,5 @@ impl<'a> File<'a> {
         self.open_again(SYNC)?;
         self.opened()?.get(&key, &mut |_| {})?;
         Ok(Sample::of(began.elapsed().as_secs_f64()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_written_for_a_byte_is_not_told_without_sets() {
-        let written = Written { sets: 10, bytes: 1_600 };
-        assert_eq!(written.for_a_byte(80.0).unwrap(), 2.0);
-        assert!(Written::default().for_a_byte(80.0).is_err());
     }
 }
