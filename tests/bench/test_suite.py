@@ -63,7 +63,8 @@ def test_every_scenario_has_figures_of_all_that_are_there(report):
 def test_what_grows_has_a_curve_over_the_number_of_records(report):
     run = json.loads((report / "run.json").read_text())
     grown = [item for item in run["items"] if item["scenario"] == "growth"]
-    assert len(grown) == 8
+    # What a disk writes is not known of all file systems.
+    assert len([item for item in grown if "written to disk" not in item["name"]]) == 9
     for item in grown:
         assert item["axis"] == "records" and "100,000 records" in item["name"]
         for row in item["rows"]:

@@ -14,6 +14,12 @@ use crate::{
     files,
 };
 
+/// How long tests may run in continuous integration, for `timeout`: so the test that hangs is in what they said.
+const TESTS_TIME_MAX: &str = "25m";
+
+/// The status of `timeout` where it has ended the program.
+const TIMED_OUT: i32 = 124;
+
 /// A program with its arguments, run at the root of the repository unless told otherwise, without
 /// standard input.
 #[derive(Clone, Debug)]
@@ -82,6 +88,14 @@ impl Command {
         Err(Failure::new(format!("`{self}` failed ({status})")))
     }
 
+    /// The same, ended after [`TESTS_TIME_MAX`] together with all that it has started.
+    fn limited(&self) -> Self {
+        let program = self.program.clone().into_os_string();
+        let before = ["--kill-after=10s".into(), TESTS_TIME_MAX.into(), program];
+        let arguments = before.into_iter().chain(self.arguments.iter().cloned()).collect();
+        Self { program: "timeout".into(), arguments, ..self.clone() }
+    }
+
     /// As [`run`](Self::run), both streams in one; a failure tells what the output said of it.
     pub(crate) fn run_tests(&self) -> Outcome {
         println!("$ {self}");
@@ -89,7 +103,11 @@ impl Command {
         let (output, input) = io::pipe().map_err(tried())?;
         let mut child = {
             // The command, and with it our writing end, goes before the output is read to its end.
-            let mut command = self.prepare();
+            let mut command = match is_in_ci() {
+                true => self.limited().prepare(),
+                // The terminal's Ctrl-C would not reach it.
+                false => self.prepare(),
+            };
             command.stdout(input.try_clone().map_err(tried())?).stderr(input);
             command.spawn().map_err(tried())?
         };
@@ -105,7 +123,11 @@ impl Command {
             return Ok(());
         }
         let said = excerpt.lines().join("\n");
-        Err(Failure::new(format!("`{self}` failed ({status}). It said:\n{said}")))
+        let failed = match status.code() {
+            Some(TIMED_OUT) => format!("did not end within {TESTS_TIME_MAX}"),
+            _ => format!("failed ({status})"),
+        };
+        Err(Failure::new(format!("`{self}` {failed}. It said:\n{said}")))
     }
 
     /// As [`run`](Self::run), and gives what it wrote to standard output, which is shown at its end.
@@ -141,6 +163,11 @@ impl fmt::Display for Command {
         }
         Ok(())
     }
+}
+
+/// Whether this is continuous integration, where everything must be there, and nothing may hang.
+pub(crate) fn is_in_ci() -> bool {
+    std::env::var("CI").is_ok_and(|ci| ci == "true")
 }
 
 /// Whether a program of that name is to be found.

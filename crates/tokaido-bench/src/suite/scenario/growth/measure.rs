@@ -75,8 +75,9 @@ pub(in super::super) fn measure(
     let subjects = subjects(context, &libraries, directory.path(), count_max)?;
     let mut growth = Growth::default();
     let ended = sizes.iter().try_for_each(|&count| {
-        let mut step = Step { context, subjects: &subjects, count, items: Vec::new() };
-        let ended = step.fill(directory.path()).and_then(|()| step.measure());
+        let (subjects, directory) = (&subjects[..], directory.path());
+        let mut step = Step { context, subjects, directory, count, items: Vec::new() };
+        let ended = step.fill().and_then(|()| step.measure());
         growth.add(count, step.items, ended.is_ok());
         ended
     });
@@ -127,17 +128,19 @@ fn subjects<'a>(
 struct Step<'a> {
     context: &'a Context<'a>,
     subjects: &'a [Subject<'a>],
+    /// Where files are.
+    directory: &'a Path,
     count: u64,
     items: Vec<Item>,
 }
 
 impl Step<'_> {
-    fn fill(&self, directory: &Path) -> Result<(), SuiteError> {
-        let left = room::on_disk(directory)
+    fn fill(&self) -> Result<(), SuiteError> {
+        let left = room::on_disk(self.directory)
             .map_err(SuiteError::system("cannot tell how much room the disk has"))?;
         let needed = self.count * DISK_PER_RECORD * self.subjects.len() as u64;
         if left < needed {
-            let directory = directory.display().to_string();
+            let directory = self.directory.display().to_string();
             return Err(SuiteError::Room { records: self.count, needed, left, directory });
         }
         for subject in self.subjects {
@@ -233,6 +236,9 @@ impl Step<'_> {
         self.all(&name, Unit::Seconds, NOTE_SUSTAINED, once, &within)?;
         let longest = of_latency(Latency::max);
         self.all(&what("the longest"), Unit::Seconds, NOTE_SUSTAINED, once, &longest)?;
+        if room::written(self.directory).is_none() {
+            return Ok(());
+        }
         let name = what("bytes written to disk for a byte");
         let written = |store: &mut Store<'_>| store.sustained()?.written().map(Sample::of);
         self.all(&name, Unit::Times, NOTE_WRITTEN, once, &written)
