@@ -378,7 +378,7 @@ impl Upkeep {
         self.due.saturating_duration_since(Instant::now())
     }
 
-    /// Tidies, and removes one batch, if it is time. When the batch was full the next one is due at once, but
+    /// Removes one batch, and tidies, if it is time. When the batch was full the next one is due at once, but
     /// the jobs that wait come before it.
     fn run_if_due(&mut self, pen: &Pen, pause: &Pause) {
         if Instant::now() < self.due {
@@ -394,11 +394,12 @@ impl Upkeep {
             return;
         }
         let Some(writer) = pen.as_mut() else { return };
-        if let Err(error) = writer.tidy() {
-            tracing::warn!(%error, "what was written stays in memory and in the log");
-        }
         if !pause.keeps_expired() {
             self.remove(writer);
+        }
+        // Last, since a writer that rests holds nothing of the base from then on.
+        if let Err(error) = writer.tidy() {
+            tracing::warn!(%error, "what was written stays in memory and in the log");
         }
     }
 

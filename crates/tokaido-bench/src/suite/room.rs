@@ -43,14 +43,20 @@ pub(super) fn on_disk(directory: &Path) -> io::Result<u64> {
     Ok(statistics.f_bavail * statistics.f_frsize)
 }
 
+/// Waits until the disk has all that was written to the file system of a directory, which is given back.
+pub(super) fn sync(directory: &Path) -> io::Result<fs::File> {
+    let file = fs::File::open(directory)?;
+    // SAFETY: the file is open.
+    if unsafe { libc::syncfs(file.as_raw_fd()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(file)
+}
+
 /// Bytes that the disk of a directory has written until now, for whomever, with all that the system had kept back; `None`
 /// where that is not known, as with file systems that have no disk of their own.
 pub(super) fn written(directory: &Path) -> Option<u64> {
-    let file = fs::File::open(directory).ok()?;
-    // SAFETY: the file is open.
-    if unsafe { libc::syncfs(file.as_raw_fd()) } != 0 {
-        return None;
-    }
+    let file = sync(directory).ok()?;
     let device = file.metadata().ok()?.dev();
     let (major, minor) = (libc::major(device), libc::minor(device));
     let statistics = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).ok()?;

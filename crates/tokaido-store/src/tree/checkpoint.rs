@@ -18,7 +18,7 @@ use super::{
 /// Runs are merged into the base when together they have this part of its bytes: then each page that is changed takes
 /// several records with it. With a smaller part more pages are written for a record, with a larger one readers find more
 /// runs, and the disk more bytes that the base has as well.
-const RUNS_PART: u64 = 3;
+pub(super) const RUNS_PART: u64 = 3;
 
 /// Bytes that a record takes on disk beside its key and its value, about.
 const RECORD_HEAD_BYTES: u64 = 24;
@@ -34,11 +34,12 @@ fn bytes_on_disk<'d>(sums: impl IntoIterator<Item = &'d (u32, DatabaseStatistics
 }
 
 impl Checkpointer<'_> {
-    /// Bytes of runs from which on they are merged into the base; `None` if the store is too small for runs.
-    pub(super) fn runs_bytes_max(&self) -> Option<u64> {
+    /// Bytes of runs that are this part of the base, from which on they are merged into it; `None` if the store is too small
+    /// for runs.
+    pub(super) fn runs_bytes_max(&self, part: u64) -> Option<u64> {
         let bytes = bytes_on_disk(&self.shared.visible.on_disk());
         let options = &self.shared.options;
-        let max = (bytes / RUNS_PART).max(options.runs_bytes_min);
+        let max = (bytes / part).max(options.runs_bytes_min);
         (bytes >= options.runs_from_bytes).then_some(max)
     }
 
@@ -48,7 +49,7 @@ impl Checkpointer<'_> {
         let is_always = self.shared.options.runs_from_bytes == 0;
         let is_little = |max| is_always || (job.frozen.bytes() as u64) < max;
         // A record in the base would be hidden by an older one in a run.
-        if !runs.is_empty() || self.runs_bytes_max().is_some_and(is_little) {
+        if !runs.is_empty() || self.runs_bytes_max(RUNS_PART).is_some_and(is_little) {
             // What an attempt has done of it is done anew by the next one.
             self.shared.pace.advance(0);
             let written = self.checkpoint_into_run(job, &runs);

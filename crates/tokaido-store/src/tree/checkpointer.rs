@@ -80,7 +80,7 @@ impl<'s> Checkpointer<'s> {
             if let Some(job) = work
                 && self.run_job(&job)
             {
-                self.tidy_runs();
+                self.tidy_runs(job.is_at_rest);
             }
         }
         self.sync();

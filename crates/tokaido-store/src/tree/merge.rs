@@ -4,12 +4,19 @@
 //! Neither changes anything of what is seen. A merge gives way to checkpoints and to syncs of the log between two
 //! pieces of it, and may be broken off there: whatever of it is in the base then, the runs say the same.
 
-use std::{ops::Range, sync::Arc};
+use std::{
+    ops::Range,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use super::{
     base::{BaseError, Layer},
+    checkpoint::RUNS_PART,
     checkpointer::Checkpointer,
     runs::{Merged, RunEntry, RunList, RunWriter, Runs, key_hash},
+    signal::Waiting,
 };
 
 /// So many runs of like size are merged into one. With fewer, records are written more often on their way into the base;
@@ -18,6 +25,15 @@ const RUNS_OF_A_SIZE_MAX: usize = 8;
 
 /// Runs are not joined to one of more bytes: places in its index have 32 bits.
 const JOINED_BYTES_MAX: u64 = u32::MAX as u64;
+
+/// As [`RUNS_PART`], of a store that nothing is written to: it has time, readers find fewer runs in it, and the disk less
+/// that the base has as well. Were it smaller, a load that pauses often would have each page written again for a few records.
+const RUNS_PART_AT_REST: u64 = 8;
+
+/// Longest wait for the writer between two pieces, and how often it is looked at. One that rests lets go of its view when it is
+/// tidied; a program may have one that it does nothing with.
+const FOLLOWED_TIME_MAX: Duration = Duration::from_millis(200);
+const FOLLOWED_LOOK: Duration = Duration::from_millis(1);
 
 /// What is to be done next.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,15 +70,17 @@ fn plan(runs: &[RunEntry], bytes_max: u64) -> Plan {
 }
 
 impl Checkpointer<'_> {
-    /// Merges runs as long as there is something to be merged. What fails, or is broken off, is begun anew after the next
-    /// checkpoint.
-    pub(super) fn tidy_runs(&mut self) {
+    /// Merges runs as long as there is something to be merged, of a store at rest sooner than of one that is written to. What
+    /// fails, or is broken off, is begun anew after the next checkpoint.
+    pub(super) fn tidy_runs(&mut self, is_at_rest: bool) {
         loop {
             let runs = Arc::clone(&self.shared.visible.tables().runs);
-            let bytes_max = self.runs_bytes_max().unwrap_or(0);
+            let bytes_max = self.runs_bytes_max(RUNS_PART).unwrap_or(0);
+            let part = if is_at_rest { RUNS_PART_AT_REST } else { RUNS_PART };
+            let bytes_kept = self.runs_bytes_max(part).unwrap_or(0);
             let plan = match self.has_merge_failed {
                 true => Plan::IntoBase,
-                false => plan(&runs.entries(), bytes_max),
+                false => plan(&runs.entries(), bytes_kept),
             };
             let merged = match plan {
                 Plan::Nothing => return,
@@ -162,6 +180,7 @@ impl Checkpointer<'_> {
                 shared.base.commits.hold(|| layer.commit_piece())?;
                 shared.visible.base_changed();
                 merging.advance(done);
+                self.wait_for_writer();
                 if !may_go_on(self) {
                     return Ok(false);
                 }
@@ -176,6 +195,19 @@ impl Checkpointer<'_> {
         self.name_runs(layer, now.replaced(now.len() - runs.len()..now.len(), None))?;
         self.remove_runs(runs);
         Ok(true)
+    }
+
+    /// Waits for a moment until the writer looks at what the last piece but one has made of the base. The pages that its view
+    /// has are not used again, and one that has just begun to rest keeps it for a while: the base would grow by much of what is
+    /// merged.
+    fn wait_for_writer(&self) {
+        let began = Instant::now();
+        while !self.shared.visible.is_followed()
+            && matches!(self.shared.signal.waiting(), Waiting::Nothing)
+            && began.elapsed() < FOLLOWED_TIME_MAX
+        {
+            thread::sleep(FOLLOWED_LOOK);
+        }
     }
 
     /// Commits that these are the runs now.

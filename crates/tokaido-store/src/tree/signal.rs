@@ -24,6 +24,8 @@ pub(super) struct Job {
     pub(super) trees: TreeMap,
     /// The first segment of the log that is still needed afterwards.
     pub(super) keep_from: u64,
+    /// Whether it comes because nothing has been written for a while.
+    pub(super) is_at_rest: bool,
 }
 
 /// What waits for the checkpointer.
@@ -176,7 +178,8 @@ mod tests {
     fn a_job_that_failed_is_given_out_again_after_the_pause() {
         let signal = Signal::default();
         let frozen = Arc::clone(Memtable::create(0).table());
-        signal.begin(Job { frozen, sequence: 1, trees: TreeMap::default(), keep_from: 1 });
+        let trees = TreeMap::default();
+        signal.begin(Job { frozen, sequence: 1, trees, keep_from: 1, is_at_rest: false });
         let (long, short) = (Duration::from_secs(3600), Duration::from_millis(1));
         let job = signal.next(None, long).flatten().expect("it is to be done");
         signal.finish(&job, Err("no room".to_owned()));

@@ -30,6 +30,8 @@ pub(super) struct Visible {
     tables: RwLock<Arc<Tables>>,
     /// Grows whenever `tables` changes.
     tables_version: AtomicU64,
+    /// The one that the writer's view has; the largest number if there is no writer.
+    writer_version: AtomicU64,
     held: Mutex<Vec<Weak<Memtable>>>,
     statistics: Mutex<Statistics>,
     /// The last transaction that snapshots see.
@@ -56,6 +58,7 @@ impl Visible {
             held: Mutex::new(vec![Arc::downgrade(&tables.active)]),
             tables: RwLock::new(Arc::new(tables)),
             tables_version: AtomicU64::new(0),
+            writer_version: AtomicU64::new(u64::MAX),
             statistics: Mutex::new(statistics),
             published: AtomicU64::new(found),
             catalog_changed: AtomicU64::new(found),
@@ -111,6 +114,16 @@ impl Visible {
     /// old one sees are not used again.
     pub(super) fn base_changed(&self) {
         self.tables_version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The writer has a view of this version from now on, or none.
+    pub(super) fn set_writer_version(&self, version: Option<u64>) {
+        self.writer_version.store(version.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Whether the writer has seen all changes of the tables but the last one.
+    pub(super) fn is_followed(&self) -> bool {
+        self.writer_version.load(Ordering::Relaxed).saturating_add(1) >= self.tables_version()
     }
 
     /// What base and runs hold, by tree.

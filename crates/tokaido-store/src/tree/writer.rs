@@ -50,6 +50,8 @@ pub(super) struct TreeWriter {
     has_wanted_sync: bool,
     /// The version of the tables that the transaction's view has.
     tables_version: u64,
+    /// Whether that view is one of the base no more, since nothing was written for a while.
+    has_let_go: bool,
     resting: Resting,
     shared: Arc<Shared>,
 }
@@ -85,6 +87,7 @@ impl TreeWriter {
                 return Err(error.into());
             }
         };
+        shared.visible.set_writer_version(Some(tables_version));
         let (log, sequence) = (mem::take(&mut state.log), state.sequence);
         Ok(Self {
             transaction: Some(TreeTransaction::new(Arc::clone(shared), state, tables)),
@@ -94,6 +97,7 @@ impl TreeWriter {
             committed: sequence,
             has_wanted_sync: false,
             tables_version,
+            has_let_go: false,
             resting: Resting::since_now(sequence),
             shared: Arc::clone(shared),
         })
@@ -103,15 +107,29 @@ impl TreeWriter {
         self.transaction.as_mut().expect("it is given up only on drop")
     }
 
+    /// The transaction's view is of this version of the tables, or a later one.
+    fn has_followed(&mut self, version: u64) {
+        self.tables_version = version;
+        self.has_let_go = false;
+        self.shared.visible.set_writer_version(Some(version));
+    }
+
+    /// Lets go of the base, whose pages could not be used again otherwise. The next transaction takes a new view.
+    fn let_go(&mut self) {
+        self.open_transaction().view.base.release();
+        self.has_let_go = true;
+        self.shared.visible.set_writer_version(None);
+    }
+
     /// Between two groups: follows a checkpoint that has ended, and begins one if the memtable is
     /// full. Waits for the one under way, if there is one, since then both are full.
     fn maybe_checkpoint(&mut self) -> Result<(), WriteError> {
         let limit = self.shared.options.memtable_bytes;
         loop {
             let version = self.shared.visible.tables_version();
-            if version != self.tables_version {
+            if version != self.tables_version || self.has_let_go {
                 self.open_transaction().follow_checkpoint()?;
-                self.tables_version = version;
+                self.has_followed(version);
             }
             let transaction = self.open_transaction();
             let bytes = transaction.memtable.table().bytes();
@@ -122,7 +140,7 @@ impl TreeWriter {
                 return Ok(());
             }
             if transaction.view.tables.frozen.is_none() {
-                return self.freeze(self.nodes_expected());
+                return self.freeze(self.nodes_expected(), false);
             }
             self.wait_for_checkpoint()?;
         }
@@ -152,13 +170,14 @@ impl TreeWriter {
     pub(super) fn checkpoint(&mut self, log_bytes_min: u64) -> Result<(), WriteError> {
         self.shared.durable.check_poison()?;
         loop {
-            self.tables_version = self.shared.visible.tables_version();
+            let version = self.shared.visible.tables_version();
             self.open_transaction().follow_checkpoint()?;
+            self.has_followed(version);
             let view = &self.open_transaction().view;
             if view.tables.frozen.is_some() {
                 self.wait_for_checkpoint()?;
             } else if view.base.sequence() < self.flushed && self.log.bytes() >= log_bytes_min {
-                self.freeze(self.nodes_expected())?;
+                self.freeze(self.nodes_expected(), false)?;
             } else {
                 return Ok(());
             }
@@ -173,7 +192,7 @@ impl TreeWriter {
 
     /// Begins a checkpoint: the memtable is frozen, and a new one, for so many nodes, takes its place, with a new
     /// segment of the log.
-    fn freeze(&mut self, nodes: usize) -> Result<(), WriteError> {
+    fn freeze(&mut self, nodes: usize, is_at_rest: bool) -> Result<(), WriteError> {
         start_checkpointer(&self.shared).map_err(|error| WriteError::Engine {
             message: format!("no thread could be started for a checkpoint ({error}); try again"),
         })?;
@@ -199,10 +218,11 @@ impl TreeWriter {
         let trees = transaction.trees.clone();
         shared.visible.freeze(active, Arc::clone(&frozen));
         shared.pace.begin(frozen.len());
-        shared.signal.begin(Job { frozen, sequence: flushed, trees, keep_from });
-        self.tables_version = shared.visible.tables_version();
+        shared.signal.begin(Job { frozen, sequence: flushed, trees, keep_from, is_at_rest });
+        let version = shared.visible.tables_version();
         self.has_wanted_sync = false;
         self.open_transaction().follow_checkpoint()?;
+        self.has_followed(version);
         Ok(())
     }
 
@@ -210,7 +230,26 @@ impl TreeWriter {
         self.shared.durable.check_poison()?;
         self.shared.signal.check_open()?;
         // Nobody knows what comes next.
-        self.freeze(0)
+        self.freeze(0, true)
+    }
+
+    /// What the memtable has goes to the disk, if nothing was written for long enough.
+    fn tidy_memtable(&mut self) -> Result<(), WriteError> {
+        let transaction = self.open_transaction();
+        let table = transaction.memtable.table();
+        // One that nothing was written to may be large, too: it has room for as much as the one before it.
+        let is_worth_it = table.len() > 0 && table.bytes() >= TIDIED_BYTES_MIN;
+        let is_free = transaction.view.tables.frozen.is_none();
+        if !is_worth_it || !is_free || self.resting.since.elapsed() < REST {
+            return Ok(());
+        }
+        // What cannot be done now is tried again after as long.
+        self.resting.since = Instant::now();
+        let frozen = self.freeze_at_rest();
+        match frozen.is_err() && mem::replace(&mut self.resting.has_failed, true) {
+            true => Ok(()),
+            false => frozen,
+        }
     }
 
     /// Has the log synced in the background when the memtable is nearly full, so that little of it is left to be waited for
@@ -326,21 +365,9 @@ impl Writer for TreeWriter {
             self.resting = Resting::since_now(self.flushed);
             return Ok(());
         }
-        let transaction = self.open_transaction();
-        let table = transaction.memtable.table();
-        // One that nothing was written to may be large, too: it has room for as much as the one before it.
-        let is_worth_it = table.len() > 0 && table.bytes() >= TIDIED_BYTES_MIN;
-        let is_free = transaction.view.tables.frozen.is_none();
-        if !is_worth_it || !is_free || self.resting.since.elapsed() < REST {
-            return Ok(());
-        }
-        // What cannot be done now is tried again after as long.
-        self.resting.since = Instant::now();
-        let frozen = self.freeze_at_rest();
-        match frozen.is_err() && mem::replace(&mut self.resting.has_failed, true) {
-            true => Ok(()),
-            false => frozen,
-        }
+        let tidied = self.tidy_memtable();
+        self.let_go();
+        tidied
     }
 
     /// In the one mode every flush syncs; in all of them the next memtable begins with a new segment of
@@ -371,6 +398,7 @@ impl Drop for TreeWriter {
             base: view.release(),
             follower,
         });
+        self.shared.visible.set_writer_version(None);
     }
 }
 
@@ -482,6 +510,46 @@ mod tests {
         writer.checkpoint(0).unwrap();
         let view = &writer.open_transaction().view;
         assert!(view.tables.frozen.is_none() && view.base.sequence() == 2);
+    }
+
+    #[test]
+    fn runs_go_into_the_base_sooner_once_the_writer_rests() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options {
+            sync: SyncMode::Os,
+            size_max: 1 << 30,
+            runs_from_bytes: 1,
+            runs_bytes_min: 1,
+            ..Options::default()
+        };
+        let store = tree::open(directory.path(), options).unwrap();
+        let main = store.database("main").unwrap();
+        let mut writer = TreeWriter::take(&store.shared).unwrap();
+        let put = |writer: &mut TreeWriter, count: u32| {
+            transact(writer, |tx| {
+                (0..count)
+                    .try_for_each(|n| tx.put(main, &n.to_be_bytes(), NewRecord::of(&[1; 1_000])))
+            })
+            .unwrap();
+        };
+        let runs = || store.shared.visible.tables().runs.len();
+        put(&mut writer, 40_000);
+        writer.checkpoint(0).unwrap();
+        assert_eq!(runs(), 0);
+        // Between an eighth of the base and a third of it.
+        put(&mut writer, 3_000);
+        writer.checkpoint(0).unwrap();
+        assert_eq!(runs(), 1);
+        put(&mut writer, 4_500);
+        writer.tidy().unwrap();
+        writer.resting.since = Instant::now() - REST;
+        writer.tidy().unwrap();
+        let is_merged = (0..10_000).any(|_| {
+            thread::sleep(Duration::from_millis(1));
+            writer.checkpoint(0).unwrap();
+            runs() == 0
+        });
+        assert!(is_merged, "{} runs", runs());
     }
 
     #[test]
