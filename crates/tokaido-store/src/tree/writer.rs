@@ -404,6 +404,8 @@ impl Drop for TreeWriter {
 
 #[cfg(test)]
 mod tests {
+    use std::{thread, time::Duration};
+
     use crate::{
         GroupWriter, NewRecord, Store, WriteError, WriteTransaction, Writer, transact,
         transact_unflushed,
