@@ -37,6 +37,12 @@ impl Map {
         Ok(Self { start, len })
     }
 
+    /// Tells the system to read a page that is not in memory without those beside it. A hint: nothing depends on it.
+    pub fn expect_random_reads(&self) {
+        // SAFETY: the mapping is ours and whole, and the advice changes none of its bytes.
+        unsafe { libc::madvise(self.start.as_ptr().cast(), self.len, libc::MADV_RANDOM) };
+    }
+
     /// The bytes of the file.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

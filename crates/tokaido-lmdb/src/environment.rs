@@ -28,7 +28,7 @@ pub struct EnvironmentOptions {
 
 /// An open environment, which is closed with the last of its transactions.
 pub struct Environment {
-    handle: Arc<Handle>,
+    pub(super) handle: Arc<Handle>,
     access: Access,
 }
 

@@ -12,6 +12,7 @@ mod cursors;
 mod environment;
 mod error;
 pub mod pages;
+mod read_ahead;
 mod transaction;
 
 pub use environment::{Access, Environment, EnvironmentOptions};

@@ -45,6 +45,7 @@ impl Checkpointer<'_> {
 
     pub(super) fn checkpoint(&mut self, job: &Job) -> Result<(), BaseError> {
         self.shared.base.forget_dead_readers()?;
+        self.shared.base.follow_size();
         let runs = Arc::clone(&self.shared.visible.tables().runs);
         let is_always = self.shared.options.runs_from_bytes == 0;
         let is_little = |max| is_always || (job.frozen.bytes() as u64) < max;

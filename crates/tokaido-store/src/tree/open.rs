@@ -140,6 +140,9 @@ impl Opening<'_> {
         let run_directory = RunDirectory::new(self.path, contents.runs.next);
         let runs = run_directory.open(base.store, &contents.runs.entries);
         let runs = Arc::new(runs.map_err(|error| self.base_error(error.into()))?);
+        if base.is_large() {
+            runs.iter().for_each(|run| run.expect_random_reads());
+        }
         self.remove_runs(&base, &contents, &run_directory)?;
         let last_tree = runs.last_tree().map_err(|error| self.damaged(&error))?;
         let storage = self.storage()?;

@@ -110,6 +110,9 @@ impl Checkpointer<'_> {
     pub(super) fn open_run(&self, entry: RunEntry) -> Result<Arc<Run>, BaseError> {
         let run = Run::open(&self.shared.runs.path(entry.number), self.shared.base.store, entry);
         let run = run.inspect_err(|_| self.shared.runs.remove(entry.number))?;
+        if self.shared.base.is_large() {
+            run.expect_random_reads();
+        }
         Ok(Arc::new(run))
     }
 

@@ -2,8 +2,11 @@
 
 use std::{
     fs, io,
-    path::Path,
-    sync::{PoisonError, RwLock},
+    path::{Path, PathBuf},
+    sync::{
+        PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tokaido_lmdb::{
@@ -22,7 +25,7 @@ use crate::{
 use super::{
     DATA_FILE,
     format::{self, TreeEntry},
-    remove_copy,
+    memory, remove_copy,
     rescue::Rescue,
 };
 
@@ -125,7 +128,17 @@ pub(in crate::tree) struct Base {
     pub(in crate::tree) store: u64,
     pub(super) rescue: Rescue,
     pub(in crate::tree) commits: CommitLock,
+    /// The file.
+    path: PathBuf,
+    /// Whether the system was told that it does not fit into memory.
+    is_large: AtomicBool,
 }
+
+/// A base of more than this part of the memory does not fit into it: there are other things.
+const MEMORY_PART: u64 = 2;
+
+/// One of no more bytes fits into any machine, whose memory is not looked up then: that takes longer than to open it.
+const SMALL_BYTES_MAX: u64 = 128 << 20;
 
 /// Where a new base is made.
 const NEW_DIRECTORY: &str = "base.new";
@@ -215,8 +228,29 @@ impl Base {
         let slots = RwLock::new(slots);
         let rescue = Rescue::new(path.to_owned(), options);
         let commits = CommitLock::of(path)?;
-        let base = Self { environment, directory, slots, store, rescue, commits };
+        let (path, is_large) = (path.join(DATA_FILE), AtomicBool::new(false));
+        let base = Self { environment, directory, slots, store, rescue, commits, path, is_large };
+        base.follow_size();
         Ok((base, BaseContents { sequence, log_from, trees, runs }))
+    }
+
+    /// Lets the system read what stands beside a page that is asked for as long as all of the base fits into memory, where it
+    /// is soon as a whole then; and no longer, since it would take the place of pages that are needed.
+    pub(in crate::tree) fn follow_size(&self) {
+        let Ok(file) = fs::metadata(&self.path) else { return };
+        let is_large = file.len() > SMALL_BYTES_MAX
+            && memory::bytes_max().is_some_and(|memory| file.len() > memory / MEMORY_PART);
+        if self.is_large.swap(is_large, Ordering::Relaxed) == is_large {
+            return;
+        }
+        if let Err(error) = self.environment.set_read_ahead(!is_large) {
+            tracing::warn!(%error, "the system could not be told how the base is read");
+        }
+    }
+
+    /// Whether it does not fit into memory.
+    pub(in crate::tree) fn is_large(&self) -> bool {
+        self.is_large.load(Ordering::Relaxed)
     }
 
     /// Commits what it holds once more, up to transaction `sequence`. What a process has left that

@@ -11,6 +11,7 @@ pub(super) mod fuzzing;
 mod handle;
 mod layer;
 pub(super) mod long_key;
+mod memory;
 mod rescue;
 mod view;
 

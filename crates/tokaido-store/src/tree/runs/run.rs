@@ -79,6 +79,12 @@ impl Run {
         Ok(Self { map, footer, entry })
     }
 
+    /// Lets the system read a page that is asked for without those beside it, which take the place of others where the store
+    /// does not fit into memory.
+    pub(in crate::tree) fn expect_random_reads(&self) {
+        self.map.expect_random_reads();
+    }
+
     pub(in crate::tree) fn entry(&self) -> RunEntry {
         self.entry
     }
