@@ -2,7 +2,7 @@
 
 use std::{
     fs, io,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
@@ -128,8 +128,6 @@ pub(in crate::tree) struct Base {
     pub(in crate::tree) store: u64,
     pub(super) rescue: Rescue,
     pub(in crate::tree) commits: CommitLock,
-    /// The file.
-    path: PathBuf,
     /// Whether the system was told that it does not fit into memory.
     is_large: AtomicBool,
 }
@@ -228,8 +226,8 @@ impl Base {
         let slots = RwLock::new(slots);
         let rescue = Rescue::new(path.to_owned(), options);
         let commits = CommitLock::of(path)?;
-        let (path, is_large) = (path.join(DATA_FILE), AtomicBool::new(false));
-        let base = Self { environment, directory, slots, store, rescue, commits, path, is_large };
+        let is_large = AtomicBool::new(false);
+        let base = Self { environment, directory, slots, store, rescue, commits, is_large };
         base.follow_size();
         Ok((base, BaseContents { sequence, log_from, trees, runs }))
     }
@@ -237,7 +235,7 @@ impl Base {
     /// Lets the system read what stands beside a page that is asked for as long as all of the base fits into memory, where it
     /// is soon as a whole then; and no longer, since it would take the place of pages that are needed.
     pub(in crate::tree) fn follow_size(&self) {
-        let Ok(file) = fs::metadata(&self.path) else { return };
+        let Ok(file) = fs::metadata(self.rescue.directory().join(DATA_FILE)) else { return };
         let is_large = file.len() > SMALL_BYTES_MAX
             && memory::bytes_max().is_some_and(|memory| file.len() > memory / MEMORY_PART);
         if self.is_large.swap(is_large, Ordering::Relaxed) == is_large {

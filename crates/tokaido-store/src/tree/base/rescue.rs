@@ -4,7 +4,10 @@
 //! those that read as well. What was committed before is untouched, so it is opened once more, for
 //! reading alone. The checkpoint, which is the one that writes, gives up for good.
 
-use std::{path::PathBuf, sync::Mutex};
+use std::{
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
 
 use tokaido_lmdb::{Access, Environment, EnvironmentOptions, LmdbError, ReadTxn};
 
@@ -22,6 +25,11 @@ pub(super) struct Rescue {
 impl Rescue {
     pub(super) fn new(directory: PathBuf, options: EnvironmentOptions) -> Self {
         Self { directory, options, environment: Mutex::new(None) }
+    }
+
+    /// The directory of the base.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 }
 
