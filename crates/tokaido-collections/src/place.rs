@@ -5,7 +5,7 @@ use std::ops::{Bound, ControlFlow};
 
 use tokaido_store::{
     CollectionId, DatabaseId, Direction, Entry, Kind, Marks, NewRecord, ReadError, ReadTransaction,
-    Record, WriteError, WriteTransaction, limits,
+    Record, WriteError, WriteTransaction, limits, prefix_end,
 };
 
 /// Is shown elements, each as two texts, until it breaks off.
@@ -89,6 +89,28 @@ impl Place<'_> {
         direction: Direction,
         visit: Visit<'_>,
     ) -> Result<(), ReadError> {
+        let end;
+        let to = match direction {
+            Direction::Forward => {
+                end = prefix_end(head);
+                end.as_deref().map_or(Bound::Unbounded, Bound::Excluded)
+            }
+            Direction::Backward => Bound::Included(head),
+        };
+        self.scan_to(tx, head, from, to, direction, visit)
+    }
+
+    /// As [`scan`](Self::scan), up to some key. Whoever knows it spares the store a walk over what was
+    /// deleted behind it.
+    pub(super) fn scan_to(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        head: &[u8],
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        direction: Direction,
+        visit: Visit<'_>,
+    ) -> Result<(), ReadError> {
         /// Maximum length of the key of an element, in bytes.
         const KEY_LEN_MAX: usize = limits::KEY_LEN_MAX + limits::ELEMENT_HEAD_LEN_MAX;
         let from = match from {
@@ -101,7 +123,7 @@ impl Place<'_> {
             }
             from => from,
         };
-        tx.scan(self.elements(), from, direction, &mut |Entry { key, record }| match key
+        tx.scan(self.elements(), from, to, direction, &mut |Entry { key, record }| match key
             .strip_prefix(head)
         {
             Some(rest) => visit(rest, record.value),

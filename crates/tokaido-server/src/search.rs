@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use tokaido_store::{DatabaseId, Direction, Entry, ReadError, ReadTransaction};
+use tokaido_store::{DatabaseId, Direction, Entry, ReadError, ReadTransaction, prefix_end};
 
 /// Records of an unordered database that are looked at in one step.
 const PAGE_RECORDS: usize = 256;
@@ -10,16 +10,17 @@ const PAGE_RECORDS: usize = 256;
 /// Whether a visit goes on behind a record.
 pub(crate) type Visited<E> = Result<ControlFlow<()>, E>;
 
-/// Visits the records of a database from here on, in the order of their keys. The inner result is that of
-/// the visit.
-pub(crate) fn visit_from<E>(
+/// Visits the records of a database from one key to another, in their order. The inner result is that of the
+/// visit.
+pub(crate) fn visit_range<E>(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
     from: Bound<&[u8]>,
+    to: Bound<&[u8]>,
     visit: &mut dyn FnMut(Entry<'_>) -> Visited<E>,
 ) -> Result<Result<(), E>, ReadError> {
     let mut outcome = Ok(());
-    tx.scan(database, from, Direction::Forward, &mut |entry| {
+    tx.scan(database, from, to, Direction::Forward, &mut |entry| {
         visit(entry).unwrap_or_else(|error| {
             outcome = Err(error);
             ControlFlow::Break(())
@@ -36,10 +37,9 @@ pub(crate) fn visit<E: From<ReadError>>(
     visit: &mut dyn FnMut(Entry<'_>) -> Visited<E>,
 ) -> Result<(), E> {
     let from = if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix) };
-    let scanned = visit_from(tx, database, from, &mut |entry| {
-        if entry.key.starts_with(prefix) { visit(entry) } else { Ok(ControlFlow::Break(())) }
-    });
-    match scanned {
+    let end = prefix_end(prefix);
+    let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    match visit_range(tx, database, from, to, visit) {
         Err(ReadError::Unordered) => {}
         scanned => return scanned?,
     }

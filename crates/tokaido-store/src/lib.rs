@@ -107,7 +107,7 @@ pub use key_iterator::KeyIterator;
 pub use observer::{Change, Observer, ObserverGuard, TransactionChanges, What};
 pub use operations::{Condition, IncrementError, WriteOperations};
 pub use record::{Amendment, CollectionId, Entry, Kind, Marks, NewRecord, Record};
-pub use scan::{ScanRange, Scanner};
+pub use scan::{ScanRange, Scanner, prefix_end};
 pub use store::{CommitNumber, Snapshot, Store, Writer};
 pub use tokaido_cdb as cdb;
 pub use transact::{transact, transact_in_place, transact_numbered, transact_unflushed};

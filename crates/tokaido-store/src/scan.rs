@@ -46,23 +46,24 @@ impl ScanRange {
         }
     }
 
-    /// Whether a key met on the way is beyond the far end.
-    fn is_past(&self, key: &[u8]) -> bool {
+    /// The far end.
+    fn end(&self) -> Bound<&[u8]> {
         let end = match self.direction {
             Direction::Forward => &self.high,
             Direction::Backward => &self.low,
         };
-        match end {
-            Bound::Included(end) => self.direction.is_before(end, key),
-            Bound::Excluded(end) => !self.direction.is_before(key, end),
-            Bound::Unbounded => false,
-        }
+        end.as_ref().map(Vec::as_slice)
+    }
+
+    /// Whether a key met on the way is beyond the far end.
+    fn is_past(&self, key: &[u8]) -> bool {
+        self.direction.is_past(key, self.end())
     }
 }
 
 /// The first key after all that start with `prefix`; `None` if there is none, as after `0xff`.
 #[must_use]
-pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&b| b != 0xff)?;
     let mut end = prefix[..=last].to_vec();
     end[last] += 1;
@@ -132,10 +133,7 @@ impl Scanner {
         let Self { database, range, next, remaining } = self;
         let (from, mut left, mut stopped_at) = (next.clone(), *remaining, None);
         let from = from.as_ref().map(Vec::as_slice);
-        transaction.scan(*database, from, range.direction, &mut |entry| {
-            if range.is_past(entry.key) {
-                return ControlFlow::Break(());
-            }
+        transaction.scan(*database, from, range.end(), range.direction, &mut |entry| {
             left -= 1;
             if visit(entry).is_continue() && left > 0 {
                 return ControlFlow::Continue(());

@@ -25,6 +25,16 @@ impl Direction {
             Self::Backward => key > other,
         }
     }
+
+    /// Whether a scan that way up to `end` has ended once it comes by `key`.
+    #[inline]
+    pub(crate) fn is_past(self, key: &[u8], end: Bound<&[u8]>) -> bool {
+        match end {
+            Bound::Included(end) => self.is_before(end, key),
+            Bound::Excluded(end) => !self.is_before(key, end),
+            Bound::Unbounded => false,
+        }
+    }
 }
 
 /// Reads within one transaction: of a snapshot, or of a write transaction, which sees its own
@@ -116,8 +126,10 @@ pub trait ReadTransaction {
         Err(ReadError::NoPages)
     }
 
-    /// Calls `visit` for the entries from `from` on in `direction`, as [`seek`](Self::seek) would
-    /// give them one by one, until it breaks off. The fastest way through many records.
+    /// Calls `visit` for the entries from `from` to `to` in `direction`, as [`seek`](Self::seek) would
+    /// give them one by one, until it breaks off. The fastest way through many records. Who knows where the
+    /// scan ends says so by `to`, which may be longer than a key, and does not leave it to `visit` alone: an
+    /// engine may have to walk over many records that were deleted to show it the one behind them.
     ///
     /// # Errors
     /// As [`seek`](Self::seek); entries before the failure have been visited.
@@ -125,6 +137,7 @@ pub trait ReadTransaction {
         &mut self,
         database: DatabaseId,
         from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
         direction: Direction,
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
@@ -133,7 +146,7 @@ pub trait ReadTransaction {
             let from = next.as_ref().map(Vec::as_slice);
             let Some(entry) = self.seek(database, from, direction)? else { return Ok(()) };
             let key = entry.key.to_vec();
-            if visit(entry).is_break() {
+            if direction.is_past(&key, to) || visit(entry).is_break() {
                 return Ok(());
             }
             next = Bound::Excluded(key);

@@ -3,7 +3,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use tokaido_store::{DatabaseId, Direction, WriteError, WriteTransaction};
+use tokaido_store::{DatabaseId, Direction, WriteError, WriteTransaction, prefix_end};
 
 use crate::{
     IndexSetting, TableError,
@@ -154,7 +154,7 @@ fn next_rows(
     let from = if cursor.is_empty() { Bound::Unbounded } else { Bound::Excluded(cursor) };
     let (mut rows, mut failed): (Vec<IndexedRow>, _) = (Vec::new(), None);
     let (mut found, mut bytes) = (0, 0);
-    tx.scan(database, from, Direction::Forward, &mut |entry| {
+    tx.scan(database, from, Bound::Unbounded, Direction::Forward, &mut |entry| {
         let expires_at_ms = entry.record.expires_at_ms;
         match entries::of_row(declaration, entry.key, entries::row_value(&entry.record)) {
             Ok(entries) => {
@@ -180,9 +180,10 @@ fn remove_some(
     max: usize,
 ) -> Result<usize, WriteError> {
     let mut keys = Vec::new();
-    let from = Bound::Included(prefix);
-    tx.scan(database.elements(), from, Direction::Forward, &mut |entry| {
-        if keys.len() == max || !entry.key.starts_with(prefix) {
+    let (from, end) = (Bound::Included(prefix), prefix_end(prefix));
+    let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    tx.scan(database.elements(), from, to, Direction::Forward, &mut |entry| {
+        if keys.len() == max {
             return ControlFlow::Break(());
         }
         keys.push(entry.key.to_vec());

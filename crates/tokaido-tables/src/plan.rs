@@ -1,6 +1,6 @@
 //! The way to the rows of a query: through the table, or through one of its indexes.
 
-use tokaido_store::{Direction, limits::KEY_LEN_MAX};
+use tokaido_store::{Direction, limits::KEY_LEN_MAX, prefix_end};
 
 use crate::{
     Condition, Index, IndexKind, Operator, Order, Query,
@@ -9,7 +9,7 @@ use crate::{
     entries::{beginning_prefix, prefix, text_prefix},
     full_text::FullText,
     number::Number,
-    range::{Range, after, apart},
+    range::{Range, apart},
     text::{GRAM_CHARS, first_gram, tokens},
 };
 
@@ -169,12 +169,12 @@ fn numbers(index: &Index, operator: Operator, operands: &[Number]) -> Ranked {
         Operator::NumberOneOf => (5, wanted.into_iter().map(|n| Range::beginning(at(n))).collect()),
         Operator::Between => {
             let last = operands.last().unwrap_or(&first);
-            (9, vec![Range { low: at(&first), high: after(&at(last)) }])
+            (9, vec![Range { low: at(&first), high: prefix_end(&at(last)) }])
         }
-        Operator::Greater => (11, vec![Range { low: after(&at(&first))?, high: end() }]),
+        Operator::Greater => (11, vec![Range { low: prefix_end(&at(&first))?, high: end() }]),
         Operator::GreaterOrEqual => (11, vec![Range { low: at(&first), high: end() }]),
         Operator::Less => (11, vec![Range { high: Some(at(&first)), low: prefix }]),
-        Operator::LessOrEqual => (11, vec![Range { high: after(&at(&first)), low: prefix }]),
+        Operator::LessOrEqual => (11, vec![Range { high: prefix_end(&at(&first)), low: prefix }]),
         _ => return None,
     })
 }

@@ -1,5 +1,7 @@
 //! Ranges of keys: of a table's own, or of entries in its indexes.
 
+use tokaido_store::prefix_end;
+
 /// The keys from `low` on and below `high`; all from `low` on without it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Range {
@@ -12,7 +14,7 @@ impl Range {
 
     /// The keys that begin so.
     pub(crate) fn beginning(prefix: Vec<u8>) -> Self {
-        Self { high: after(&prefix), low: prefix }
+        Self { high: prefix_end(&prefix), low: prefix }
     }
 
     /// One key.
@@ -23,14 +25,6 @@ impl Range {
     pub(crate) fn has(&self, key: &[u8]) -> bool {
         *self.low <= *key && self.high.as_ref().is_none_or(|high| *key < **high)
     }
-}
-
-/// The first key behind all that begin so, if there is one.
-pub(crate) fn after(prefix: &[u8]) -> Option<Vec<u8>> {
-    let end = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
-    let mut after = prefix[..=end].to_vec();
-    after[end] += 1;
-    Some(after)
 }
 
 /// The same keys in ranges that are ordered and apart from each other.
@@ -57,9 +51,6 @@ mod tests {
 
     #[test]
     fn a_range_of_a_beginning_ends_behind_it() {
-        assert_eq!(after(b"ab"), Some(b"ac".to_vec()));
-        assert_eq!(after(b"a\xff\xff"), Some(b"b".to_vec()));
-        assert_eq!(after(b"\xff"), None);
         let range = Range::beginning(b"a\xff".to_vec());
         assert!(range.has(b"a\xff") && range.has(b"a\xff\xff1") && !range.has(b"b"));
         assert!(Range::key(b"a").has(b"a") && !Range::key(b"a").has(b"a\0"));

@@ -178,6 +178,7 @@ impl Bed {
         tx.scan(
             self.table.elements(),
             std::ops::Bound::Included(&prefix),
+            std::ops::Bound::Unbounded,
             tokaido_store::Direction::Forward,
             &mut |Entry { key, .. }| {
                 assert!(key.starts_with(&prefix), "nothing else is there");

@@ -27,10 +27,8 @@ pub(crate) fn rows(
 ) -> Shown {
     for range in in_direction(ranges, direction) {
         let mut shown = Ok(ControlFlow::Continue(()));
-        tx.scan(database, start(range, direction), direction, &mut |entry| {
-            if !range.has(entry.key) {
-                return ControlFlow::Break(());
-            }
+        let (from, to) = ends(range, direction);
+        tx.scan(database, from, to, direction, &mut |entry| {
             if let Some(value) = entries::row_value(&entry.record) {
                 shown = visit(entry.key, Row::new(value));
             }
@@ -65,10 +63,11 @@ impl EntryWalk<'_> {
         visit: &mut dyn FnMut(&[u8], Row<'_>, bool) -> Shown,
     ) -> Shown {
         for range in in_direction(self.ranges, self.direction) {
-            let mut from = start(range, self.direction).map(<[u8]>::to_vec);
+            let (from, to) = ends(range, self.direction);
+            let mut from = from.map(<[u8]>::to_vec);
             let mut batch_len = BATCH_MIN;
             loop {
-                let batch = self.batch(tx, range, from.as_ref().map(Vec::as_slice), batch_len)?;
+                let batch = self.batch(tx, from.as_ref().map(Vec::as_slice), to, batch_len)?;
                 for entry in &batch {
                     if self.show(tx, entry, visit)?.is_break() {
                         return Ok(ControlFlow::Break(()));
@@ -88,13 +87,13 @@ impl EntryWalk<'_> {
     fn batch(
         &self,
         tx: &mut dyn ReadTransaction,
-        range: &Range,
         from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
         len: usize,
     ) -> Result<Vec<Entry>, ReadError> {
         let (mut batch, mut failed) = (Vec::new(), None);
-        tx.scan(self.database.elements(), from, self.direction, &mut |found| {
-            if batch.len() == len || !range.has(found.key) {
+        tx.scan(self.database.elements(), from, to, self.direction, &mut |found| {
+            if batch.len() == len {
                 return ControlFlow::Break(());
             }
             match Entry::new(found.key, found.record.value) {
@@ -147,12 +146,13 @@ fn in_direction(ranges: &[Range], direction: Direction) -> impl Iterator<Item = 
     })
 }
 
-/// Where a scan of a range starts.
-fn start(range: &Range, direction: Direction) -> Bound<&[u8]> {
-    match (direction, &range.high) {
-        (Direction::Forward, _) if range.low.is_empty() => Bound::Unbounded,
-        (Direction::Forward, _) => Bound::Included(&range.low),
-        (Direction::Backward, None) => Bound::Unbounded,
-        (Direction::Backward, Some(high)) => Bound::Excluded(high),
+/// Where a scan of a range starts, and where it ends.
+fn ends(range: &Range, direction: Direction) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    let is_bounded = !range.low.is_empty();
+    let low = if is_bounded { Bound::Included(&range.low[..]) } else { Bound::Unbounded };
+    let high = range.high.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    match direction {
+        Direction::Forward => (low, high),
+        Direction::Backward => (high, low),
     }
 }

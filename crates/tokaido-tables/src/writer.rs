@@ -153,10 +153,11 @@ impl ReadTransaction for TableWriter {
         &mut self,
         database: DatabaseId,
         from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
         direction: Direction,
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
-        self.within().scan(database, from, direction, visit)
+        self.within().scan(database, from, to, direction, visit)
     }
 
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {

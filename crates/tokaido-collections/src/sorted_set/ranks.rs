@@ -15,7 +15,7 @@ use tokaido_store::{
 
 use super::super::{
     name_hash::hash,
-    place::{Place, Visit, damaged, head},
+    place::{Place, Visit, damaged, flow_while, head},
 };
 
 /// The range of elements in the order of ranks.
@@ -40,6 +40,8 @@ fn levels_of(member: &[u8]) -> u8 {
 pub(super) struct Ranks<'p> {
     pub(super) place: Place<'p>,
     pub(super) collection: CollectionId,
+    /// The number of members.
+    pub(super) len: u64,
     /// The highest level that has had a boundary.
     pub(super) levels: u8,
     /// No member is before this place. Those that were, and have gone, are not walked over.
@@ -63,19 +65,18 @@ impl Ranks<'_> {
         [&head(self.collection, tag)[..], rank_key].concat()
     }
 
-    /// Takes note of a member that is new; `len` were there before. It stands among the elements
-    /// already or not yet.
+    /// Takes note of a member that is new, and is not one of `len`. It stands among the elements already or not
+    /// yet.
     pub(super) fn add(
         &mut self,
         tx: &mut dyn WriteTransaction,
-        len: u64,
         rank_key: &[u8],
         member: &[u8],
     ) -> Result<(), WriteError> {
         let own_levels = levels_of(member);
         while self.levels < own_levels {
             self.levels += 1;
-            self.put(tx, self.levels, &[], len)?;
+            self.put(tx, self.levels, &[], self.len)?;
         }
         for level in 1..=self.levels {
             let before = self.boundary_at(tx, level, rank_key)?;
@@ -93,14 +94,15 @@ impl Ranks<'_> {
         Ok(())
     }
 
-    /// Takes note of a member that goes.
+    /// Takes note of a member that goes; tells whether it is one of the first ones.
     pub(super) fn remove(
         &self,
         tx: &mut dyn WriteTransaction,
         rank_key: &[u8],
         member: &[u8],
-    ) -> Result<(), WriteError> {
+    ) -> Result<bool, WriteError> {
         let own_levels = levels_of(member);
+        let mut is_in_front = true;
         for level in 1..=self.levels {
             let mut counted = 0;
             if level <= own_levels {
@@ -111,21 +113,24 @@ impl Ranks<'_> {
             let count = (before.count + counted).checked_sub(1);
             let count = count.ok_or_else(|| damaged("the counts of a sorted set disagree"))?;
             self.put(tx, level, &before.rank_key, count)?;
+            is_in_front &= before.rank_key.is_empty();
         }
-        Ok(())
+        Ok(is_in_front)
     }
 
-    /// Takes note of a member that goes from one place to another, where it stands already; `len` are there.
+    /// Takes note of a member that goes from one place to another, where it stands already.
     pub(super) fn shift(
         &mut self,
         tx: &mut dyn WriteTransaction,
-        len: u64,
         [from, to]: [&[u8]; 2],
         member: &[u8],
     ) -> Result<(), WriteError> {
         if levels_of(member) > 0 {
             self.remove(tx, from, member)?;
-            return self.add(tx, len - 1, to, member);
+            self.len -= 1;
+            self.add(tx, to, member)?;
+            self.len += 1;
+            return Ok(());
         }
         for level in 1..=self.levels {
             let (loses, gains) =
@@ -173,7 +178,7 @@ impl Ranks<'_> {
         let (mut last, mut before) = (Vec::new(), 0);
         for level in (1..=self.levels).rev() {
             let (from, mut passed) = (last.clone(), Ok(0));
-            self.scan(tx, level, &from, &mut |key: &[u8], value| {
+            self.scan(tx, level, &from, Bound::Unbounded, &mut |key: &[u8], value| {
                 let Ok(count) = passed else { return ControlFlow::Break(()) };
                 if !holds(key, before + count) {
                     return ControlFlow::Break(());
@@ -182,7 +187,9 @@ impl Ranks<'_> {
                 last.clear();
                 last.extend_from_slice(key);
                 passed = count_of(value);
-                ControlFlow::Continue(())
+                // Behind the boundary that counts the last member may be many that were deleted.
+                let has_more = passed.as_ref().is_ok_and(|count| before + count < self.len);
+                flow_while(has_more)
             })?;
             passed?;
         }
@@ -196,14 +203,19 @@ impl Ranks<'_> {
         level: u8,
         rank_key: &[u8],
     ) -> Result<Boundary, ReadError> {
-        let (head, from) = (self.key(level, &[]), self.key(level, rank_key));
-        let mut found = Err(damaged("a sorted set has no count of its first members"));
-        let direction = Direction::Backward;
-        self.place.scan(tx, &head, Bound::Included(&from), direction, &mut |key, value| {
-            found = count_of(value).map(|count| Boundary { rank_key: key.to_vec(), count });
+        let head = self.key(level, &[]);
+        let (from, to) = (self.key(level, rank_key), self.key(level, self.low));
+        let (from, to) = (Bound::Included(&from[..]), Bound::Included(&to[..]));
+        let mut found = None;
+        self.place.scan_to(tx, &head, from, to, Direction::Backward, &mut |key, value| {
+            found = Some(count_of(value).map(|count| Boundary { rank_key: key.to_vec(), count }));
             ControlFlow::Break(())
         })?;
-        found
+        if let Some(found) = found {
+            return found;
+        }
+        let count = self.first_count(tx, level)?;
+        Ok(Boundary { rank_key: Vec::new(), count })
     }
 
     /// How many members there are from a boundary of the next level up to a place, which is a boundary
@@ -216,10 +228,8 @@ impl Ranks<'_> {
         to: &[u8],
     ) -> Result<u64, ReadError> {
         let (mut sum, mut failure) = (0, None);
-        self.scan(tx, level, from, &mut |key, value| {
-            if key >= to {
-                return ControlFlow::Break(());
-            }
+        let end = self.key(level, to);
+        self.scan(tx, level, from, Bound::Excluded(&end), &mut |_, value| {
             match if level == 0 { Ok(1) } else { count_of(value) } {
                 Ok(count) => sum += count,
                 Err(error) => failure = Some(error),
@@ -229,16 +239,36 @@ impl Ranks<'_> {
         failure.map_or(Ok(sum), Err)
     }
 
+    /// How many members are before the first boundary of a level.
+    fn first_count(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        level: u8,
+    ) -> Result<u64, ReadError> {
+        let found = tx.get(self.place.elements(), &self.key(level, &[]))?;
+        let missing = || damaged("a sorted set has no count of its first members");
+        count_of(found.ok_or_else(missing)?.value)
+    }
+
+    /// Visits the boundaries of a level from one on, or the members of level 0.
     fn scan(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
         level: u8,
         from: &[u8],
+        to: Bound<&[u8]>,
         visit: Visit<'_>,
     ) -> Result<(), ReadError> {
-        let from = if level == 0 { from.max(self.low) } else { from };
-        let (head, from) = (self.key(level, &[]), self.key(level, from));
-        self.place.scan(tx, &head, Bound::Included(&from), Direction::Forward, visit)
+        // The one that has no member stands before `low`, and behind it many that were deleted.
+        if level > 0 && from < self.low {
+            let count = self.first_count(tx, level)?.to_le_bytes();
+            if visit(&[], &count).is_break() {
+                return Ok(());
+            }
+        }
+        let from = self.key(level, from.max(self.low));
+        let head = self.key(level, &[]);
+        self.place.scan_to(tx, &head, Bound::Included(&from), to, Direction::Forward, visit)
     }
 
     fn put(

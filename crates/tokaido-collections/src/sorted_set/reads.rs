@@ -133,16 +133,13 @@ impl<'k> SortedSet<'k> {
             Some(high) => large.key(high),
             None => head(collection, TAG_RANKS + 1).to_vec(),
         };
-        let from = match direction {
-            Direction::Forward => Bound::Included(&low[..]),
-            Direction::Backward => Bound::Excluded(&high[..]),
+        let (low, high) = (Bound::Included(&low[..]), Bound::Excluded(&high[..]));
+        let (from, to) = match direction {
+            Direction::Forward => (low, high),
+            Direction::Backward => (high, low),
         };
-        self.visit_keys(tx, collection, from, direction, &mut |key, member, score| {
-            let is_past = match direction {
-                Direction::Forward => !span.is_before_end(key),
-                Direction::Backward => key < &span.low[..],
-            };
-            if is_past { ControlFlow::Break(()) } else { visit(member, score) }
+        self.visit_keys(tx, collection, from, to, direction, &mut |_, member, score| {
+            visit(member, score)
         })
     }
 
@@ -183,8 +180,8 @@ impl<'k> SortedSet<'k> {
         };
         let from = large.key(&self.key_of_rank(tx, large, first)?);
         let mut left = end - ranks.start;
-        let from = Bound::Included(&from[..]);
-        self.visit_keys(tx, large.collection, from, direction, &mut |_, member, score| {
+        let (from, to) = (Bound::Included(&from[..]), Bound::Unbounded);
+        self.visit_keys(tx, large.collection, from, to, direction, &mut |_, member, score| {
             left -= 1;
             if visit(member, score).is_break() || left == 0 {
                 return ControlFlow::Break(());
@@ -283,9 +280,9 @@ impl SortedSet<'_> {
         let (near, mut left) = large.ranks(self.place).near(tx, rank)?;
         let from = large.key(near.as_slice().max(&large.low));
         let mut found = None;
-        let from = Bound::Included(&from[..]);
+        let (from, to) = (Bound::Included(&from[..]), Bound::Unbounded);
         let direction = Direction::Forward;
-        self.visit_keys(tx, large.collection, from, direction, &mut |key, _, _| {
+        self.visit_keys(tx, large.collection, from, to, direction, &mut |key, _, _| {
             if left == 0 {
                 found = Some(key.to_vec());
                 return ControlFlow::Break(());
@@ -296,18 +293,19 @@ impl SortedSet<'_> {
         found.ok_or_else(|| damaged("a sorted set has fewer members than its record says"))
     }
 
-    /// Visits members in the order of ranks, with their places in it.
-    fn visit_keys(
+    /// Visits members in the order of ranks from one key to another, with their places in it.
+    pub(super) fn visit_keys(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
         collection: CollectionId,
         from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
         direction: Direction,
         visit: VisitRanked<'_>,
     ) -> Result<(), ReadError> {
         let mut result = Ok(());
         let head = head(collection, TAG_RANKS);
-        self.place.scan(tx, &head, from, direction, &mut |key, _| match split(key) {
+        self.place.scan_to(tx, &head, from, to, direction, &mut |key, _| match split(key) {
             Ok((member, score)) => visit(key, member, score),
             Err(error) => {
                 result = Err(error);

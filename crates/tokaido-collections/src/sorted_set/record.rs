@@ -42,8 +42,8 @@ impl Large {
     }
 
     pub(super) fn ranks<'r>(&'r self, place: Place<'r>) -> Ranks<'r> {
-        let Self { collection, levels, ref low, .. } = *self;
-        Ranks { place, collection, levels, low }
+        let Self { collection, len, levels, ref low } = *self;
+        Ranks { place, collection, len, levels, low }
     }
 
     pub(super) fn key(&self, rank_key: &[u8]) -> Vec<u8> {

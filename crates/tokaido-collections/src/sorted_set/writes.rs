@@ -1,6 +1,6 @@
 //! What changes a sorted set.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::{Bound, ControlFlow, Range};
 
 use tokaido_store::{Direction, NewRecord, ReadError, WriteError, WriteTransaction};
 
@@ -76,11 +76,15 @@ impl SortedSet<'_> {
     ) -> Result<u64, WriteError> {
         let mut set = self.load(tx)?;
         let before = set.len;
+        let mut is_in_front = false;
         for member in members {
             let Some(score) = self.score_in(tx, &set, member)? else { continue };
-            self.remove_one(tx, &mut set, member, score)?;
+            is_in_front |= self.remove_one(tx, &mut set, member, score)?;
         }
         let removed = before - set.len;
+        if let Some(large) = set.large.as_mut().filter(|_| is_in_front) {
+            self.find_low(tx, large)?;
+        }
         if removed > 0 {
             self.save(tx, set)?;
         }
@@ -253,35 +257,39 @@ impl SortedSet<'_> {
         found.map(|record| score::decode(record.value)).transpose()
     }
 
+    /// Removes a member that is there; tells whether it is one of the first ones of a large set.
     fn remove_one(
         &self,
         tx: &mut dyn WriteTransaction,
         set: &mut Loaded,
         member: &[u8],
         score: f64,
-    ) -> Result<(), WriteError> {
-        if set.large.is_some() {
-            return self.remove_large(tx, set, member, score);
-        }
-        remove_packed(&mut set.root.value, &rank_key(score, member))?;
-        set.len -= 1;
-        Ok(())
-    }
-
-    fn remove_large(
-        &self,
-        tx: &mut dyn WriteTransaction,
-        set: &mut Loaded,
-        member: &[u8],
-        score: f64,
-    ) -> Result<(), WriteError> {
-        let Some(large) = &mut set.large else { return Ok(()) };
+    ) -> Result<bool, WriteError> {
+        let Some(large) = &mut set.large else {
+            remove_packed(&mut set.root.value, &rank_key(score, member))?;
+            set.len -= 1;
+            return Ok(false);
+        };
         let key = rank_key(score, member);
         tx.delete(self.place.elements(), &element_key(large.collection, member))?;
         tx.delete(self.place.elements(), &large.key(&key))?;
-        large.ranks(self.place).remove(tx, &key, member)?;
+        let is_in_front = large.ranks(self.place).remove(tx, &key, member)?;
         large.len -= 1;
         set.len = large.len;
+        Ok(is_in_front)
+    }
+
+    /// Finds the place of the first member. Who removes the members in their order walks over none twice.
+    fn find_low(&self, tx: &mut dyn WriteTransaction, large: &mut Large) -> Result<(), ReadError> {
+        let (from, mut found) = (large.key(&large.low), None);
+        let (from, to) = (Bound::Included(&from[..]), Bound::Unbounded);
+        self.visit_keys(tx, large.collection, from, to, Direction::Forward, &mut |key, _, _| {
+            found = Some(key.to_vec());
+            ControlFlow::Break(())
+        })?;
+        if let Some(found) = found {
+            large.set_low(&found);
+        }
         Ok(())
     }
 
@@ -301,7 +309,7 @@ impl SortedSet<'_> {
         tx.put(elements, &by_member, NewRecord::of(&key[..SCORE_LEN]))?;
         tx.put(elements, &large.key(&key), NewRecord::of(&[]))?;
         let mut ranks = large.ranks(self.place);
-        ranks.add(tx, large.len, &key, member)?;
+        ranks.add(tx, &key, member)?;
         large.levels = ranks.levels;
         large.len += 1;
         Ok(())
@@ -325,7 +333,7 @@ impl SortedSet<'_> {
         tx.delete(elements, &large.key(&from))?;
         tx.put(elements, &large.key(&to), NewRecord::of(&[]))?;
         let mut ranks = large.ranks(self.place);
-        ranks.shift(tx, large.len, [&from, &to], member)?;
+        ranks.shift(tx, [&from, &to], member)?;
         large.levels = ranks.levels;
         Ok(())
     }
@@ -433,6 +441,47 @@ mod tests {
                         if n % 3 == 0 { scattered(n + round) } else { f64::from(n + round) };
                     scores.insert(n, score);
                     set.update(tx, Packing::default(), [(&member(n)[..], score)], |_, s| Some(s))?;
+                }
+                check(&set, tx, &scores);
+                Ok::<_, tokaido_store::WriteError>(())
+            })
+            .unwrap();
+        }
+    }
+
+    /// What was deleted at either end stays in the store for a while; nobody may count it.
+    #[test]
+    fn ranks_stay_true_while_members_go_from_the_ends_and_come_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = tree::Options { size_max: 1 << 30, ..tree::Options::default() };
+        let store = tree::open(directory.path(), options).unwrap();
+        let set = SortedSet::new(store.database("main").unwrap(), b"z");
+        let mut writer = store.writer().unwrap();
+        let mut scores = BTreeMap::new();
+        for round in 0..6 {
+            transact(&mut *writer, |tx| {
+                for n in 0..MEMBERS / 2 {
+                    let (n, score) = (n + round * 100, scattered(n + round));
+                    scores.insert(n, score);
+                    set.update(tx, Packing::default(), [(&member(n)[..], score)], |_, s| Some(s))?;
+                }
+                for step in 0..MEMBERS / 3 {
+                    let direction = [Direction::Forward, Direction::Backward][step as usize % 2];
+                    let mut last = Vec::new();
+                    if step % 3 == 0 {
+                        set.visit_ranks(tx, 0..1, Direction::Forward, |first, _| {
+                            last = first.to_vec();
+                            ControlFlow::Break(())
+                        })?;
+                        assert_eq!(set.remove(tx, [&last[..]])?, 1);
+                    } else {
+                        let popped = set.pop(tx, direction, 1, |popped, _| {
+                            last = popped.to_vec();
+                            ControlFlow::Continue(())
+                        })?;
+                        assert_eq!(popped, 1);
+                    }
+                    scores.retain(|n, _| member(*n) != last);
                 }
                 check(&set, tx, &scores);
                 Ok::<_, tokaido_store::WriteError>(())

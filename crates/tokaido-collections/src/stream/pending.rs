@@ -147,20 +147,25 @@ impl OpenGroup<'_> {
         if self.group.pending == 0 || low > high {
             return Ok(());
         }
-        let from = if direction == Direction::Forward { low } else { high };
-        let from = [head, &from.encode()].concat();
+        let (from, to) = if direction == Direction::Forward { (low, high) } else { (high, low) };
+        let [from, to] = [from, to].map(|id| [head, &id.encode()].concat());
+        let (from, to) = (Bound::Included(&from[..]), Bound::Included(&to[..]));
         let mut result = Ok(());
         let place = self.stream.place;
-        place.scan(tx, head, Bound::Included(&from), direction, &mut |id, value| {
-            match StreamId::decode(id) {
-                Ok(id) if id < low || id > high => ControlFlow::Break(()),
+        place.scan_to(
+            tx,
+            head,
+            from,
+            to,
+            direction,
+            &mut |id, value| match StreamId::decode(id) {
                 Ok(id) => visit(id, value),
                 Err(error) => {
                     result = Err(error);
                     ControlFlow::Break(())
                 }
-            }
-        })?;
+            },
+        )?;
         result
     }
 

@@ -48,13 +48,14 @@ impl<'k> Stream<'k> {
         if state.len == 0 || low > high {
             return Ok(());
         }
-        let from = state.entry_key(if direction == Direction::Forward { low } else { high });
-        let (head, from) = (state.head(tag::ENTRIES), Bound::Included(&from[..]));
+        let (from, to) = if direction == Direction::Forward { (low, high) } else { (high, low) };
+        let (from, to) = (state.entry_key(from), state.entry_key(to));
+        let (from, to) = (Bound::Included(&from[..]), Bound::Included(&to[..]));
+        let head = state.head(tag::ENTRIES);
         let mut result = Ok(());
-        self.place.scan(tx, &head, from, direction, &mut |id, fields| {
+        self.place.scan_to(tx, &head, from, to, direction, &mut |id, fields| {
             let entry = StreamId::decode(id).and_then(|id| Ok((id, Fields::read(fields)?)));
             match entry {
-                Ok((id, _)) if id < low || id > high => ControlFlow::Break(()),
                 Ok((id, fields)) => visit(id, fields),
                 Err(error) => {
                     result = Err(error);

@@ -51,7 +51,12 @@ pub(super) fn scan_ahead(
         FROM_GIVEN => Bound::Excluded(from),
         _ => Bound::Included(from),
     };
-    let range = Range { plan, far };
+    let direction = if plan & BACKWARD == 0 { Direction::Forward } else { Direction::Backward };
+    let to = match (plan & FAR_GIVEN != 0, plan & FAR_INCLUDED != 0) {
+        (false, _) => Bound::Unbounded,
+        (true, false) => Bound::Excluded(far),
+        (true, true) => Bound::Included(far),
+    };
     // First of all, since the buffer moves: what another loop has there is no more, even if
     // this scan fails.
     context.reply.outdate_ahead();
@@ -60,10 +65,7 @@ pub(super) fn scan_ahead(
     ahead.clear();
     ahead.shrink_to(2 * AHEAD_BYTES_MAX);
     let (mut found, mut wrong) = (0, None);
-    transaction.scan(id, from, range.direction(), &mut |entry| {
-        if range.is_beyond(entry.key) {
-            return ControlFlow::Break(());
-        }
+    transaction.scan(id, from, to, direction, &mut |entry| {
         let value = if plan & KEYS_ONLY == 0 { value_of(&entry.record) } else { Ok(&[][..]) };
         match value {
             Ok(value) if plan & WITH_EXPIRY != 0 => {
@@ -105,27 +107,4 @@ fn push(ahead: &mut Vec<u8>, key: &[u8], value: &[u8], expiry: &[u8]) {
     ahead.extend_from_slice(expiry);
     ahead.extend_from_slice(key);
     ahead.extend_from_slice(value);
-}
-
-/// Where a scan ends, and which way it goes.
-struct Range<'r> {
-    plan: i32,
-    far: &'r [u8],
-}
-
-impl Range<'_> {
-    fn direction(&self) -> Direction {
-        if self.plan & BACKWARD == 0 { Direction::Forward } else { Direction::Backward }
-    }
-
-    fn is_beyond(&self, key: &[u8]) -> bool {
-        if self.plan & FAR_GIVEN == 0 {
-            return false;
-        }
-        let is_past = match self.direction() {
-            Direction::Forward => key > self.far,
-            Direction::Backward => key < self.far,
-        };
-        is_past || (self.plan & FAR_INCLUDED == 0 && key == self.far)
-    }
 }

@@ -9,7 +9,7 @@ use super::{
     misc::{Arguments, Results},
     refusal::Refusal,
 };
-use crate::search::{visit, visit_from};
+use crate::search::{visit, visit_range};
 
 /// Gives each key that begins with `prefix` to `found`, `max` of them at most; a negative number is no limit.
 pub(super) fn fwmkeys(
@@ -81,10 +81,11 @@ pub(super) fn range(
 ) -> Result<(), Refusal> {
     let first = arguments.get(0).unwrap_or_default();
     let from = if first.is_empty() { Bound::Unbounded } else { Bound::Included(first) };
+    let to = arguments.get(2).map_or(Bound::Unbounded, Bound::Excluded);
     let mut left = max(arguments, 1);
-    visit_from(tx, database, from, &mut |entry| {
+    visit_range(tx, database, from, to, &mut |entry| {
         check_stop()?;
-        if left == 0 || arguments.get(2).is_some_and(|end| entry.key >= end) {
+        if left == 0 {
             return Ok(ControlFlow::Break(()));
         }
         if entry.record.kind == Kind::Bytes {

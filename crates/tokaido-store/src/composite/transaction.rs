@@ -131,11 +131,12 @@ impl<I: Inner> ReadTransaction for Composite<I> {
         &mut self,
         database: DatabaseId,
         from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
         direction: Direction,
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         match self.engine(database)? {
-            Engine::Inner(inner) => inner.scan(database, from, direction, visit),
+            Engine::Inner(inner) => inner.scan(database, from, to, direction, visit),
             _ => Err(ReadError::Unordered),
         }
     }

@@ -53,7 +53,8 @@ pub(super) fn read_catalog(
     written: &BTreeSet<DatabaseId>,
 ) -> Result<Vec<CatalogEntry>, ReadError> {
     let mut entries = BTreeMap::new();
-    let mut scan = view.disk().scan(CATALOG_TREE, Bound::Unbounded, Direction::Forward)?;
+    let all = Bound::Unbounded;
+    let mut scan = view.disk().scan(CATALOG_TREE, all, all, Direction::Forward)?;
     let mut found = scan.entry();
     while let Some((key, stored)) = found {
         let entry = decode(key, stored)?;

@@ -6,7 +6,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use crate::{CollectionId, DatabaseId, Direction, Kind, NewRecord, WriteError, record};
+use crate::{CollectionId, DatabaseId, Direction, Kind, NewRecord, WriteError, prefix_end, record};
 
 use super::{expiry, transaction::TreeTransaction};
 
@@ -64,8 +64,10 @@ impl TreeTransaction {
         let is_begun = self.reclaimed.starts_with(prefix);
         let from = Bound::Excluded(if is_begun { &self.reclaimed[..] } else { prefix });
         let mut found = Vec::new();
-        self.view.scan(tree, from, Direction::Forward, |(key, stored)| {
-            if found.len() == limit || !key.starts_with(prefix) {
+        let end = prefix_end(prefix);
+        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        self.view.scan(tree, from, to, Direction::Forward, |(key, stored)| {
+            if found.len() == limit {
                 return Ok(ControlFlow::Break(()));
             }
             found.push((key.to_vec(), record::decode(stored)?.expires_at_ms));

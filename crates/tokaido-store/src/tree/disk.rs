@@ -45,26 +45,27 @@ impl<'v> Disk<'v> {
         self.base.is_empty(tree) && self.runs.has_tree(tree).is_ok_and(|has_tree| !has_tree)
     }
 
-    /// The entries of a tree from `from` on.
-    pub(super) fn scan(
+    /// The entries of a tree from `from` to `to`, and perhaps some behind that.
+    pub(super) fn scan<'s>(
         self,
         tree: u32,
         from: Bound<&[u8]>,
+        to: Bound<&'s [u8]>,
         direction: Direction,
-    ) -> Result<DiskScan<'v>, ReadError> {
+    ) -> Result<DiskScan<'v, 's>, ReadError> {
         let cursors = self.runs.seek(tree, from, direction)?;
         let in_base = self.base.seek(tree, from, direction)?;
-        let base = self.base;
-        let mut scan =
-            DiskScan { tree, direction, cursors, base, base_scan: None, in_base, entry: in_base };
+        let (base, base_scan, entry) = (self.base, None, in_base);
+        let mut scan = DiskScan { tree, to, direction, cursors, base, base_scan, in_base, entry };
         scan.settle()?;
         Ok(scan)
     }
 }
 
 /// A scan of one tree. While it goes on, nothing else may seek in its view of the base.
-pub(super) struct DiskScan<'v> {
+pub(super) struct DiskScan<'v, 's> {
     tree: u32,
+    to: Bound<&'s [u8]>,
     direction: Direction,
     /// The newest first; each has an entry.
     cursors: Vec<Cursor<'v>>,
@@ -75,7 +76,7 @@ pub(super) struct DiskScan<'v> {
     entry: Option<Stored<'v>>,
 }
 
-impl<'v> DiskScan<'v> {
+impl<'v> DiskScan<'v, '_> {
     /// The entry at which the scan stands.
     #[inline]
     pub(super) fn entry(&self) -> Option<Stored<'v>> {
@@ -142,6 +143,10 @@ impl<'v> DiskScan<'v> {
             }
             if let Some(stored) = change {
                 self.entry = Some((key, stored));
+                return Ok(());
+            }
+            if self.direction.is_past(key, self.to) {
+                self.entry = None;
                 return Ok(());
             }
             self.pass(key)?;

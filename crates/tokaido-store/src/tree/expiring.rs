@@ -22,7 +22,8 @@ pub(super) fn count(
 ) -> Result<u64, ReadError> {
     let (mut walked, mut found) = (0, 0);
     let from = now_ms.to_be_bytes();
-    view.scan(EXPIRY_TREE, Bound::Included(&from), Direction::Forward, |(entry, _)| {
+    let from = Bound::Included(&from[..]);
+    view.scan(EXPIRY_TREE, from, Bound::Unbounded, Direction::Forward, |(entry, _)| {
         walked += 1;
         if let Some((at_ms, of, key)) = expiry::parse(entry)
             && of == database

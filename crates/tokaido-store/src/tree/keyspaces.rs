@@ -85,7 +85,8 @@ impl TreeTransaction {
             })
         };
         let mut entries = Vec::new();
-        self.view.scan(EXPIRY_TREE, Bound::Unbounded, Direction::Forward, |(entry, _)| {
+        let all = Bound::Unbounded;
+        self.view.scan(EXPIRY_TREE, all, all, Direction::Forward, |(entry, _)| {
             if let Some((at_ms, database, key)) = expiry::parse(entry)
                 && let Some(partner) = partner(database)
             {

@@ -22,7 +22,7 @@ pub(super) fn seek<'v>(
     now_ms: u64,
 ) -> Result<Option<Entry<'v>>, ReadError> {
     let mut found = None;
-    view.scan(tree, from, direction, |(key, stored)| {
+    view.scan(tree, from, Bound::Unbounded, direction, |(key, stored)| {
         let record = record::decode(stored)?;
         if !record.is_live(now_ms) {
             return Ok(ControlFlow::Continue(()));
@@ -33,16 +33,17 @@ pub(super) fn seek<'v>(
     Ok(found)
 }
 
-/// Shows `visit` the entries that have not expired, until it breaks off.
+/// Shows `visit` the entries from `from` to `to` that have not expired, until it breaks off.
 pub(super) fn scan(
     view: &View,
     tree: u32,
     from: Bound<&[u8]>,
+    to: Bound<&[u8]>,
     direction: Direction,
     now_ms: u64,
     visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
-    view.scan(tree, from, direction, |(key, stored)| {
+    view.scan(tree, from, to, direction, |(key, stored)| {
         let record = record::decode(stored)?;
         Ok(match record.is_live(now_ms) {
             true => visit(Entry { key, record }),

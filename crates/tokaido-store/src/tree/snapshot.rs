@@ -126,12 +126,13 @@ impl ReadTransaction for TreeSnapshot {
         &mut self,
         database: DatabaseId,
         from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
         direction: Direction,
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         live::check_bound(database, from)?;
         let Some((view, now_ms, tree)) = self.hold(database)? else { return Ok(()) };
-        live::scan(view, tree, from, direction, now_ms, visit)
+        live::scan(view, tree, from, to, direction, now_ms, visit)
     }
 
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {

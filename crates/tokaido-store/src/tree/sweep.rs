@@ -48,10 +48,9 @@ fn due(transaction: &TreeTransaction, limit: usize) -> Result<Vec<Vec<u8>>, Read
     // Entries that were removed remain as deletions until the next checkpoint, and must not be
     // walked over again and again.
     let from = Bound::Excluded(&transaction.swept[..]);
-    transaction.view.scan(EXPIRY_TREE, from, Direction::Forward, |(entry, _)| {
-        if parse(entry).is_some_and(|(at_ms, ..)| at_ms > transaction.now_ms) {
-            return Ok(ControlFlow::Break(()));
-        }
+    let behind = (transaction.now_ms + 1).to_be_bytes();
+    let to = Bound::Excluded(&behind[..]);
+    transaction.view.scan(EXPIRY_TREE, from, to, Direction::Forward, |(entry, _)| {
         due.push(entry.to_vec());
         Ok(if due.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;

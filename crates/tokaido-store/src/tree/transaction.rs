@@ -359,12 +359,13 @@ impl ReadTransaction for TreeTransaction {
         &mut self,
         database: DatabaseId,
         from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
         direction: Direction,
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         live::check_bound(database, from)?;
         let Some(tree) = self.trees.get(database) else { return Ok(()) };
-        live::scan(&self.view, tree, from, direction, self.now_ms, visit)
+        live::scan(&self.view, tree, from, to, direction, self.now_ms, visit)
     }
 
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {

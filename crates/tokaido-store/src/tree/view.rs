@@ -86,12 +86,14 @@ impl Hint {
 
 /// The rest of a scan of which the memtables have no more.
 fn scan_disk<'v>(
-    scan: &mut DiskScan<'v>,
+    scan: &mut DiskScan<'v, '_>,
+    to: Bound<&[u8]>,
+    direction: Direction,
     mut next: Option<Stored<'v>>,
     mut visit: impl FnMut(Stored<'v>) -> Result<ControlFlow<()>, ReadError>,
 ) -> Result<(), ReadError> {
     while let Some(entry) = next {
-        if visit(entry)?.is_break() {
+        if direction.is_past(entry.0, to) || visit(entry)?.is_break() {
             return Ok(());
         }
         next = scan.next(entry.0)?;
@@ -160,11 +162,12 @@ impl View {
         seen.map(Seen::record)
     }
 
-    /// Shows `visit` the entries from `from` on, until it breaks off.
+    /// Shows `visit` the entries from `from` to `to`, until it breaks off.
     pub(super) fn scan<'v>(
         &'v self,
         tree: u32,
         from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
         direction: Direction,
         mut visit: impl FnMut(Stored<'v>) -> Result<ControlFlow<()>, ReadError>,
     ) -> Result<(), ReadError> {
@@ -173,7 +176,7 @@ impl View {
         for (i, (table, at)) in self.tables.memtables().zip(&mut newer).enumerate() {
             *at = self.hinted(i, table, tree, from, direction);
         }
-        let mut disk_scan = self.disk().scan(tree, from, direction)?;
+        let mut disk_scan = self.disk().scan(tree, from, to, direction)?;
         let mut on_disk = disk_scan.entry();
         loop {
             // The nearest key; of those who have it, the newest layer speaks.
@@ -191,6 +194,10 @@ impl View {
                 }
                 (_, Some((key, stored))) => (key, Some(stored)),
             };
+            // Behind the end may be many that were deleted.
+            if direction.is_past(key, to) {
+                return Ok(());
+            }
             if let Some(stored) = stored
                 && visit((key, stored))?.is_break()
             {
@@ -213,7 +220,7 @@ impl View {
             if on_disk.is_some_and(|(found, _)| found == key) {
                 on_disk = disk_scan.next(key)?;
                 if newer.iter().all(Option::is_none) {
-                    return scan_disk(&mut disk_scan, on_disk, visit);
+                    return scan_disk(&mut disk_scan, to, direction, on_disk, visit);
                 }
             }
         }

@@ -212,7 +212,7 @@ fn check(
         let live = model.iter().filter(|((d, _), record)| *d == db && is_live(record, now_ms));
         let expected: Vec<_> = live.map(|((_, key), record)| (*key, record.clone())).collect();
         let mut keys = Vec::new();
-        tx.scan(id, Bound::Unbounded, Direction::Forward, &mut |entry| {
+        tx.scan(id, Bound::Unbounded, Bound::Unbounded, Direction::Forward, &mut |entry| {
             keys.push((entry.key.to_vec(), entry.record.collection));
             ControlFlow::Continue(())
         })

@@ -214,7 +214,7 @@ fn apply(
             let mut expected = model_seek(model, db, key, *included, *forward, now_ms);
             prop_assert_eq!(&found, &expected);
             let mut scanned = Vec::new();
-            tx.scan(id, bound, direction, &mut |entry| {
+            tx.scan(id, bound, Bound::Unbounded, direction, &mut |entry| {
                 scanned.push(entry.key.to_vec());
                 if scanned.len() < 4 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })
@@ -224,6 +224,22 @@ fn apply(
                 expected = model_seek(model, db, key, false, *forward, now_ms);
             }
             prop_assert!(expected.is_none() || scanned.len() == 4, "the scan ended too early");
+            let mut scanned = Vec::new();
+            tx.scan(id, Bound::Unbounded, bound, direction, &mut |entry| {
+                scanned.push(entry.key.to_vec());
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            let of_db = model.iter().filter(|((d, _), record)| *d == db && is_live(record, now_ms));
+            let reached = of_db.map(|((_, found), _)| found).filter(|found| {
+                let is_before = if *forward { *found < key } else { *found > key };
+                is_before || (*included && *found == key)
+            });
+            let mut reached: Vec<_> = reached.cloned().collect();
+            if !forward {
+                reached.reverse();
+            }
+            prop_assert_eq!(scanned, reached, "what a scan up to a key has come by");
         }
     }
     Ok(())
@@ -254,7 +270,7 @@ fn check(
                 from = Bound::Excluded(entry.key.to_vec());
             }
             let mut scanned = Vec::new();
-            tx.scan(id, Bound::Unbounded, direction, &mut |entry| {
+            tx.scan(id, Bound::Unbounded, Bound::Unbounded, direction, &mut |entry| {
                 scanned.push((entry.key.to_vec(), ModelRecord::of(&entry.record)));
                 ControlFlow::Continue(())
             })

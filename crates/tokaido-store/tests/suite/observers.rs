@@ -147,10 +147,16 @@ fn check(store: &dyn Store, follower: &Follower) -> Result<(), TestCaseError> {
         for keyspace in [id, id.elements()] {
             let mut expected = BTreeMap::new();
             snapshot
-                .scan(keyspace, Bound::Unbounded, Direction::Forward, &mut |entry| {
-                    expected.insert(entry.key.to_vec(), kept(&entry.record));
-                    ControlFlow::Continue(())
-                })
+                .scan(
+                    keyspace,
+                    Bound::Unbounded,
+                    Bound::Unbounded,
+                    Direction::Forward,
+                    &mut |entry| {
+                        expected.insert(entry.key.to_vec(), kept(&entry.record));
+                        ControlFlow::Continue(())
+                    },
+                )
                 .unwrap();
             let mut found = replica.records.get(&keyspace).cloned().unwrap_or_default();
             found.retain(|_, (record, _)| record.expires_at_ms.is_none_or(|at| now_ms < at));
