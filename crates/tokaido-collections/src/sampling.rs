@@ -15,7 +15,7 @@ use super::{
 };
 
 /// So many neighbours share what chance there is to meet one of them, when one is drawn by lot.
-const DRAWN_FROM: u64 = 16;
+const DRAWN_FROM: u64 = 8;
 
 const TOO_FEW: &str = "a large collection has fewer elements than its record says";
 

@@ -12,7 +12,7 @@ use crate::{DatabaseId, Direction, ReadError, limits};
 use super::{
     base::{BaseView, Stored},
     disk::{Disk, DiskScan},
-    memtable::{Memtable, Node, Seen},
+    memtable::{Memtable, Node, Seen, Walk},
     tables::Tables,
 };
 
@@ -172,16 +172,17 @@ impl View {
         mut visit: impl FnMut(Stored<'v>) -> Result<ControlFlow<()>, ReadError>,
     ) -> Result<(), ReadError> {
         let is_nearer = |a: &[u8], b: &[u8]| direction.is_before(a, b);
-        let mut newer: [Option<&Node>; 2] = [None, None];
+        let mut newer: [Option<Walk<'_>>; 2] = [None, None];
         for (i, (table, at)) in self.tables.memtables().zip(&mut newer).enumerate() {
-            *at = self.hinted(i, table, tree, from, direction);
+            let node = self.hinted(i, table, tree, from, direction);
+            *at = node.map(|node| table.walk(Some(node), direction));
         }
         let mut disk_scan = self.disk().scan(tree, from, to, direction)?;
         let mut on_disk = disk_scan.entry();
         loop {
             // The nearest key; of those who have it, the newest layer speaks.
             let mut best: Option<&Node> = None;
-            for node in newer.iter().flatten().copied() {
+            for node in newer.iter().flatten().filter_map(Walk::node) {
                 if best.is_none_or(|nearest| is_nearer(node.key(), nearest.key())) {
                     best = Some(node);
                 }
@@ -205,16 +206,11 @@ impl View {
             }
             // Everybody who is at this key goes on.
             for at in &mut newer {
-                if let Some(node) = *at
-                    && node.key() == key
+                if let Some(walk) = at
+                    && walk.node().is_some_and(|node| node.key() == key)
+                    && !self.step(walk, tree)
                 {
-                    *at = self.first_seen(node.beside(direction), tree, direction);
-                    if let Some(ahead) = at.and_then(|node| node.beside(direction)) {
-                        ahead.prefetch_newest();
-                        if let Some(further) = ahead.beside(direction) {
-                            further.prefetch();
-                        }
-                    }
+                    *at = None;
                 }
             }
             if on_disk.is_some_and(|(found, _)| found == key) {
@@ -222,6 +218,19 @@ impl View {
                 if newer.iter().all(Option::is_none) {
                     return scan_disk(&mut disk_scan, to, direction, on_disk, visit);
                 }
+            }
+        }
+    }
+
+    /// Goes on to the next node of the tree that the view sees; tells whether there is one.
+    #[inline]
+    fn step(&self, walk: &mut Walk<'_>, tree: u32) -> bool {
+        loop {
+            walk.step();
+            match walk.node() {
+                Some(node) if node.tree() != tree => return false,
+                Some(node) if node.see(self.sequence).is_none() => {}
+                found => return found.is_some(),
             }
         }
     }

@@ -15,6 +15,7 @@ use super::{
     node::{Node, Place, WORD_LEN, word},
     order_index::{OrderIndex, Pages},
     sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, PoisonError},
+    walk::Walk,
 };
 
 /// How many nodes ahead of the one that is linked are fetched from memory.
@@ -156,6 +157,11 @@ impl List {
     pub(super) fn first(&self) -> Option<&Node> {
         self.order();
         self.head().next()
+    }
+
+    /// The way from a node on.
+    pub(super) fn walk<'l>(&'l self, from: Option<&'l Node>, direction: Direction) -> Walk<'l> {
+        Walk::new(&self.order_index, from, direction)
     }
 
     /// The first node at or after `place`, or the last one before it.

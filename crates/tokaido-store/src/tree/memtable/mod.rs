@@ -17,6 +17,7 @@ mod node;
 mod order_index;
 mod sync;
 mod table;
+mod walk;
 
 #[cfg(test)]
 mod tests;
@@ -24,3 +25,4 @@ mod tests;
 pub(super) use chain::Chain;
 pub(super) use node::{Node, Seen};
 pub(super) use table::{Memtable, MemtableWriter};
+pub(super) use walk::Walk;

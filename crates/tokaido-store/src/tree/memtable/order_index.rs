@@ -13,7 +13,10 @@ use std::{
     ptr::{self, NonNull},
 };
 
-use crate::tree::prefetch::{LINE_LEN, prefetch};
+use crate::{
+    Direction,
+    tree::prefetch::{LINE_LEN, prefetch},
+};
 
 use super::{
     node::{Node, Place, WORD_LEN, word},
@@ -61,10 +64,21 @@ pub(super) struct Spot {
     index: usize,
 }
 
+/// A way over the entries of the leaves, which is as inexact as a search.
+pub(super) struct LeafCursor<'g> {
+    direction: Direction,
+    leaf: Option<&'g IndexPage>,
+    /// How many entries of the leaf are before the place.
+    index: usize,
+}
+
 /// A piece of one level of the tree.
 #[repr(C, align(64))]
 struct IndexPage {
     len: AtomicUsize,
+    /// The pages before and behind it on its level.
+    before: AtomicPtr<IndexPage>,
+    behind: AtomicPtr<IndexPage>,
     /// Of all nodes of the page, or [`MIXED`].
     tree: AtomicU64,
     /// Those of a branch; a leaf has none.
@@ -111,6 +125,13 @@ impl OrderIndex {
             leaf.node(index).inspect(|node| node.prefetch());
         }
         leaf.node(index.saturating_sub(1)).inspect(|node| node.prefetch())
+    }
+
+    /// The way from a place on.
+    pub(super) fn cursor(&self, place: &Place<'_>, direction: Direction) -> LeafCursor<'_> {
+        let (leaf, index) = self.descend(place, |_, _| {});
+        leaf.beside(direction).inspect(|next| next.prefetch());
+        LeafCursor { direction, leaf: Some(leaf), index }
     }
 
     /// Where `place` belongs, which no node has.
@@ -167,6 +188,7 @@ impl OrderIndex {
             // SAFETY: pages live as long as the order index is used.
             let upper = unsafe { right.as_ref() };
             let is_upper = page.split(index, &entry, upper, is_end);
+            page.set_behind(upper);
             if page.children.is_none() {
                 pages.last = if is_upper { right } else { NonNull::from(page) };
                 pages.end = if is_end { right } else { pages.end };
@@ -238,11 +260,41 @@ impl Spot {
     }
 }
 
+impl<'g> LeafCursor<'g> {
+    /// The next node.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<&'g Node> {
+        loop {
+            let leaf = self.leaf?;
+            match self.direction {
+                Direction::Forward if self.index < leaf.len() => {
+                    self.index += 1;
+                    return leaf.node(self.index - 1);
+                }
+                Direction::Backward if self.index > 0 => {
+                    self.index -= 1;
+                    return leaf.node(self.index);
+                }
+                _ => self.enter(leaf.beside(self.direction)),
+            }
+        }
+    }
+
+    fn enter(&mut self, leaf: Option<&'g IndexPage>) {
+        self.leaf = leaf;
+        let Some(leaf) = leaf else { return };
+        self.index = if self.direction == Direction::Forward { 0 } else { leaf.len() };
+        leaf.beside(self.direction).inspect(|next| next.prefetch());
+    }
+}
+
 impl IndexPage {
     fn create(is_leaf: bool) -> NonNull<Self> {
         let children = (!is_leaf).then(|| Box::new(array::from_fn(|_| AtomicPtr::default())));
         let page = Self {
             len: AtomicUsize::new(0),
+            before: AtomicPtr::default(),
+            behind: AtomicPtr::default(),
             tree: AtomicU64::new(MIXED),
             children,
             head_len: AtomicUsize::new(0),
@@ -266,6 +318,30 @@ impl IndexPage {
     fn child(&self, index: usize) -> Option<&Self> {
         // SAFETY: as for nodes; pages live as long as the order index is used.
         unsafe { self.children.as_ref()?[index].load(Ordering::Acquire).as_ref() }
+    }
+
+    /// The next page of its level in that direction.
+    fn beside(&self, direction: Direction) -> Option<&Self> {
+        let next = match direction {
+            Direction::Forward => &self.behind,
+            Direction::Backward => &self.before,
+        };
+        // SAFETY: as for children.
+        unsafe { next.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Puts a new page behind this one.
+    fn set_behind(&self, new: &Self) {
+        let own = ptr::from_ref(self).cast_mut();
+        let new_pointer = ptr::from_ref(new).cast_mut();
+        let behind = self.behind.load(Ordering::Relaxed);
+        new.before.store(own, Ordering::Release);
+        new.behind.store(behind, Ordering::Release);
+        // SAFETY: as for children.
+        if let Some(behind) = unsafe { behind.as_ref() } {
+            behind.before.store(new_pointer, Ordering::Release);
+        }
+        self.behind.store(new_pointer, Ordering::Release);
     }
 
     /// Begins to fetch what a search needs.

@@ -1,6 +1,6 @@
 //! The memtable as a whole, and the handle of its one writer.
 
-use std::{hash::BuildHasher, ops::Bound, ptr::NonNull, sync::Arc};
+use std::{hash::BuildHasher, iter, ops::Bound, ptr::NonNull, sync::Arc};
 
 use crate::Direction;
 
@@ -10,6 +10,7 @@ use super::{
     list::List,
     node::{Node, Place, Seen, TOMBSTONE, Version},
     sync::{AtomicUsize, Ordering},
+    walk::Walk,
 };
 
 /// Room that each version has at least, so that a short record which grows within its transaction,
@@ -178,14 +179,22 @@ impl Memtable {
         self.find(tree, key).filter(|node| node.is_linked())
     }
 
+    /// The way from a node that [`seek`](Self::seek) has found.
+    pub(in crate::tree) fn walk<'t>(
+        &'t self,
+        from: Option<&'t Node>,
+        direction: Direction,
+    ) -> Walk<'t> {
+        self.list.walk(from, direction)
+    }
+
     /// All nodes in order.
     pub(in crate::tree) fn nodes(&self) -> impl Iterator<Item = &Node> {
-        std::iter::successors(self.list.first(), |node| {
-            let next = node.next()?;
-            if let Some(ahead) = next.next() {
-                ahead.prefetch();
-            }
-            Some(next)
+        let mut walk = self.walk(self.list.first(), Direction::Forward);
+        iter::from_fn(move || {
+            let node = walk.node()?;
+            walk.step();
+            Some(node)
         })
     }
 

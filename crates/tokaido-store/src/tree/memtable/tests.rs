@@ -120,40 +120,37 @@ fn read_points(table: &Memtable, sequence: u64) {
     }
 }
 
+/// What a walk from there on comes by.
+fn walk(
+    table: &Memtable,
+    sequence: u64,
+    from: Bound<&[u8]>,
+    direction: Direction,
+) -> Vec<(Vec<u8>, u64)> {
+    let mut walk = table.walk(table.seek(TREE, from, direction), direction);
+    let mut met = Vec::new();
+    while let Some(node) = walk.node() {
+        met.extend(record(node, sequence));
+        walk.step();
+    }
+    met
+}
+
 fn read_in_order(table: &Memtable, sequence: u64) {
-    let expected = model(sequence);
-    let mut node = table.seek(TREE, Bound::Unbounded, Direction::Forward);
-    let mut forward = Vec::new();
-    while let Some(at) = node {
-        forward.extend(record(at, sequence));
-        node = at.next();
-    }
-    assert!(forward.iter().map(|(key, number)| (key, number)).eq(&expected));
-    let mut node = table.seek(TREE, Bound::Unbounded, Direction::Backward);
-    let mut backward = Vec::new();
-    while let Some(at) = node {
-        backward.extend(record(at, sequence));
-        node = at.back();
-    }
-    assert!(backward.iter().rev().map(|(key, number)| (key, number)).eq(&expected));
+    let expected: Vec<_> = model(sequence).into_iter().collect();
+    let forward = walk(table, sequence, Bound::Unbounded, Direction::Forward);
+    assert_eq!(forward, expected);
+    let mut backward = walk(table, sequence, Bound::Unbounded, Direction::Backward);
+    backward.reverse();
+    assert_eq!(backward, expected);
     // From the middle, where a key may be or not.
     let middle = key(1);
-    let mut node = table.seek(TREE, Bound::Excluded(&middle), Direction::Forward);
-    let mut behind = Vec::new();
-    while let Some(at) = node {
-        behind.extend(record(at, sequence));
-        node = at.next();
-    }
-    let larger = expected.iter().filter(|(key, _)| **key > middle);
-    assert!(behind.iter().map(|(key, number)| (key, number)).eq(larger));
-    let mut node = table.seek(TREE, Bound::Included(&middle), Direction::Backward);
-    let mut before = Vec::new();
-    while let Some(at) = node {
-        before.extend(record(at, sequence));
-        node = at.back();
-    }
-    let others = expected.iter().filter(|(key, _)| **key <= middle);
-    assert!(before.iter().rev().map(|(key, number)| (key, number)).eq(others));
+    let behind = walk(table, sequence, Bound::Excluded(&middle), Direction::Forward);
+    let split = expected.partition_point(|(key, _)| *key <= middle);
+    assert_eq!(behind, expected[split..]);
+    let mut before = walk(table, sequence, Bound::Included(&middle), Direction::Backward);
+    before.reverse();
+    assert_eq!(before, expected[..split]);
 }
 
 fn one_writer_and_three_readers() {
