@@ -330,7 +330,7 @@ impl WriterLoop<'_> {
         let Some(writer) = pen.as_mut() else { return };
         let started = Instant::now();
         let mut context = WriterContext::new(writer, &mut self.program);
-        let mut next = Some(first);
+        let (mut next, mut filling_since) = (Some(first), None);
         while let Some(Ticket { job, room }) = next {
             drop(room);
             context.program.heartbeat().begin_job();
@@ -342,8 +342,11 @@ impl WriterLoop<'_> {
                 }
             }
             self.group.run(job, &mut context, |job, context| job.run(context));
+            // From the end of the first one on: it waits for the store if that paces writes, and then all those that have come
+            // meanwhile must not wait one after the other.
+            let filling_since = *filling_since.get_or_insert_with(Instant::now);
             let is_full = self.group.len() >= self.group_jobs_max
-                || started.elapsed() >= self.group_time
+                || filling_since.elapsed() >= self.group_time
                 || context.writer.is_lost()
                 || self.pause.holds_writes();
             next = if is_full { None } else { self.queue.take() };

@@ -275,7 +275,7 @@ limits! {
         writer_queue_max: usize = 4096, 1..=COUNT_MAX;
         /// Maximum number of jobs in one group commit, which one sync makes durable
         group_jobs_max: usize = 1024, 1..=COUNT_MAX;
-        /// How long a group commit takes further jobs
+        /// How long a group commit takes further jobs behind the first one
         group_ms: u64 = 10, 0..=60_000;
         /// Maximum number of records one transaction writes
         transaction_writes_max: usize = tree::TRANSACTION_WRITES_DEFAULT,

@@ -17,6 +17,8 @@ struct Failures {
     commit: Arc<Mutex<Option<CommitError>>>,
     rollback: Arc<Mutex<Option<CommitError>>>,
     flushes: Arc<Mutex<usize>>,
+    /// Before the first transaction of each group.
+    pause: Arc<Mutex<Option<Duration>>>,
     /// Panics in the place of tidying.
     tidying: Arc<Mutex<Option<&'static str>>>,
 }
@@ -30,9 +32,14 @@ struct FailingWriter {
     store: Arc<dyn Store>,
     inner: Option<Box<dyn Writer>>,
     failures: Failures,
+    is_in_group: bool,
 }
 
 impl FailingWriter {
+    fn new(store: Arc<dyn Store>, failures: Failures) -> Self {
+        Self { store, inner: None, failures, is_in_group: false }
+    }
+
     fn inner(&mut self) -> &mut dyn Writer {
         let store = &self.store;
         &mut **self.inner.get_or_insert_with(|| store.writer().expect("a writer"))
@@ -46,6 +53,10 @@ impl FailingWriter {
 
 impl Writer for FailingWriter {
     fn begin(&mut self) -> Result<&mut dyn WriteTransaction, WriteError> {
+        if let Some(pause) = lock(&self.failures.pause.clone()).filter(|_| !self.is_in_group) {
+            std::thread::sleep(pause);
+        }
+        self.is_in_group = true;
         self.inner().begin()
     }
     fn transaction(&mut self) -> &mut dyn WriteTransaction {
@@ -66,6 +77,7 @@ impl Writer for FailingWriter {
     }
     fn flush(&mut self) -> Result<(), CommitError> {
         *lock(&self.failures.flushes) += 1;
+        self.is_in_group = false;
         match lock(&self.failures.flush.clone()).take() {
             Some(error) => self.fail(error),
             None => self.inner().flush(),
@@ -158,7 +170,7 @@ impl Bed {
         let (handle, queue) = WriterHandle::new(100);
         let store = self.store.clone();
         let program = LocalProgram::of(&store, Sources::default());
-        let inner = FailingWriter { store, inner: None, failures: self.failures.clone() };
+        let inner = FailingWriter::new(store, self.failures.clone());
         let pen = Pen::default();
         pen.put(GroupWriter::new(Box::new(inner)));
         drop(self.handle);
@@ -231,7 +243,7 @@ fn a_job_that_takes_long_holds_up_its_own_writer_only() {
             let (metrics, limits, pause) = (&bed.metrics, &bed.limits, &bed.pause);
             scope.spawn(move || {
                 let program = LocalProgram::of(&store, Sources::default());
-                let inner = FailingWriter { store, inner: None, failures };
+                let inner = FailingWriter::new(store, failures);
                 let pen = Pen::default();
                 pen.put(GroupWriter::new(Box::new(inner)));
                 run(&queue, &pen, program, metrics, limits, pause, removes_expired);
@@ -257,6 +269,19 @@ fn a_group_is_as_large_and_lasts_as_long_as_it_may() {
         assert_eq!(answers, ["durable"; 3]);
         assert_eq!(*lock(&bed.failures.flushes), flushes);
     }
+}
+
+#[test]
+fn jobs_that_have_come_while_the_store_paces_writes_share_a_group() {
+    let limits = Limits { group_ms: 500, expiry_interval_ms: 60_000, ..Limits::default() };
+    let bed = Bed { limits, ..Bed::new() };
+    *lock(&bed.failures.pause) = Some(Duration::from_millis(600));
+    for key in ["a", "b", "c"] {
+        bed.put(key);
+    }
+    let (answers, _, bed) = bed.run();
+    assert_eq!(answers, ["durable"; 3]);
+    assert_eq!(*lock(&bed.failures.flushes), 1);
 }
 
 #[test]
@@ -421,7 +446,7 @@ fn a_store_is_tidied_while_expired_records_are_kept_and_a_panic_of_it_loses_the_
     let bed = Bed::new();
     let (store, failures) = (bed.store.clone(), bed.failures.clone());
     let (pen, mut upkeep) = (Pen::default(), Upkeep::new(&bed.limits, true));
-    pen.put(GroupWriter::new(Box::new(FailingWriter { store, inner: None, failures })));
+    pen.put(GroupWriter::new(Box::new(FailingWriter::new(store, failures))));
     *lock(&bed.failures.tidying) = Some("a defect of the engine");
     bed.pause.keep_expired(true);
     upkeep.due = Instant::now();

@@ -56,7 +56,7 @@ impl MergePace {
         let newer = runs.bytes().saturating_sub(self.merged_bytes.load(Relaxed));
         // Half of a memtable is not in the run that it becomes.
         let bytes = newer as usize + memtable_bytes / 2;
-        self.pace.pause(bytes, self.bytes_max.load(Relaxed) as usize)
+        self.pace.pause(bytes, self.bytes_max.load(Relaxed) as usize, 0)
     }
 }
 

@@ -3,19 +3,24 @@
 //! A checkpoint of a large store takes longer than a writer at full speed takes to fill the next memtable. If the writer
 //! went on until that is full, and then waited for the whole rest of the checkpoint, its clients would see
 //! seconds of silence. So it pauses for a little while before a group if it is ahead of the checkpoint: for as long as
-//! the checkpoint takes to catch up, and never for longer than [`PAUSE_MAX`].
+//! the checkpoint takes to catch up, but not for longer than [`PAUSE_MAX`], unless the checkpoint is so slow that more
+//! is needed. Where the store does not fit into memory, a checkpoint reads a page for each record, and the silence would
+//! last half a minute.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
-/// Longest pause before one group.
+/// Longest pause before one group, where that is enough for the memtable not to be full before its time.
 const PAUSE_MAX: Duration = Duration::from_millis(5);
 
 /// This part of the next memtable may be filled before the checkpoint has done anything, so that a burst of writes
 /// does not pause for a checkpoint that is short.
 const FREE_PART: f64 = 0.125;
+
+/// The rest of the memtable counts as at least this part of what is to come.
+const ROOM_PART_MIN: f64 = 0.1;
 
 /// How far the checkpoint under way has come, and how fast.
 #[derive(Debug)]
@@ -64,8 +69,9 @@ impl Pace {
         self.done.load(Relaxed) as usize
     }
 
-    /// How long a writer is to pause that has filled `bytes` of the `limit` of the next memtable.
-    pub(super) fn pause(&self, bytes: usize, limit: usize) -> Option<Duration> {
+    /// How long a writer is to pause that has filled `bytes` of the `limit` of the next memtable, with so many new
+    /// nodes since it was asked last.
+    pub(super) fn pause(&self, bytes: usize, limit: usize, new_nodes: usize) -> Option<Duration> {
         let free = limit as f64 * FREE_PART;
         if bytes as f64 <= free {
             return None;
@@ -83,7 +89,13 @@ impl Pace {
         let elapsed = self.opened.elapsed().saturating_sub(began).as_secs_f64();
         // As long as the checkpoint took for as much. As long as it has done nothing, nobody knows.
         let seconds = ahead / (limit as f64 * part) * elapsed;
-        Some(Duration::try_from_secs_f64(seconds).map_or(PAUSE_MAX, |time| time.min(PAUSE_MAX)))
+        let pause = Duration::try_from_secs_f64(seconds).unwrap_or(PAUSE_MAX);
+        // With such pauses, what is written from now on fills the rest of the memtable, and no more, by the end of the
+        // checkpoint.
+        let room = (limit as f64 - bytes as f64).max(0.0);
+        let room_part = (room / (room + ahead)).max(ROOM_PART_MIN);
+        let needed = new_nodes as f64 / done as f64 * elapsed / room_part;
+        Some(pause.min(Duration::try_from_secs_f64(needed).unwrap_or_default().max(PAUSE_MAX)))
     }
 }
 
@@ -97,14 +109,14 @@ mod tests {
     fn a_writer_pauses_only_when_it_is_ahead() {
         let pace = Pace::default();
         pace.begin(100);
-        assert_eq!(pace.pause(125, LIMIT), None, "the free part");
-        assert_eq!(pace.pause(126, LIMIT), Some(PAUSE_MAX), "nothing is done yet");
+        assert_eq!(pace.pause(125, LIMIT, 9), None, "the free part");
+        assert_eq!(pace.pause(126, LIMIT, 9), Some(PAUSE_MAX), "nothing is done yet");
         pace.advance(50);
         // The free part, and half of the rest.
-        assert_eq!(pace.pause(562, LIMIT), None);
-        assert!(pace.pause(563, LIMIT).is_some());
+        assert_eq!(pace.pause(562, LIMIT, 9), None);
+        assert!(pace.pause(563, LIMIT, 9).is_some());
         pace.advance(100);
-        assert_eq!(pace.pause(LIMIT, LIMIT), None);
+        assert_eq!(pace.pause(LIMIT, LIMIT, 9), None);
     }
 
     #[test]
@@ -114,8 +126,22 @@ mod tests {
         pace.nodes.store(1_000_000, Relaxed);
         pace.advance(500_000);
         // A second for the half of it: two microseconds for a millionth.
-        let pause = pace.pause(562_501, 1_000_000).unwrap();
+        let pause = pace.pause(562_501, 1_000_000, 9).unwrap();
         assert!(pause >= Duration::from_micros(2) && pause < Duration::from_millis(2), "{pause:?}");
-        assert_eq!(pace.pause(900_000, 1_000_000), Some(PAUSE_MAX));
+        assert_eq!(pace.pause(900_000, 1_000_000, 9), Some(PAUSE_MAX));
+    }
+
+    #[test]
+    fn a_pause_is_as_long_as_it_must_be_for_the_memtable_not_to_be_full_too_soon() {
+        let opened = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
+        let pace = Pace { opened, ..Pace::default() };
+        pace.nodes.store(2000, Relaxed);
+        pace.advance(1000);
+        // The other half takes ten seconds more. There is room for a quarter, where there should be for 0.4375.
+        let pause = pace.pause(750, LIMIT, 100).unwrap().as_secs_f64();
+        assert!((pause - 0.4375 / 0.25).abs() < 0.1, "{pause}");
+        // Without any room it is bounded.
+        let pause = pace.pause(LIMIT, LIMIT, 10).unwrap().as_secs_f64();
+        assert!((pause - 1.0).abs() < 0.1, "{pause}");
     }
 }

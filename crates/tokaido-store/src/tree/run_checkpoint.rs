@@ -14,6 +14,9 @@ use super::{
     signal::Job,
 };
 
+/// After so many nodes the writer is told how far a checkpoint has come. Each may take a page from the disk.
+const NODES_PER_LOOK: usize = 256;
+
 /// What base and runs hold together, by tree, while more is added.
 struct Totals {
     sums: HashMap<u32, DatabaseStatistics, foldhash::fast::RandomState>,
@@ -83,6 +86,9 @@ impl Checkpointer<'_> {
         let disk = Disk { runs, base: &base };
         let mut writer = RunWriter::begin(&shared.runs, shared.base.store, job.frozen.len())?;
         for (done, node) in job.frozen.nodes().enumerate() {
+            if done.is_multiple_of(NODES_PER_LOOK) {
+                shared.pace.advance(done);
+            }
             let (tree, key) = (node.tree(), node.key());
             if !self.is_live(tree) {
                 continue;
@@ -96,7 +102,6 @@ impl Checkpointer<'_> {
             }
             totals.replace(tree, key, old, new)?;
             if writer.push(hash, tree, key, new)? {
-                shared.pace.advance(done);
                 self.look_around();
             }
         }

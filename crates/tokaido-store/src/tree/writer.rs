@@ -53,6 +53,8 @@ pub(super) struct TreeWriter {
     /// Whether that view is one of the base no more, since nothing was written for a while.
     has_let_go: bool,
     resting: Resting,
+    /// Nodes of the memtable when the last group began.
+    nodes_before: usize,
     shared: Arc<Shared>,
 }
 
@@ -99,6 +101,7 @@ impl TreeWriter {
             tables_version,
             has_let_go: false,
             resting: Resting::since_now(sequence),
+            nodes_before: 0,
             shared: Arc::clone(shared),
         })
     }
@@ -134,7 +137,9 @@ impl TreeWriter {
             let transaction = self.open_transaction();
             let bytes = transaction.memtable.table().bytes();
             if bytes < limit {
-                if let Some(pause) = self.pause() {
+                let pause = self.pause();
+                self.nodes_before = self.open_transaction().memtable.table().len();
+                if let Some(pause) = pause {
                     thread::sleep(pause);
                 }
                 return Ok(());
@@ -151,11 +156,14 @@ impl TreeWriter {
     fn pause(&self) -> Option<Duration> {
         let transaction = self.transaction.as_ref()?;
         let tables = &transaction.view.tables;
-        let bytes = transaction.memtable.table().bytes();
+        let (bytes, nodes) =
+            (transaction.memtable.table().bytes(), transaction.memtable.table().len());
+        // The memtable may be another one than before.
+        let new_nodes = nodes.checked_sub(self.nodes_before).unwrap_or(nodes);
         let for_merge = self.shared.merging.pause(&tables.runs, bytes);
         let limit = self.shared.options.memtable_bytes;
         let frozen = tables.frozen.as_ref();
-        frozen.and_then(|_| self.shared.pace.pause(bytes, limit)).max(for_merge)
+        frozen.and_then(|_| self.shared.pace.pause(bytes, limit, new_nodes)).max(for_merge)
     }
 
     /// Waits for the checkpoint under way.
