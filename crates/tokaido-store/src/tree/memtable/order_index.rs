@@ -23,6 +23,10 @@ use super::{
     sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering},
 };
 
+mod leaf_cursor;
+
+pub(super) use leaf_cursor::LeafCursor;
+
 /// Entries of a page.
 const FANOUT: usize = if cfg!(any(miri, feature = "shuttle")) { 4 } else { 32 };
 
@@ -61,14 +65,6 @@ unsafe impl Send for Pages {}
 /// Where a node belongs: in a leaf, before the entry of that index.
 pub(super) struct Spot {
     leaf: NonNull<IndexPage>,
-    index: usize,
-}
-
-/// A way over the entries of the leaves, which is as inexact as a search.
-pub(super) struct LeafCursor<'g> {
-    direction: Direction,
-    leaf: Option<&'g IndexPage>,
-    /// How many entries of the leaf are before the place.
     index: usize,
 }
 
@@ -125,13 +121,6 @@ impl OrderIndex {
             leaf.node(index).inspect(|node| node.prefetch());
         }
         leaf.node(index.saturating_sub(1)).inspect(|node| node.prefetch())
-    }
-
-    /// The way from a place on.
-    pub(super) fn cursor(&self, place: &Place<'_>, direction: Direction) -> LeafCursor<'_> {
-        let (leaf, index) = self.descend(place, |_, _| {});
-        leaf.beside(direction).inspect(|next| next.prefetch());
-        LeafCursor { direction, leaf: Some(leaf), index }
     }
 
     /// Where `place` belongs, which no node has.
@@ -257,34 +246,6 @@ impl Spot {
     /// The node behind the place, if it is in the same leaf.
     pub(super) fn behind(&self) -> Option<&Node> {
         (self.index < self.leaf().len()).then(|| self.leaf().node(self.index))?
-    }
-}
-
-impl<'g> LeafCursor<'g> {
-    /// The next node.
-    #[inline]
-    pub(super) fn next(&mut self) -> Option<&'g Node> {
-        loop {
-            let leaf = self.leaf?;
-            match self.direction {
-                Direction::Forward if self.index < leaf.len() => {
-                    self.index += 1;
-                    return leaf.node(self.index - 1);
-                }
-                Direction::Backward if self.index > 0 => {
-                    self.index -= 1;
-                    return leaf.node(self.index);
-                }
-                _ => self.enter(leaf.beside(self.direction)),
-            }
-        }
-    }
-
-    fn enter(&mut self, leaf: Option<&'g IndexPage>) {
-        self.leaf = leaf;
-        let Some(leaf) = leaf else { return };
-        self.index = if self.direction == Direction::Forward { 0 } else { leaf.len() };
-        leaf.beside(self.direction).inspect(|next| next.prefetch());
     }
 }
 
