@@ -144,15 +144,10 @@ fn peers() -> Outcome<Ready> {
     {
         return Ok(missing);
     }
-    // nginx, too, is only on root's path. Its module of Lua needs the other packages.
-    if !Path::new("/usr/lib/nginx/modules/ngx_http_lua_module.so").exists() {
-        for package in
-            ["libnginx-mod-http-lua", "lua-resty-core", "lua-resty-lrucache", "lua-cjson"]
-        {
-            if let missing @ Ready::No(_) = setup::install(package)? {
-                return Ok(missing);
-            }
-        }
+    // Its module of Lua needs the other packages.
+    let nginx = ["libnginx-mod-http-lua", "lua-resty-core", "lua-resty-lrucache", "lua-cjson"];
+    if let missing @ Ready::No(_) = setup::packages(&nginx)? {
+        return Ok(missing);
     }
     // Its library is what counts.
     setup::program("tctmgr", "tokyocabinet-bin")

@@ -137,11 +137,16 @@ mod tests {
         let pace = Pace { opened, ..Pace::default() };
         pace.nodes.store(2000, Relaxed);
         pace.advance(1000);
-        // The other half takes ten seconds more. There is room for a quarter, where there should be for 0.4375.
-        let pause = pace.pause(750, LIMIT, 100).unwrap().as_secs_f64();
-        assert!((pause - 0.4375 / 0.25).abs() < 0.1, "{pause}");
+        let check = |bytes, new_nodes, seconds_each: f64| {
+            let before = opened.elapsed().as_secs_f64();
+            let pause = pace.pause(bytes, LIMIT, new_nodes).unwrap().as_secs_f64();
+            let after = opened.elapsed().as_secs_f64();
+            let range = before * seconds_each - 1e-6..after * seconds_each + 1e-6;
+            assert!(range.contains(&pause), "{pause} is not in {range:?}");
+        };
+        // A tenth as many nodes as are done. There is room for a quarter, where there should be for 0.4375.
+        check(750, 100, 0.1 * 0.4375 / 0.25);
         // Without any room it is bounded.
-        let pause = pace.pause(LIMIT, LIMIT, 10).unwrap().as_secs_f64();
-        assert!((pause - 1.0).abs() < 0.1, "{pause}");
+        check(LIMIT, 10, 0.01 / ROOM_PART_MIN);
     }
 }
