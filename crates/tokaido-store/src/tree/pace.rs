@@ -19,6 +19,10 @@ const PAUSE_MAX: Duration = Duration::from_millis(5);
 /// does not pause for a checkpoint that is short.
 const FREE_PART: f64 = 0.125;
 
+/// How fast a checkpoint is shows only after a while. A pause is not longer than this part of the time that it has
+/// taken so far, unless that is less than [`PAUSE_MAX`].
+const TRUSTED_PART: f64 = 0.125;
+
 /// The rest of the memtable counts as at least this part of what is to come.
 const ROOM_PART_MIN: f64 = 0.1;
 
@@ -95,6 +99,7 @@ impl Pace {
         let room = (limit as f64 - bytes as f64).max(0.0);
         let room_part = (room / (room + ahead)).max(ROOM_PART_MIN);
         let needed = new_nodes as f64 / done as f64 * elapsed / room_part;
+        let needed = needed.min(elapsed * TRUSTED_PART);
         Some(pause.min(Duration::try_from_secs_f64(needed).unwrap_or_default().max(PAUSE_MAX)))
     }
 }
@@ -144,8 +149,9 @@ mod tests {
             let range = before * seconds_each - 1e-6..after * seconds_each + 1e-6;
             assert!(range.contains(&pause), "{pause} is not in {range:?}");
         };
-        // A tenth as many nodes as are done. There is room for a quarter, where there should be for 0.4375.
-        check(750, 100, 0.1 * 0.4375 / 0.25);
+        // A twentieth as many nodes as are done. There is room for a quarter, where there should be for 0.4375.
+        check(750, 50, 0.05 * 0.4375 / 0.25);
+        check(750, 500, TRUSTED_PART);
         // Without any room it is bounded.
         check(LIMIT, 10, 0.01 / ROOM_PART_MIN);
     }
