@@ -396,7 +396,7 @@ mod tests {
 
     use tokaido_store::{Store, transact, tree};
 
-    use super::{Direction, Packing, SortedSet, WriteTransaction};
+    use super::{Direction, Packing, SortedSet, WriteError, WriteTransaction};
 
     const MEMBERS: u32 = 3_000;
 
@@ -425,68 +425,73 @@ mod tests {
         }
     }
 
-    #[test]
-    fn ranks_stay_true_while_members_move() {
+    /// Changes a sorted set and its model, each round in a transaction, at whose end they are compared.
+    fn in_rounds(
+        rounds: u32,
+        change: impl Fn(
+            u32,
+            &SortedSet<'_>,
+            &mut dyn WriteTransaction,
+            &mut BTreeMap<u32, f64>,
+        ) -> Result<(), WriteError>,
+    ) {
         let directory = tempfile::tempdir().unwrap();
         let options = tree::Options { size_max: 1 << 30, ..tree::Options::default() };
         let store = tree::open(directory.path(), options).unwrap();
         let set = SortedSet::new(store.database("main").unwrap(), b"z");
         let mut writer = store.writer().unwrap();
         let mut scores = BTreeMap::new();
-        for round in 0..4 {
+        for round in 0..rounds {
             transact(&mut *writer, |tx| {
-                for n in 0..MEMBERS {
-                    // Some stay near their place, some go far.
-                    let score =
-                        if n % 3 == 0 { scattered(n + round) } else { f64::from(n + round) };
-                    scores.insert(n, score);
-                    set.update(tx, Packing::default(), [(&member(n)[..], score)], |_, s| Some(s))?;
-                }
+                change(round, &set, tx, &mut scores)?;
                 check(&set, tx, &scores);
-                Ok::<_, tokaido_store::WriteError>(())
+                Ok::<_, WriteError>(())
             })
             .unwrap();
         }
     }
 
+    #[test]
+    fn ranks_stay_true_while_members_move() {
+        in_rounds(4, |round, set, tx, scores| {
+            for n in 0..MEMBERS {
+                // Some stay near their place, some go far.
+                let score = if n % 3 == 0 { scattered(n + round) } else { f64::from(n + round) };
+                scores.insert(n, score);
+                set.update(tx, Packing::default(), [(&member(n)[..], score)], |_, s| Some(s))?;
+            }
+            Ok(())
+        });
+    }
+
     /// What was deleted at either end stays in the store for a while; nobody may count it.
     #[test]
     fn ranks_stay_true_while_members_go_from_the_ends_and_come_back() {
-        let directory = tempfile::tempdir().unwrap();
-        let options = tree::Options { size_max: 1 << 30, ..tree::Options::default() };
-        let store = tree::open(directory.path(), options).unwrap();
-        let set = SortedSet::new(store.database("main").unwrap(), b"z");
-        let mut writer = store.writer().unwrap();
-        let mut scores = BTreeMap::new();
-        for round in 0..6 {
-            transact(&mut *writer, |tx| {
-                for n in 0..MEMBERS / 2 {
-                    let (n, score) = (n + round * 100, scattered(n + round));
-                    scores.insert(n, score);
-                    set.update(tx, Packing::default(), [(&member(n)[..], score)], |_, s| Some(s))?;
+        in_rounds(6, |round, set, tx, scores| {
+            for n in 0..MEMBERS / 2 {
+                let (n, score) = (n + round * 100, scattered(n + round));
+                scores.insert(n, score);
+                set.update(tx, Packing::default(), [(&member(n)[..], score)], |_, s| Some(s))?;
+            }
+            for step in 0..MEMBERS / 3 {
+                let direction = [Direction::Forward, Direction::Backward][step as usize % 2];
+                let mut last = Vec::new();
+                if step % 3 == 0 {
+                    set.visit_ranks(tx, 0..1, Direction::Forward, |first, _| {
+                        last = first.to_vec();
+                        ControlFlow::Break(())
+                    })?;
+                    assert_eq!(set.remove(tx, [&last[..]])?, 1);
+                } else {
+                    let popped = set.pop(tx, direction, 1, |popped, _| {
+                        last = popped.to_vec();
+                        ControlFlow::Continue(())
+                    })?;
+                    assert_eq!(popped, 1);
                 }
-                for step in 0..MEMBERS / 3 {
-                    let direction = [Direction::Forward, Direction::Backward][step as usize % 2];
-                    let mut last = Vec::new();
-                    if step % 3 == 0 {
-                        set.visit_ranks(tx, 0..1, Direction::Forward, |first, _| {
-                            last = first.to_vec();
-                            ControlFlow::Break(())
-                        })?;
-                        assert_eq!(set.remove(tx, [&last[..]])?, 1);
-                    } else {
-                        let popped = set.pop(tx, direction, 1, |popped, _| {
-                            last = popped.to_vec();
-                            ControlFlow::Continue(())
-                        })?;
-                        assert_eq!(popped, 1);
-                    }
-                    scores.retain(|n, _| member(*n) != last);
-                }
-                check(&set, tx, &scores);
-                Ok::<_, tokaido_store::WriteError>(())
-            })
-            .unwrap();
-        }
+                scores.retain(|n, _| member(*n) != last);
+            }
+            Ok(())
+        });
     }
 }

@@ -74,7 +74,7 @@ impl Pace {
     }
 
     /// How long a writer is to pause that has filled `bytes` of the `limit` of the next memtable, with so many new
-    /// nodes since it was asked last.
+    /// nodes since its last group began.
     pub(super) fn pause(&self, bytes: usize, limit: usize, new_nodes: usize) -> Option<Duration> {
         let free = limit as f64 * FREE_PART;
         if bytes as f64 <= free {
