@@ -2,6 +2,7 @@
 
 mod console;
 mod limits;
+mod links;
 mod lua_api;
 mod suite;
 
@@ -36,7 +37,7 @@ pub(crate) fn write() -> Outcome {
     Command::cargo(["test"]).arguments(&page).variable("UPDATE_GOLDEN", "1").run()
 }
 
-/// Says whether a page that is made here is not what the code makes of it now.
+/// Fails if a generated page is stale, or a link between pages is broken.
 pub(crate) fn check() -> Outcome {
     for (path, page) in PAGES {
         let found = fs::read_to_string(files::root().join(path)).unwrap_or_default();
@@ -44,7 +45,7 @@ pub(crate) fn check() -> Outcome {
             return Err(Failure::new(format!("{path} is stale; run `cargo xtask docs`")));
         }
     }
-    Ok(())
+    links::check()
 }
 
 #[cfg(test)]
