@@ -1,6 +1,6 @@
 //! The cursors of one transaction, opened when first needed.
 //!
-//! LMDB begins a search at the page where the cursor stands, so keeping cursors makes accesses to
+//! LMDB begins a search at the page where the cursor is, so keeping cursors makes accesses to
 //! neighbouring keys cheap. Each database has two: one for points and one for scans, so that
 //! neither loses the other's place.
 
@@ -18,9 +18,9 @@ pub(super) enum Role {
 
 struct Slot {
     raw: *mut ffi::MDB_cursor,
-    /// The life of the transaction that the cursor was last renewed for.
+    /// The `life` of the transaction when the cursor was last renewed.
     life: u64,
-    /// Whether the cursor stands on an entry, and nothing was written since.
+    /// Whether the cursor is on an entry, and nothing has been written since.
     positioned: bool,
 }
 
@@ -67,7 +67,7 @@ impl Cursors {
         Ok(raw)
     }
 
-    /// Notes that the scan cursor of `dbi` stands on an entry, or that it does not.
+    /// Records whether the scan cursor of `dbi` is on an entry.
     pub(super) fn set_positioned(&mut self, dbi: Dbi, positioned: bool) {
         if let Some(Some(slot)) = self.slots.get_mut(Self::place(dbi, Role::Scan)) {
             slot.positioned = positioned;
@@ -81,12 +81,12 @@ impl Cursors {
         }
     }
 
-    /// The transaction is about to see another snapshot: no cursor stands anywhere.
+    /// Unsets all cursors: the transaction is about to see another snapshot.
     pub(super) fn outdate(&mut self) {
         self.life += 1;
     }
 
-    /// Closes all.
+    /// Closes all cursors.
     ///
     /// # Safety
     /// The transaction that they were opened in has not ended.

@@ -17,10 +17,10 @@ use super::{Dbi, LmdbError, ReadTxn, Txn, WriteTxn, error::check};
 
 /// How to open an environment.
 pub struct EnvironmentOptions {
-    /// Bytes of address space for the file; 0 for as many as the file has.
+    /// Bytes of address space for the file; 0 means the size of the file.
     pub map_size: usize,
-    /// Maximum number of read transactions at one time. Whoever comes first says it for all who come
-    /// later.
+    /// Maximum number of read transactions at one time. The first process to open the file sets it
+    /// for all later ones.
     pub readers_max: u32,
     /// Maximum number of named databases.
     pub databases_max: u32,
@@ -44,10 +44,10 @@ unsafe impl Sync for Handle {}
 pub enum Access {
     /// To read and to write.
     Write,
-    /// To read beside a process that may be writing, which is kept from reusing the pages of its read
-    /// transactions.
+    /// To read beside a process that may be writing, and that is kept from reusing the pages of
+    /// these read transactions.
     Read,
-    /// To read, without locks, what nobody writes to any more.
+    /// To read, without locks, files that nobody writes to any more.
     ReadStill,
 }
 
@@ -56,9 +56,9 @@ impl Environment {
     /// it is to be written to.
     ///
     /// # Safety
-    /// As long as the environment is open, nothing but LMDB changes these files, and this process
-    /// opens them no second time with locks, which would undo those of the first. With
-    /// [`Access::ReadStill`], whoever might write to them neither does so nor begins to.
+    /// While the environment is open, nothing but LMDB changes these files, and this process does
+    /// not open them a second time with locks, which would undo those of the first. With
+    /// [`Access::ReadStill`], nobody writes to them, nor begins to.
     pub unsafe fn open(
         directory: &Path,
         options: &EnvironmentOptions,
@@ -75,7 +75,7 @@ impl Environment {
         // SAFETY: `raw` is a valid place for the new handle.
         check(unsafe { ffi::mdb_env_create(&raw mut raw) })?;
         let environment = Self { handle: Arc::new(Handle(raw)), access };
-        // NOTLS ties a read transaction to its handle and not to a thread, so that a snapshot
+        // NOTLS ties a read transaction to its handle instead of a thread, so that a snapshot
         // belongs to a task.
         // SAFETY: the handle is live and not yet open, as these calls demand; dropping it closes
         // it, which LMDB demands after a failed open as well.
@@ -91,29 +91,29 @@ impl Environment {
         Ok(environment)
     }
 
-    /// A process that was killed leaves its reader slots behind; they would pin old pages.
+    /// Frees the reader slots of processes that were killed, which would pin old pages.
     pub fn forget_dead_readers(&self) -> Result<(), LmdbError> {
         let mut dead = 0;
         // SAFETY: the handle is open.
         check(unsafe { ffi::mdb_reader_check(self.handle.0, &raw mut dead) })
     }
 
-    /// Writes what is committed now to a file or a pipe, without the pages that are free. It holds a
-    /// read transaction meanwhile, and stops nobody. A file is not synced.
+    /// Writes the last commit to a file or a pipe, without the free pages. It holds a read
+    /// transaction meanwhile, and blocks nobody. A file is not synced.
     pub fn copy(&self, to: impl AsFd) -> Result<(), LmdbError> {
         let fd = to.as_fd().as_raw_fd();
-        // SAFETY: the handle is open, and so is what is written to, as long as the call takes.
+        // SAFETY: the handle and the output are open for the whole call.
         check(unsafe { ffi::mdb_env_copyfd2(self.handle.0, fd, ffi::MDB_CP_COMPACT) })
     }
 
-    /// Begins a read transaction of what is committed now.
+    /// Begins a read transaction on the last commit.
     pub fn read(&self) -> Result<ReadTxn, LmdbError> {
         ReadTxn::begin(&self.handle)
     }
 
-    /// Opens named databases, all of which are there, for the transactions that begin after it, of an
-    /// environment that is only read: in another one, a write transaction might open some meanwhile,
-    /// which LMDB does not allow.
+    /// Opens named databases, all of which must exist, for the transactions that begin later. The
+    /// environment must be read-only: in another one, a write transaction might open databases at
+    /// the same time, which LMDB does not allow.
     pub fn open_databases(&mut self, names: &[String]) -> Result<Vec<Dbi>, LmdbError> {
         if self.access == Access::Write {
             return Err(LmdbError(libc::EINVAL));
@@ -125,7 +125,7 @@ impl Environment {
         Ok(opened)
     }
 
-    /// Begins the write transaction. There is one at a time: another thread's is waited for.
+    /// Begins the write transaction. There is one at a time: it waits for that of another thread.
     pub fn write(&self) -> Result<WriteTxn, LmdbError> {
         WriteTxn::begin(&self.handle)
     }

@@ -9,32 +9,32 @@ use lmdb_master_sys as ffi;
 pub struct LmdbError(pub(super) libc::c_int);
 
 impl LmdbError {
-    /// The system's error number, if it is one.
+    /// The operating system's error number, if it is one.
     pub fn system(self) -> Option<i32> {
         (self.0 > 0).then_some(self.0)
     }
 
-    /// There is no room, on the disk or in the map.
+    /// Whether there is no room, on the disk or in the map.
     pub fn is_full(self) -> bool {
         [libc::ENOSPC, libc::EDQUOT, libc::EFBIG, ffi::MDB_MAP_FULL].contains(&self.0)
     }
 
-    /// The map is as large as it may be, however much room the disk has.
+    /// Whether the map is as large as it may be, however much room the disk has.
     pub fn is_map_full(self) -> bool {
         self.0 == ffi::MDB_MAP_FULL
     }
 
-    /// The environment refuses every transaction, since a meta page could not be written.
+    /// Whether LMDB refuses all transactions, since a meta page could not be written.
     pub fn is_given_up(self) -> bool {
         self.0 == ffi::MDB_PANIC
     }
 
-    /// There are more named databases than the environment was opened for.
+    /// Whether there are more named databases than the environment was opened for.
     pub fn is_databases_full(self) -> bool {
         self.0 == ffi::MDB_DBS_FULL
     }
 
-    /// There are as many read transactions as there may be.
+    /// Whether there are as many read transactions as there may be.
     pub fn is_readers_full(self) -> bool {
         self.0 == ffi::MDB_READERS_FULL
     }
@@ -42,11 +42,11 @@ impl LmdbError {
 
 impl fmt::Display for LmdbError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // LMDB would ask `strerror`, whose answer another thread may replace.
+        // LMDB would call `strerror`, whose result another thread may overwrite.
         if let Some(code) = self.system() {
             return io::Error::from_raw_os_error(code).fmt(f);
         }
-        // SAFETY: for a code of its own, LMDB gives a literal.
+        // SAFETY: for a code of its own, LMDB returns a literal.
         let text = unsafe { CStr::from_ptr(ffi::mdb_strerror(self.0)) };
         write!(f, "{}", text.to_string_lossy())
     }
@@ -68,7 +68,7 @@ pub(super) fn check(code: libc::c_int) -> Result<(), LmdbError> {
     if code == ffi::MDB_SUCCESS { Ok(()) } else { Err(LmdbError(code)) }
 }
 
-/// As [`check`], where "not found" is an answer.
+/// Like [`check`], but "not found" is a result and not an error.
 pub(super) fn found(code: libc::c_int) -> Result<bool, LmdbError> {
     if code == ffi::MDB_NOTFOUND { Ok(false) } else { check(code).map(|()| true) }
 }

@@ -1,10 +1,9 @@
-//! A small safe face of LMDB: only what the store uses, and nothing of the store; and [`pages`], which
-//! reads LMDB's file without LMDB.
+//! A small safe wrapper around LMDB with only what the store uses, and nothing of the store itself;
+//! and [`pages`], which reads LMDB's file without LMDB.
 //!
 //! A transaction owns its cursors, and everything that reads borrows the transaction. So a slice
-//! into a page cannot outlive the next write or the transaction's end, which is the rule that
-//! LMDB asks its callers to keep. What it asks of them as users of the file is the contract of
-//! [`Environment::open`].
+//! into a page cannot outlive the next write or the end of the transaction, as LMDB demands of its
+//! callers. What it demands of them as users of the file is the contract of [`Environment::open`].
 
 #![deny(missing_docs)]
 
@@ -22,5 +21,5 @@ pub use transaction::{Entry, Insert, ReadTxn, Step, Txn, Walk, WriteTxn};
 /// A named database of LMDB, as the environment numbers it.
 pub type Dbi = lmdb_master_sys::MDB_dbi;
 
-/// Longest key that LMDB takes, in bytes.
+/// Longest key that LMDB accepts, in bytes.
 pub const LMDB_KEY_LEN_MAX: usize = 511;

@@ -1,4 +1,4 @@
-//! What the system reads beside a page that is asked for.
+//! How much the operating system reads ahead.
 
 use std::{
     fs::{self, File},
@@ -11,11 +11,11 @@ use lmdb_master_sys as ffi;
 use super::{Environment, error::check};
 
 impl Environment {
-    /// Tells the system to read a page of the map that is not in memory without those beside it, or with them, as it does at
-    /// first. LMDB can be told so only when it opens (`MDB_NORDAHEAD`), when nobody knows how large the file will be.
+    /// Turns the operating system's read-ahead for pages of the map on or off; it is on at first. LMDB can be told to leave
+    /// it off only when it opens (`MDB_NORDAHEAD`), when nobody knows how large the file will become.
     ///
     /// # Errors
-    /// What the system says; nothing has changed for the reader then.
+    /// The error of the operating system; nothing has changed for readers then.
     pub fn set_read_ahead(&self, is_wanted: bool) -> io::Result<()> {
         let mut descriptor = -1;
         // SAFETY: the handle is open, and the place for the descriptor is valid.
@@ -29,8 +29,8 @@ impl Environment {
             if (map.device, map.inode) != (metadata.dev(), metadata.ino()) {
                 continue;
             }
-            // SAFETY: the range is one that this process has mapped of the file, and stays so while the environment is open;
-            // the advice changes none of its bytes.
+            // SAFETY: this process has mapped the file to that range, and it stays mapped while the
+            // environment is open; the advice changes none of its bytes.
             if unsafe { libc::madvise(map.start as *mut _, map.end - map.start, advice) } != 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -39,7 +39,7 @@ impl Environment {
     }
 }
 
-/// A range of addresses that has a file behind it.
+/// A range of addresses that is mapped to a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Map {
     start: usize,
@@ -49,7 +49,7 @@ struct Map {
 }
 
 impl Map {
-    /// A line of `/proc/PID/maps`: addresses, rights, place in the file, device, inode, path (proc(5)).
+    /// A line of `/proc/PID/maps`: addresses, permissions, offset, device, inode, path (proc(5)).
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split_ascii_whitespace();
         let (start, end) = fields.next()?.split_once('-')?;
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(Map::parse("nothing of the kind"), None);
     }
 
-    /// Whether the kernel has the flag `rr`, of random reads, on the map of the file (proc(5), smaps).
+    /// Whether the file's map has the kernel's flag `rr`, for random reads (proc(5), smaps).
     fn is_read_randomly(path: &std::path::Path) -> bool {
         let maps = fs::read_to_string("/proc/self/smaps").unwrap();
         let of_file = maps.split_once(path.to_str().unwrap()).expect("it is mapped").1;

@@ -1,4 +1,4 @@
-//! Transactions: reads of both kinds, writes of one.
+//! Read transactions and the write transaction.
 
 use std::{
     cell::UnsafeCell, ffi::CString, marker::PhantomData, mem, ops::Deref, ptr, slice, sync::Arc,
@@ -15,10 +15,10 @@ use super::{
 
 /// What both kinds of transaction can do.
 ///
-/// Moving a cursor changes no page, so what a call gives stays valid when the next one moves a cursor:
-/// reading takes `&self`, and only writing, or letting go of the snapshot, takes `&mut self`.
+/// Moving a cursor changes no page, so the result of a call stays valid when the next one moves a
+/// cursor: reading takes `&self`, and only writing, or releasing the snapshot, takes `&mut self`.
 pub struct Txn {
-    /// Null once it has ended.
+    /// Null once the transaction has ended.
     raw: *mut ffi::MDB_txn,
     /// Borrowed only within a call, and never for longer than a call to LMDB takes.
     cursors: UnsafeCell<Cursors>,
@@ -51,15 +51,15 @@ fn val(bytes: &[u8]) -> ffi::MDB_val {
 
 const EMPTY: ffi::MDB_val = ffi::MDB_val { mv_size: 0, mv_data: ptr::null_mut() };
 
-/// The bytes that LMDB describes.
+/// The bytes that an `MDB_val` points to.
 ///
 /// # Safety
-/// `val` was filled by LMDB in a transaction that stays unchanged as long as `'t`.
+/// `val` was filled by LMDB in a transaction that stays unchanged for `'t`.
 unsafe fn bytes<'t>(val: &ffi::MDB_val) -> &'t [u8] {
     if val.mv_size == 0 {
         return &[];
     }
-    // SAFETY: LMDB gives a pointer into a page of that many bytes.
+    // SAFETY: LMDB gives a pointer to that many bytes in a page.
     unsafe { slice::from_raw_parts(val.mv_data.cast::<u8>(), val.mv_size) }
 }
 
@@ -75,20 +75,20 @@ impl Txn {
     /// The cursor of `dbi` in that role.
     #[inline]
     fn cursor(&self, dbi: Dbi, role: Role) -> Result<*mut ffi::MDB_cursor, LmdbError> {
-        // SAFETY: the transaction is live, and nobody else borrows the cursors.
+        // SAFETY: the transaction is live, and nothing else borrows the cursors.
         unsafe { (*self.cursors.get()).get(self.raw, dbi, role) }
     }
 
-    /// Notes whether the scan cursor of `dbi` stands on an entry.
+    /// Records whether the scan cursor of `dbi` is on an entry.
     #[inline]
     fn set_positioned(&self, dbi: Dbi, positioned: bool) {
-        // SAFETY: nobody else borrows the cursors.
+        // SAFETY: nothing else borrows the cursors.
         unsafe { (*self.cursors.get()).set_positioned(dbi, positioned) }
     }
 
-    /// Whether the scan cursor of `dbi` stands on an entry, so that it can step on from it.
+    /// Whether the scan cursor of `dbi` is on an entry, so that it can step on from it.
     pub fn is_positioned(&self, dbi: Dbi) -> bool {
-        // SAFETY: nobody else borrows the cursors.
+        // SAFETY: nothing else borrows the cursors.
         unsafe { (*self.cursors.get()).is_positioned(dbi) }
     }
 
@@ -103,7 +103,7 @@ impl Txn {
         }
     }
 
-    /// Moves the scan cursor of `dbi` and gives the entry it comes to.
+    /// Moves the scan cursor of `dbi` and returns the entry there.
     pub fn step(&self, dbi: Dbi, step: Step<'_>) -> Result<Option<Found<'_>>, LmdbError> {
         let (mut key, op) = match step {
             Step::First => (EMPTY, ffi::MDB_FIRST),
@@ -124,8 +124,8 @@ impl Txn {
         }
     }
 
-    /// Opens a named database; without `create` it may be missing. The caller sees to it that no other
-    /// transaction does so meanwhile.
+    /// Opens a named database; without `create` it may be missing. The caller makes sure that no
+    /// other transaction opens one at the same time.
     pub(super) fn open_database(&self, name: &str, create: bool) -> Result<Option<Dbi>, LmdbError> {
         let name = CString::new(name).map_err(|_| LmdbError(libc::EINVAL))?;
         let mut dbi = 0;
@@ -137,7 +137,7 @@ impl Txn {
 
     pub(super) fn commit(mut self) -> Result<(), LmdbError> {
         // SAFETY: the handle is live, and is not used after this: `commit` frees it, whatever it
-        // returns, and `drop` finds none.
+        // returns, and `drop` finds it null.
         unsafe {
             self.cursors.get_mut().close();
             check(ffi::mdb_txn_commit(mem::replace(&mut self.raw, ptr::null_mut())))
@@ -150,7 +150,7 @@ impl Drop for Txn {
         if self.raw.is_null() {
             return;
         }
-        // SAFETY: the handle is live, reset or not; its cursors go before it.
+        // SAFETY: the handle is live, reset or not; its cursors are closed before it.
         unsafe {
             self.cursors.get_mut().close();
             ffi::mdb_txn_abort(self.raw);
@@ -177,7 +177,7 @@ impl ReadTxn {
         Txn::begin(environment, ffi::MDB_RDONLY).map(Self)
     }
 
-    /// Lets go of the snapshot, but keeps the handle. Only [`renew`](Self::renew) may follow.
+    /// Releases the snapshot, but keeps the handle. Only [`renew`](Self::renew) may follow.
     pub fn reset(&mut self) {
         self.0.cursors.get_mut().outdate();
         // SAFETY: the handle is live, and no slice of the snapshot is borrowed any more.
@@ -190,13 +190,13 @@ impl ReadTxn {
         check(unsafe { ffi::mdb_txn_renew(self.raw) })
     }
 
-    /// Which commit the snapshot is of.
+    /// The number of the commit that the snapshot shows.
     pub fn id(&self) -> usize {
         // SAFETY: the handle is live.
         unsafe { ffi::mdb_txn_id(self.raw) as usize }
     }
 
-    /// A walk from the entry that the scan cursor of `dbi` stands on, forward or back.
+    /// A walk from the scan cursor's entry in `dbi`, forward or backward.
     pub fn walk(&self, dbi: Dbi, is_forward: bool) -> Result<Walk<'_>, LmdbError> {
         self.set_positioned(dbi, false);
         let cursor = self.cursor(dbi, Role::Scan)?;
@@ -204,7 +204,7 @@ impl ReadTxn {
         Ok(Walk { cursor, op, _txn: PhantomData })
     }
 
-    /// Whether this transaction can use `dbi`: one opened after it began it cannot.
+    /// Whether this transaction can use `dbi`: it cannot if `dbi` was opened after it began.
     pub fn knows(&self, dbi: Dbi) -> bool {
         let mut flags = 0;
         // SAFETY: the transaction is live; LMDB checks the number.
@@ -212,7 +212,7 @@ impl ReadTxn {
     }
 }
 
-/// Goes from entry to entry.
+/// Steps from entry to entry.
 pub struct Walk<'t> {
     cursor: *mut ffi::MDB_cursor,
     op: ffi::MDB_cursor_op,
@@ -220,7 +220,7 @@ pub struct Walk<'t> {
 }
 
 impl<'t> Walk<'t> {
-    /// The next entry. Nothing else may have moved the scan cursor since the last one.
+    /// The next entry. Nothing else may have moved the scan cursor since the last step.
     #[inline]
     pub fn step(&mut self) -> Result<Option<Found<'t>>, LmdbError> {
         let (mut key, mut data) = (EMPTY, EMPTY);
@@ -232,7 +232,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// The write transaction. It belongs to the thread that began it, as the raw pointer sees to.
+/// The write transaction. The raw pointer ties it to the thread that began it.
 pub struct WriteTxn(Txn);
 
 impl Deref for WriteTxn {
@@ -244,14 +244,14 @@ impl Deref for WriteTxn {
 
 /// What [`WriteTxn::insert`] found.
 pub enum Insert<'t> {
-    /// Nothing; here is room for the value, all of which must be filled.
+    /// Nothing; this is the room for the value, all of which must be filled.
     Vacant(&'t mut [u8]),
     /// An entry under that key.
     Occupied(Entry<'t>),
 }
 
-/// An entry that was found, to be changed. As long as it lives, nothing moves the point cursor away
-/// from it:
+/// An entry that was found, to be changed. While it lives, nothing moves the point cursor away from
+/// it:
 ///
 /// ```compile_fail
 /// # use tokaido_lmdb::{Dbi, LmdbError, WriteTxn};
@@ -271,11 +271,11 @@ pub struct Entry<'t> {
 impl<'t> Entry<'t> {
     /// Its value.
     pub fn value(&self) -> &[u8] {
-        // SAFETY: nobody but the entry can write to the transaction, and it has not.
+        // SAFETY: only the entry can write to the transaction, and it has not.
         unsafe { bytes(&self.value) }
     }
 
-    /// Makes room for another value of `len` bytes, all of which must be filled.
+    /// Makes room for a new value of `len` bytes, all of which must be filled.
     pub fn overwrite(self, len: usize) -> Result<&'t mut [u8], LmdbError> {
         match self.txn.reserve(self.dbi, self.key, len, ffi::MDB_CURRENT)? {
             // SAFETY: as in `WriteTxn::insert`.
@@ -286,7 +286,7 @@ impl<'t> Entry<'t> {
 
     /// Removes it.
     pub fn remove(self) -> Result<(), LmdbError> {
-        // SAFETY: the transaction is live; the point cursor stands on the entry.
+        // SAFETY: the transaction is live; the point cursor is on the entry.
         check(unsafe { ffi::mdb_cursor_del(self.txn.cursor(self.dbi, Role::Point)?, 0) })?;
         self.txn.set_positioned(self.dbi, false);
         Ok(())
@@ -309,7 +309,7 @@ impl WriteTxn {
     }
 
     /// Makes room for a value of `len` bytes under `key`, if nothing is there. One search serves
-    /// both answers.
+    /// both results.
     pub fn insert<'t>(
         &'t mut self,
         dbi: Dbi,
@@ -317,14 +317,14 @@ impl WriteTxn {
         len: usize,
     ) -> Result<Insert<'t>, LmdbError> {
         Ok(match self.reserve(dbi, key, len, ffi::MDB_NOOVERWRITE)? {
-            // SAFETY: LMDB has reserved these bytes, on a page of this transaction's own, where they
-            // stay until the next write, which needs `&mut self`.
+            // SAFETY: LMDB has reserved these bytes, on a page that belongs to this transaction,
+            // where they stay until the next write, which needs `&mut self`.
             (true, data) => Insert::Vacant(unsafe { writable(&data) }),
             (false, value) => Insert::Occupied(Entry { txn: self, dbi, key, value }),
         })
     }
 
-    /// Has LMDB reserve `len` bytes for a value; or gives the value that keeps it from doing so.
+    /// Has LMDB reserve `len` bytes for a value, or returns the value that is in the way.
     fn reserve(
         &mut self,
         dbi: Dbi,
@@ -335,8 +335,8 @@ impl WriteTxn {
         let (mut key, mut data) = (val(key), ffi::MDB_val { mv_size: len, ..EMPTY });
         let cursor = self.cursor(dbi, Role::Point)?;
         let flags = flags | ffi::MDB_RESERVE;
-        // SAFETY: the transaction is live, and the key outlives the call. With CURRENT, which only an
-        // entry asks for, the point cursor stands on the entry of that key.
+        // SAFETY: the transaction is live, and the key outlives the call. With CURRENT, which only
+        // an `Entry` asks for, the point cursor is on the entry of that key.
         let code = unsafe { ffi::mdb_cursor_put(cursor, &raw mut key, &raw mut data, flags) };
         if code != ffi::MDB_KEYEXIST {
             check(code)?;
@@ -347,23 +347,23 @@ impl WriteTxn {
 
     /// Removes every entry of a database.
     pub fn clear(&mut self, dbi: Dbi) -> Result<(), LmdbError> {
-        // SAFETY: the transaction is live; LMDB unsets the cursors that stand in the database.
+        // SAFETY: the transaction is live; LMDB unsets the cursors in the database.
         check(unsafe { ffi::mdb_drop(self.raw, dbi, 0) })?;
         self.set_positioned(dbi, false);
         Ok(())
     }
 
-    /// Opens a named database, if it is there.
+    /// Opens a named database, if it exists.
     pub fn find_database(&mut self, name: &str) -> Result<Option<Dbi>, LmdbError> {
         self.open_database(name, false)
     }
 
-    /// Opens a named database, and creates it if it is not there.
+    /// Opens a named database, and creates it if it does not exist.
     pub fn create_database(&mut self, name: &str) -> Result<Dbi, LmdbError> {
         self.open_database(name, true)?.ok_or(LmdbError(ffi::MDB_NOTFOUND))
     }
 
-    /// Commits, and syncs.
+    /// Commits and syncs.
     pub fn commit(self) -> Result<(), LmdbError> {
         self.0.commit()
     }
@@ -372,11 +372,11 @@ impl WriteTxn {
 /// The bytes that LMDB has reserved.
 ///
 /// # Safety
-/// `val` was filled by a put with RESERVE in a transaction that is borrowed as long as `'t`.
+/// `val` was filled by a put with RESERVE in a transaction that is borrowed for `'t`.
 unsafe fn writable<'t>(val: &ffi::MDB_val) -> &'t mut [u8] {
     if val.mv_size == 0 {
         return &mut [];
     }
-    // SAFETY: LMDB gives a pointer to that many bytes, and to nobody else.
+    // SAFETY: LMDB gives a pointer to that many bytes, and gives it to nobody else.
     unsafe { slice::from_raw_parts_mut(val.mv_data.cast::<u8>(), val.mv_size) }
 }

@@ -1,5 +1,5 @@
-//! The cache beside others: `cargo bench -p tokaido-store --bench cache`, and with `-- hit-ratio`,
-//! `-- memory`, `-- threads` or `-- stalls` the tables of docs/cache.md.
+//! The cache compared with others: `cargo bench -p tokaido-store --bench cache`, and with
+//! `-- hit-ratio`, `-- memory`, `-- threads` or `-- stalls` the tables of docs/cache.md.
 
 use std::{
     hint::black_box,
@@ -29,7 +29,7 @@ use subjects::Subject;
 const RECORDS: u64 = 1_000_000;
 const VALUE: [u8; 64] = [b'v'; 64];
 
-/// Keys of records in no order, without the cost of drawing them.
+/// Keys of records in random order, without the cost of drawing them.
 struct Keys {
     keys: Vec<[u8; 16]>,
     next: usize,
@@ -89,7 +89,7 @@ fn single(c: &mut Criterion) {
     }
 }
 
-/// Nine reads to a write, keys by Zipf 0.99 among ten times as many as there is room for.
+/// Nine reads to a write, with keys by Zipf 0.99 from ten times as many as there is room for.
 fn mixed(c: &mut Criterion) {
     const ROOM: usize = 500_000;
     let mut group = c.benchmark_group("90 % get, 10 % set, Zipf 0.99");
@@ -112,7 +112,7 @@ fn mixed(c: &mut Criterion) {
     group.finish();
 }
 
-/// The time that the threads together need for `operations`.
+/// The time that the threads together take for `operations`.
 fn run(cache: &dyn Subject, traces: &[Vec<[u8; 16]>], operations: u64) -> Duration {
     let each = operations as usize / traces.len() + 1;
     let start = Instant::now();

@@ -1,9 +1,9 @@
 //! What opening a large store costs: `cargo bench -p tokaido-store --bench open`.
 //!
-//! The store is filled, closed, dropped from the page cache, and opened; the time is that until the
-//! first record is there. Once with nothing in the log, and once with as much as the log ever
-//! holds, which only a kill leaves there: each step is a process that ends without closing.
-//! `TOKAIDO_OPEN_MB` says how large the store is, `TOKAIDO_OPEN_DIR` where it stands.
+//! The store is filled, closed, dropped from the page cache, and opened; timed until the first
+//! record is there. Once with an empty log, and once with one as full as it ever gets, which only a
+//! kill leaves behind: each step is a process that ends without closing the store.
+//! `TOKAIDO_OPEN_MB` sets the size of the store, `TOKAIDO_OPEN_DIR` its directory.
 
 use std::{
     fs::{self, File},
@@ -33,7 +33,7 @@ fn main() {
     }
 }
 
-/// Runs this program again, for one step, and gives what it says.
+/// Runs this program again for one step, and returns its output.
 fn step(name: &str, path: &Path, numbers: &[u64]) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.arg(name).arg(path).args(numbers.iter().map(u64::to_string));
@@ -58,7 +58,7 @@ fn run() {
         began.elapsed()
     );
     measure("with an empty log", path, records);
-    // A memtable holds more than the log does: nodes and towers beside the records.
+    // A memtable needs more room than the log: it has nodes and towers beside the records.
     let count = MEMTABLE_BYTES_DEFAULT as u64 * 9 / 10 / (VALUE_LEN as u64 + 150);
     step("fill", path, &[records, count]);
     measure("with a full log", path, records);
@@ -77,7 +77,7 @@ fn fill_and_die(path: &Path, first: u64, count: u64) -> ! {
     std::process::exit(0)
 }
 
-/// Says how many nanoseconds it took until the store was open, and until a record was there.
+/// Prints how many nanoseconds it took until the store was open, and until a record was read.
 fn open_and_die(path: &Path, wanted: u64) -> ! {
     let began = Instant::now();
     let store = tree::open(path, options()).unwrap();

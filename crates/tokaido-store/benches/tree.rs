@@ -34,7 +34,7 @@ fn open_with(options: tree::Options) -> Bench {
     Bench { _directory: directory, store, main }
 }
 
-/// Spreads numbers over 64 bits, so that keys come in no order (the finaliser of SplitMix64).
+/// Spreads numbers over 64 bits, for keys in random order (the finaliser of SplitMix64).
 fn scatter(n: u64) -> u64 {
     let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -49,7 +49,7 @@ fn random_key(n: u64) -> [u8; 16] {
     key
 }
 
-/// The article's pattern "order": every key set, got, removed, in one transaction.
+/// The article's pattern "order": every key is set, got and removed in one transaction.
 fn order(tx: &mut dyn WriteTransaction, main: DatabaseId) -> Result<(), WriteError> {
     let mut digits = itoa::Buffer::new();
     for i in 0..KEYS {
@@ -121,7 +121,7 @@ fn reads(c: &mut Criterion) {
     group.finish();
 }
 
-/// Scans of a store that has been checkpointed as a whole.
+/// Scans of a store that has been checkpointed completely.
 fn base_scans(c: &mut Criterion) {
     let bench = open();
     fill(&mut *bench.store.writer().unwrap(), bench.main);
@@ -168,8 +168,8 @@ fn scanner(main: DatabaseId, direction: Direction) -> Scanner {
     Scanner::new(main, ScanRange { direction, ..ScanRange::all() }, usize::MAX)
 }
 
-/// Small transactions in no order, more of them than the memtable holds, so that checkpoints are
-/// part of it.
+/// Small transactions in random order, more of them than fit into the memtable, so that
+/// checkpoints are included.
 fn random_puts(c: &mut Criterion) {
     let mut group = c.benchmark_group("1 M random puts, 50 a transaction");
     group.sample_size(10).throughput(Throughput::Elements(MANY_KEYS));

@@ -1,4 +1,4 @@
-//! The handle of an embedding program: threads that share it, and what they are told.
+//! The handle for embedding programs: threads that share it, and what they are told.
 
 #[path = "common/slow_log.rs"]
 mod slow_log;
@@ -76,7 +76,7 @@ fn a_failed_sync_is_told_to_all_whom_it_covers() {
     {
         let (store, _, is_broken) = on_slow_log(directory.path());
         let main = store.database("main").unwrap();
-        // The segment of the log is there from now on: where it cannot be begun, nothing is in doubt.
+        // The segment of the log exists from now on: if it cannot be begun, nothing is in doubt.
         main.put("first", "v").unwrap();
         thread::scope(|scope| {
             for thread in 0..8 {
@@ -150,7 +150,7 @@ fn a_transaction_within_another_is_refused_and_not_waited_for() {
     let outer = store.transact(|tx| {
         let inner = main.put("inner", "v");
         assert!(matches!(inner, Err(TransactError::Write(WriteError::WriterBusy))), "{inner:?}");
-        // Reading within is fine, and does not see what is not committed.
+        // Reading inside is fine, and does not see uncommitted changes.
         tx.put(main.id(), b"outer", NewRecord::of(b"v"))?;
         assert_eq!(main.get("outer")?, None);
         Ok::<(), WriteError>(())
@@ -178,7 +178,7 @@ fn a_store_that_is_held_by_another_writer_is_told_to_all() {
     main.put("k", "v").unwrap();
 }
 
-/// What a writer does that none should.
+/// Faults that no writer should have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     PanicInFlush,
@@ -205,7 +205,7 @@ impl Writer for TroubledWriter {
         Ok(())
     }
     fn flush(&mut self) -> Result<(), CommitError> {
-        // Others shall be waiting by now.
+        // Others should be waiting by now.
         thread::sleep(Duration::from_millis(2));
         if self.1 == Trouble::PanicInFlush {
             std::panic::resume_unwind(Box::new("a defect"));
@@ -266,8 +266,8 @@ fn who_is_told_of_a_lost_group_has_put_nothing() {
     let real = Arc::clone(open(directory.path()).unwrap().store());
     let store = Embedded::new(Arc::new(TroubledStore(real, Trouble::FailToRollBack)));
     let main = store.database("main").unwrap();
-    // One who leads is held up until a put and then a refusal wait behind it: they are a group.
-    // Threads may be slow to come, so it is tried until it happened.
+    // A leader is held up until a put and then a refusal wait behind it: these form a group.
+    // Threads may start late, so this is repeated until it happens.
     for kept in 0..100 {
         let key = format!("{kept}");
         let (holding, held) = mpsc::channel::<()>();

@@ -1,5 +1,5 @@
-//! An engine whose reads block and which takes several writers at a time: what it says of itself is
-//! all that whoever places requests has to know. The same placement serves the durable engine.
+//! An engine whose reads block and which takes several writers at a time: its capabilities are all
+//! that is needed to place requests. The same placement works for the durable engine.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -18,7 +18,7 @@ use tokaido_store::{
     Store, WriteError, WriteOperations, WriteTransaction, Writer, transact_unflushed, tree,
 };
 
-/// As a client of a server far away would be: optimistic transactions, as many as there are writers.
+/// Like a client of a remote server: optimistic transactions, as many as there are writers.
 #[derive(Clone, Default)]
 struct RemoteStore(Arc<Remote>);
 
@@ -76,7 +76,7 @@ impl Store for RemoteStore {
 
 struct RemoteTransaction {
     remote: Arc<Remote>,
-    /// The version of each record that was read; 0 where there was none.
+    /// The version of each record that was read; 0 if there was none.
     read: HashMap<Vec<u8>, CommitNumber>,
     written: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     value: Vec<u8>,
@@ -176,7 +176,7 @@ impl Writer for RemoteWriter {
         let (read, written) = (transaction.read.drain(), std::mem::take(&mut transaction.written));
         let mut committed = transaction.remote.committed.lock().unwrap();
         let version = |key: &Vec<u8>| committed.records.get(key).map_or(0, |(_, version)| *version);
-        // All are looked at, so that none is left for the next transaction.
+        // All are checked, so that none is left for the next transaction.
         if read.filter(|(key, seen)| version(key) != *seen).count() > 0 {
             transaction.remote.conflicts.fetch_add(1, Ordering::SeqCst);
             return Err(CommitError::Conflict);
@@ -203,7 +203,7 @@ impl Writer for RemoteWriter {
     }
 }
 
-/// Places a read as a server does, which knows of the engine what it says of itself.
+/// Places a read as a server does that only knows the capabilities of the engine.
 fn read(store: &Arc<dyn Store>, database: DatabaseId, key: &'static str) -> Option<String> {
     let store_there = Arc::clone(store);
     let read = move || {
@@ -219,8 +219,8 @@ fn read(store: &Arc<dyn Store>, database: DatabaseId, key: &'static str) -> Opti
 
 type Work = Box<dyn FnMut(&mut dyn WriteTransaction) + Send>;
 
-/// Places writes as a server does: as many committers as the engine takes, each of which commits what
-/// waits for it in a group. Gives how many there were, and the answers.
+/// Places writes as a server does: as many committers as the engine takes, each of which commits
+/// the waiting work as a group. Returns how many there were, and the answers.
 fn write(store: &dyn Store, database: DatabaseId, work: Vec<Work>) -> (usize, Vec<String>) {
     let committers = store.capabilities(database).writers_max;
     let (answer, answers) = mpsc::channel();
@@ -255,7 +255,7 @@ fn write(store: &dyn Store, database: DatabaseId, work: Vec<Work>) -> (usize, Ve
 
 const INCREMENTS: usize = 200;
 
-/// Increments of so many counters in turn, so that those which run at the same time do not collide.
+/// Increments this many counters in turn, so that those which run at the same time do not collide.
 const COUNTERS: usize = 20;
 
 fn increments(database: DatabaseId) -> Vec<Work> {
@@ -272,7 +272,7 @@ fn placement_by_what_an_engine_says_of_itself_serves_one_that_is_far_away() {
     let remote = RemoteStore::default();
     let store: Arc<dyn Store> = Arc::new(remote.clone());
     let main = store.database("main").unwrap();
-    // Two of them read before either writes, so that one collides and runs again.
+    // Two transactions read before either writes, so that one collides and runs again.
     let both_have_read = Arc::new(Barrier::new(2));
     let mut work = increments(main);
     for _ in 0..2 {

@@ -117,7 +117,7 @@ fn a_body_may_have_the_last_handle() {
     let pending = store.submit(move |tx| tx.put(main.id(), b"k", NewRecord::of(b"v")));
     drop(store);
     pending.wait().unwrap();
-    // The store is closed by the thread that ran the body.
+    // The thread that ran the body closes the store.
     let deadline = Instant::now() + Duration::from_secs(20);
     let reopened = loop {
         match open(directory.path()) {
@@ -166,7 +166,7 @@ fn a_transaction_cannot_wait_for_another() {
         Ok::<_, WriteError>(())
     });
     outer.wait().unwrap();
-    // It was not run by then, and is all the same.
+    // It had not run by then, but runs all the same.
     submit_put(&store, main.id(), "later".to_owned()).wait().unwrap();
     assert!(main.get("inner").unwrap().is_some());
 }

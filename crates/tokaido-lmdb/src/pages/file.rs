@@ -1,7 +1,7 @@
 //! The file: its two meta pages, and pages by number.
 //!
 //! ```text
-//! meta page, behind the header of 16 bytes:
+//! meta page, after the header of 16 bytes:
 //! 0   magic u32, version u32
 //! 8   address u64, size of the map u64
 //! 24  root of the free pages' tree (its first four bytes are the length of a page)
@@ -26,7 +26,7 @@ const VERSION: u32 = 1;
 const META_LEN: usize = 136;
 const ROOT_LEN: usize = 48;
 
-/// Pages have a power of two bytes between these.
+/// The length of a page is a power of two between these.
 const PAGE_LEN_MIN: usize = 256;
 const PAGE_LEN_MAX: usize = 32 << 10;
 
@@ -36,24 +36,24 @@ const FIRST_PAGE: u64 = 2;
 /// The root of a tree without pages.
 const NO_PAGE: u64 = u64::MAX;
 
-/// The flag of a tree whose keys are numbers in the machine's own byte order.
+/// The flag of a tree whose keys are numbers in native byte order.
 const INTEGER_KEY: u16 = 0x08;
 
-/// Deepest tree that LMDB makes.
+/// Deepest tree that LMDB builds.
 const DEPTH_MAX: u16 = 32;
 
-/// Where a tree begins, and what LMDB says of it.
+/// Where a tree begins, and what LMDB records about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Root {
     /// What kind of tree it is.
     pub flags: u16,
-    /// How many pages lie on the way to an entry.
+    /// How many pages are on the path to an entry.
     pub depth: u16,
     /// Pages that lead to others.
     pub branch_pages: u64,
     /// Pages with entries.
     pub leaf_pages: u64,
-    /// Pages with values that are too long for those.
+    /// Pages with values that are too long for a leaf page.
     pub overflow_pages: u64,
     /// How many entries there are.
     pub entries: u64,
@@ -62,7 +62,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// Of a root's bytes, if they can be one.
+    /// Decodes a root, if the bytes can be one.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; ROOT_LEN] = bytes.try_into().ok()?;
         let page = u64_at(bytes, 40)?;
@@ -78,7 +78,7 @@ impl Root {
         (root.depth <= DEPTH_MAX && root.page.is_some() == (root.depth > 0)).then_some(root)
     }
 
-    /// Whether a key stands behind another one.
+    /// Whether a key comes after another one.
     pub(super) fn is_above(&self, key: &[u8], other: &[u8]) -> bool {
         match self.flags & INTEGER_KEY {
             0 => key > other,
@@ -87,13 +87,13 @@ impl Root {
     }
 }
 
-/// The file cannot be looked into.
+/// The file cannot be examined.
 #[derive(Debug, thiserror::Error)]
 pub enum PageFileError {
-    /// The system does not let it be read.
+    /// The operating system cannot read it.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is not, or no longer, a file of LMDB.
+    /// It is not, or is no longer, an LMDB file.
     #[error("{0}")]
     Damaged(String),
 }
@@ -116,7 +116,7 @@ struct Meta {
 }
 
 impl Meta {
-    /// The meta page that the next commit will write to: they take turns.
+    /// The meta page that the next commit will write to: the two take turns.
     fn next_page(&self) -> usize {
         usize::from(self.transaction.is_multiple_of(2))
     }
@@ -126,14 +126,14 @@ impl Meta {
 pub struct PageFile {
     file: File,
     meta: Meta,
-    /// What the meta page that the next commit will write to says of its transaction.
+    /// The transaction number in the meta page that the next commit will write to.
     replaced_next: u64,
-    /// What is wrong with a meta page, if the other one is sound.
+    /// What is wrong with one meta page, if the other is intact.
     damage: Option<PageDamage>,
 }
 
 impl PageFile {
-    /// Opens a file, and reads its meta pages.
+    /// Opens a file and reads its meta pages.
     pub fn open(path: &Path) -> Result<Self, PageFileError> {
         let file = open_for_reading(path)?;
         let meta_pages = read_meta_pages(&file)?;
@@ -156,27 +156,27 @@ impl PageFile {
         Ok(Self { file, meta, replaced_next, damage })
     }
 
-    /// What is wrong with a meta page, if the other one is sound.
+    /// What is wrong with one meta page, if the other is intact.
     pub fn damage(&self) -> Option<&PageDamage> {
         self.damage.as_ref()
     }
 
-    /// Whether nobody has committed to the file since it was opened, nor put another into its place.
-    /// Then what was read meanwhile was not written to: the pages of a commit stay as they are until
-    /// the next one is complete.
+    /// Whether nobody has committed to the file, nor put another into its place, since it was
+    /// opened. Then nothing that was read meanwhile has been overwritten: the pages of a commit
+    /// stay as they are until the next one is complete.
     ///
     /// # Errors
-    /// If the system does not let it be read.
+    /// If the operating system cannot read it.
     pub fn is_current(&self) -> io::Result<bool> {
         let at = self.meta.next_page() * self.meta.page_len + TRANSACTION_AT;
         let mut transaction = [0; 8];
         read_from(&self.file, &mut transaction, at as u64)?;
-        // A file whose place another has taken has no name left.
+        // A file that has been replaced has no name left.
         Ok(u64::from_le_bytes(transaction) == self.replaced_next
             && self.file.metadata()?.nlink() > 0)
     }
 
-    /// The tree of free pages: transaction u64 → how many u64, their numbers.
+    /// The tree of free pages: transaction u64 → count u64, page numbers.
     pub fn free(&self) -> Root {
         self.meta.free
     }
@@ -186,17 +186,17 @@ impl PageFile {
         self.meta.main
     }
 
-    /// Bytes of a page.
+    /// Length of a page, in bytes.
     pub fn page_len(&self) -> usize {
         self.meta.page_len
     }
 
-    /// How many pages there are, used or free.
+    /// The number of pages, used or free.
     pub fn pages(&self) -> u64 {
         self.meta.last_page.saturating_add(1)
     }
 
-    /// Whether a page of that number can be part of a tree.
+    /// Whether the page `number` can be part of a tree.
     pub fn has_page(&self, number: u64) -> bool {
         (FIRST_PAGE..self.pages()).contains(&number)
     }
@@ -205,7 +205,7 @@ impl PageFile {
         self.read(number, 0, self.meta.page_len)
     }
 
-    /// A value of `len` bytes that stands on pages of its own; gives how many those are.
+    /// Reads a value of `len` bytes from its own overflow pages; also returns how many those are.
     pub(super) fn read_overflow(
         &self,
         number: u64,
@@ -226,7 +226,7 @@ impl PageFile {
         Ok((self.read(number, HEADER_LEN, len)?, pages))
     }
 
-    /// Bytes of the file.
+    /// The length of the file, in bytes.
     fn len(&self) -> u64 {
         self.file.metadata().map_or(0, |metadata| metadata.len())
     }
@@ -236,7 +236,7 @@ impl PageFile {
             return Err(PageDamage::new(number, "there is no such page, but another refers to it"));
         }
         let offset = number * self.meta.page_len as u64 + at as u64;
-        // Before much room is made for what a damaged number promises.
+        // Checked before allocating what a damaged length asks for.
         if len > PAGE_LEN_MAX && offset + len as u64 > self.len() {
             return Err(PageDamage::new(number, "the file ends before it"));
         }
@@ -251,8 +251,8 @@ impl PageFile {
     }
 }
 
-/// Opens a file so that reading it does not write to it: the system notes when a file was read, unless its
-/// owner asks it not to.
+/// Opens a file so that reading it does not change its access time. Only the file's owner may ask
+/// for that; others open it as usual.
 fn open_for_reading(path: &Path) -> io::Result<File> {
     match File::options().read(true).custom_flags(libc::O_NOATIME).open(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(path),
@@ -260,19 +260,19 @@ fn open_for_reading(path: &Path) -> io::Result<File> {
     }
 }
 
-/// The length of most pages.
+/// The usual length of a page.
 const USUAL_PAGE_LEN: usize = 4096;
 
-/// Where a meta page has the number of its transaction.
+/// Where a meta page has its transaction number.
 const TRANSACTION_AT: usize = HEADER_LEN + 128;
 
-/// Bytes of a meta page that say something.
+/// Bytes of a meta page that have a meaning.
 const META_PAGE_LEN: usize = HEADER_LEN + META_LEN;
 
-/// The beginnings of the two meta pages; zeros where the file ends before.
+/// The beginnings of the two meta pages; zeros beyond the end of the file.
 type MetaPages = [[u8; META_PAGE_LEN]; 2];
 
-/// Reads both meta pages; by one call, unless pages have an unusual length.
+/// Reads both meta pages, with one call unless pages have an unusual length.
 fn read_meta_pages(file: &File) -> io::Result<MetaPages> {
     let mut head = [0; USUAL_PAGE_LEN + META_PAGE_LEN];
     read_from(file, &mut head, 0)?;
@@ -280,7 +280,7 @@ fn read_meta_pages(file: &File) -> io::Result<MetaPages> {
     let mut pages = [[0; META_PAGE_LEN]; 2];
     pages[0].copy_from_slice(&first_page[..META_PAGE_LEN]);
     pages[1].copy_from_slice(second);
-    // Where the first meta page does not say how long pages are, they have that length.
+    // If the first meta page does not say how long pages are, the usual length is assumed.
     let page_len = decode_meta(&pages[0]).map_or(USUAL_PAGE_LEN, |meta| meta.page_len);
     if page_len != USUAL_PAGE_LEN {
         pages[1] = [0; META_PAGE_LEN];
@@ -289,7 +289,7 @@ fn read_meta_pages(file: &File) -> io::Result<MetaPages> {
     Ok(pages)
 }
 
-/// Fills `bytes` with those of the file from `at` on, as far as there are so many.
+/// Fills `bytes` from the file, from `at` on, as far as the file goes.
 fn read_from(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.read_at(bytes, at) {
@@ -328,13 +328,13 @@ pub struct PageSet {
 }
 
 impl PageSet {
-    /// For the pages that `file` has room for, however many it says to have.
+    /// For the pages that `file` has room for, however many it claims to have.
     pub fn of(file: &PageFile) -> Self {
         let pages = file.len() / file.meta.page_len as u64;
         Self { bits: vec![0; (pages / 64 + 1) as usize], count: 0 }
     }
 
-    /// Adds a page; tells whether it is new. One beyond the file's end always is: LMDB need not
+    /// Adds a page; returns whether it is new. One beyond the file's end always is: LMDB need not
     /// have written the last pages if they are free.
     pub fn insert(&mut self, page: u64) -> bool {
         let bit = 1 << (page % 64);
@@ -349,7 +349,7 @@ impl PageSet {
         is_new
     }
 
-    /// How many pages are in it.
+    /// How many pages are in the set.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -1,4 +1,4 @@
-//! Finding single keys, without walking.
+//! Finding single keys without walking a tree.
 
 use std::{
     borrow::Borrow,
@@ -12,13 +12,13 @@ use super::{
     walk::read_value,
 };
 
-/// Finds keys in the trees of a file. Keeps the pages it has come by.
+/// Finds keys in the trees of a file. Caches the pages that it reads.
 pub struct Finder<F> {
     file: F,
     pages: Mutex<HashMap<u64, Arc<Page>, foldhash::fast::RandomState>>,
 }
 
-/// Maximum number of pages that a finder keeps.
+/// Maximum number of pages that a finder caches.
 const FINDER_PAGES_MAX: usize = 4096;
 
 impl<F: Borrow<PageFile>> Finder<F> {

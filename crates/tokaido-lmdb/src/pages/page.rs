@@ -20,7 +20,7 @@ pub(super) const LEAF: u16 = 0x02;
 pub(super) const OVERFLOW: u16 = 0x04;
 pub(super) const META: u16 = 0x08;
 
-/// The value stands on pages of its own; in the node is the number of the first.
+/// The value is on overflow pages; the node has the number of the first.
 pub(super) const BIG_DATA: u16 = 0x01;
 /// The value is the root of another tree.
 const SUB_DATA: u16 = 0x02;
@@ -35,7 +35,7 @@ pub struct PageDamage {
     pub page: u64,
     /// What is wrong with it.
     pub what: String,
-    /// Whether the system has refused to read it, so that nobody knows what stands there.
+    /// Whether the operating system failed to read it, so that its content is unknown.
     pub is_unread: bool,
 }
 
@@ -57,13 +57,13 @@ pub(super) struct Page {
     pub(super) nodes: usize,
 }
 
-/// A node, as it stands in its page.
+/// A node as it is stored in its page.
 pub(super) struct Node<'p> {
     pub(super) key: &'p [u8],
-    /// In a leaf. Empty in a branch.
+    /// The value, in a leaf. Empty in a branch.
     pub(super) data: &'p [u8],
     pub(super) flags: u16,
-    /// In a branch, the child; in a leaf, the length of the value.
+    /// In a branch, the number of the child; in a leaf, the length of the value.
     pub(super) number: u64,
 }
 
@@ -114,8 +114,8 @@ impl Page {
         node.ok_or_else(|| PageDamage::new(self.number, format!("its node {index} is damaged")))
     }
 
-    /// The first index from `from` on whose key `is_before` does not hold for, where it holds for all
-    /// keys before that.
+    /// The first index, starting at `from`, for whose key `is_before` is false. It must be true for
+    /// all keys before that.
     pub(super) fn partition(
         &self,
         from: usize,
@@ -144,7 +144,7 @@ impl Page {
         let (key, rest) = rest.split_at_checked(key_len)?;
         if !self.is_leaf {
             let number = low | high << 16 | flags << 32;
-            // The first key of a branch stands for everything below the second.
+            // The first key of a branch covers everything below the second.
             let is_right = key_len <= KEY_LEN_MAX && (index == 0 || key_len > 0);
             return is_right.then_some(Node { key, data: &[], flags: 0, number });
         }

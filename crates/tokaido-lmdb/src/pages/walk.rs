@@ -1,4 +1,4 @@
-//! Walking a tree in order, and what is wrong on the way.
+//! Walking a tree in order, and reporting damage on the way.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub struct Entry {
     pub is_root: bool,
 }
 
-/// The value of a leaf's node, and the pages that it has to itself.
+/// Reads the value of a leaf's node; also returns its overflow pages.
 pub(super) fn read_value(
     file: &PageFile,
     node: &Node<'_>,
@@ -32,9 +32,9 @@ pub(super) fn read_value(
 
 const OUT_OF_ORDER: &str = "its keys are out of order";
 
-/// Walks over all entries of a tree, in order, and gives each to `visit`, or says what is wrong. Where a
-/// page is damaged it goes on behind it. `pages` gets every page that is stepped on. Tells whether
-/// nothing was wrong.
+/// Walks over all entries of a tree, in order, and passes each to `visit`, or the damage found.
+/// Skips a damaged page and goes on after it. Adds every page that it visits to `pages`. Returns
+/// whether nothing was wrong.
 pub fn walk(
     file: &PageFile,
     root: Root,
@@ -60,7 +60,7 @@ struct Walk<'w> {
     pages: &'w mut PageSet,
     visit: &'w mut dyn FnMut(Result<Entry, PageDamage>),
     last_key: Vec<u8>,
-    /// Below which key the page that comes next has none.
+    /// The lower bound for the keys of the next page.
     floor: Option<Vec<u8>>,
     found: Root,
     is_sound: bool,
@@ -74,7 +74,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Walks over a page and what it leads to, all of which stands below the key `end`.
+    /// Walks over a page and its descendants, all of whose keys must be below `end`.
     fn below(&mut self, number: u64, depth: u16, end: Option<&[u8]>) -> Result<(), PageDamage> {
         let page = Page::new(number, self.file.read_page(number)?)?;
         if !self.pages.insert(number) {
@@ -97,7 +97,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Walks over what a node of a branch leads to. Its keys are not below the node's own.
+    /// Walks over the child of a branch's node. Its keys must not be below the node's own.
     fn child(
         &mut self,
         page: &Page,
@@ -141,7 +141,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Compares what was found with what LMDB says. Where pages could not be read it differs anyhow.
+    /// Compares the totals with those in the root. If pages could not be read, they differ anyway.
     fn compare_with_root(&self) -> Result<(), PageDamage> {
         if self.found == self.root {
             return Ok(());

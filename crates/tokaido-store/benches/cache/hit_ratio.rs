@@ -8,7 +8,7 @@ use crate::{
 };
 
 const BYTES_MAX: usize = 8 << 20;
-/// Bytes that memcached 1.6 takes for such a record, by its RSS with a million of them.
+/// Bytes that memcached 1.6 uses for such a record, by its RSS with a million of them.
 const MEMCACHED_RECORD_BYTES: usize = 161;
 
 fn tokaido() -> (Cache, Vec<u8>) {
@@ -16,14 +16,14 @@ fn tokaido() -> (Cache, Vec<u8>) {
     (Cache::new(options).unwrap(), Vec::new())
 }
 
-/// Records of 16 + 64 bytes that fit. Every other policy gets room for as many.
+/// How many records of 16 + 64 bytes fit. Every other policy gets room for as many.
 fn capacity() -> usize {
     let mut cache = tokaido();
     (0..1_000_000).for_each(|n| assert!(!cache.access(n)));
     cache.0.statistics().records as usize
 }
 
-/// The share of hits behind the first quarter, in per cent.
+/// The percentage of hits after the first quarter.
 fn hits(policy: &mut dyn Policy, trace: &[u64]) -> f64 {
     let (first, rest) = trace.split_at(trace.len() / 4);
     first.iter().for_each(|&key| {

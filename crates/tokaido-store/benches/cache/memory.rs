@@ -1,4 +1,4 @@
-//! `cargo bench -p tokaido-store --bench cache -- memory`: resident bytes of a record.
+//! `cargo bench -p tokaido-store --bench cache -- memory`: resident bytes per record.
 
 use std::{fs, process::Command};
 
@@ -11,7 +11,7 @@ use crate::{
 
 const RECORDS: u64 = 1_000_000;
 
-/// Each cache in a process of its own, since freed memory stays with a process.
+/// Runs each cache in its own process, since freed memory stays with a process.
 pub(crate) fn print() {
     let program = std::env::current_exe().unwrap();
     println!("resident bytes per record of 16 + 64 bytes, {RECORDS} records");

@@ -1,4 +1,4 @@
-//! Other ways to choose who must go, for comparison: simulated where the real thing is a server.
+//! Other eviction policies, for comparison: simulated where the real thing is a server.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,7 +8,7 @@ use crate::traces;
 
 /// A cache of records of one size.
 pub(crate) trait Policy {
-    /// Asks for a key, and puts it if it is not there; tells whether it was.
+    /// Asks for a key, and puts it if it is missing; returns whether it was there.
     fn access(&mut self, key: u64) -> bool;
 }
 
@@ -45,14 +45,14 @@ impl Policy for moka::sync::Cache<u64, ()> {
     }
 }
 
-/// A queue whose members may leave from the middle: they stay in it, and are passed over.
+/// A queue with lazy removal: members that have left stay in it, and are skipped.
 #[derive(Default)]
 struct Queue {
     members: VecDeque<(u64, u64)>,
     len: usize,
 }
 
-/// Which queue a key is in, as which arrival, and memcached's marks.
+/// The queue that a key is in, its arrival number there, and memcached's marks.
 #[derive(Clone, Copy)]
 struct Place {
     queue: usize,
@@ -120,8 +120,8 @@ impl Policy for Lru {
     }
 }
 
-/// memcached's segmented LRU: HOT, WARM and COLD with its default shares of memory. Its limits by
-/// age are left out, and its maintainer thread is always done.
+/// memcached's segmented LRU: HOT, WARM and COLD with its default shares of memory. Its age
+/// limits are left out, and its maintainer thread has always finished.
 pub(crate) struct Memcached {
     queues: Queues,
     capacity: usize,
@@ -158,7 +158,7 @@ impl Policy for Memcached {
             self.juggle();
             return false;
         };
-        // The first fetch only marks it; the second makes it active, and brings it in from COLD.
+        // The first fetch only marks it; the second makes it active, and moves it out of COLD.
         place.is_active |= place.is_fetched;
         place.is_fetched = true;
         if place.is_active && place.queue == COLD {

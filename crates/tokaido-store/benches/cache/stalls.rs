@@ -10,7 +10,7 @@ use tokaido_store::{
 use crate::traces;
 
 const INSERTIONS: u64 = 5_000_000;
-/// So many of the records set last are read again, which makes drains keep them.
+/// After each insertion, so many earlier records are read again, which makes drains keep them.
 const USED_AGAIN: u64 = 3;
 
 /// Sets new keys in a cache of 256 MiB, from empty until long after it is full.

@@ -1,5 +1,5 @@
-//! The caches that are timed, behind one face. Each copies the value into the reader's buffer, and
-//! holds flags, expiry and version beside it, as memcached's role demands.
+//! The caches that are timed, behind one trait. Each copies the value into the reader's buffer,
+//! and holds flags, expiry and version beside it, as a replacement for memcached must.
 
 use std::sync::{
     Arc,
@@ -11,7 +11,7 @@ use tokaido_store::{
     cache::{Cache, Options},
 };
 
-/// Bytes that a peer's value has in front: version, expiry, flags.
+/// Bytes in front of a peer's value: version, expiry, flags.
 const HEADER_LEN: usize = 20;
 
 pub(crate) trait Subject: Send + Sync {

@@ -1,8 +1,8 @@
 //! `cargo bench -p tokaido-store --bench cache -- threads`: whether threads slow each other down.
 //!
-//! Besides the wall clock, which other work on the machine falsifies, it takes the processor time
-//! of each thread; and beside two threads on one cache, it runs two with a cache each: what these
-//! lose, the machine takes and not the cache.
+//! Besides the wall clock, which other work on the machine distorts, it measures the processor
+//! time of each thread. And besides two threads on one cache, it runs two with a cache each: what
+//! these lose is due to the machine and not to the cache.
 
 use std::{thread, time::Instant};
 
@@ -19,13 +19,13 @@ const ROUNDS: usize = 7;
 /// Processor time of this thread.
 fn thread_time_ns() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock exists, and `time` is a place for the answer.
+    // SAFETY: the clock exists, and `time` is a valid place for the result.
     let code = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     assert_eq!(code, 0);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// Nine reads to a write; gives the processor time of one operation.
+/// Nine reads to a write; returns the processor time of one operation.
 fn work(cache: &dyn Subject, keys: &[[u8; 16]]) -> f64 {
     let mut value = Vec::with_capacity(VALUE.len());
     let start_ns = thread_time_ns();
@@ -39,7 +39,7 @@ fn work(cache: &dyn Subject, keys: &[[u8; 16]]) -> f64 {
     (thread_time_ns() - start_ns) / keys.len() as f64
 }
 
-/// Runs a thread for each trace; gives processor time and wall time of one operation, in ns.
+/// Runs a thread for each trace; returns processor time and wall time of one operation, in ns.
 fn run(caches: &[&dyn Subject], traces: &[Vec<[u8; 16]>]) -> (f64, f64) {
     let start = Instant::now();
     let times: Vec<f64> = thread::scope(|scope| {

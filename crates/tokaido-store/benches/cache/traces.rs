@@ -1,4 +1,4 @@
-//! Sequences of keys that caches are judged by.
+//! Sequences of keys on which caches are compared.
 
 /// Spreads numbers over 64 bits (the finaliser of SplitMix64).
 pub(crate) fn scatter(n: u64) -> u64 {
@@ -61,7 +61,7 @@ pub(crate) fn all(capacity: usize) -> Vec<(&'static str, Vec<u64>)> {
         trace.extend(scanned.by_ref().take(capacity / 2));
         trace
     });
-    // Eight times, a part of what was wanted is wanted no more.
+    // Eight times, a part of the working set is replaced.
     let shifting = zipf(0.9).into_iter().enumerate();
     let shifting = shifting.map(|(i, n)| n + (i / (LEN / 8) * keys / 4) as u64).collect();
     let looping = |len: usize| (0..LEN).map(|i| (i % len) as u64).collect::<Vec<_>>();

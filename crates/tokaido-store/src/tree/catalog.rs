@@ -1,10 +1,10 @@
-//! The databases: which tree each has, in a tree of its own.
+//! The catalog: which trees each database has. It is a tree itself.
 //!
-//! A database's records stand in a *tree*, a numbered space of keys, and the elements of its
+//! A database's records are in a *tree*, a numbered space of keys, and the elements of its
 //! collections in a second one, if there are any. Clearing a database gives it a new tree, which
-//! takes no time and is rolled back like any other write, since the catalog is itself records in a
-//! tree. Dropping it takes its entry away. A number is not used again as long as anything is
-//! left of its tree.
+//! takes no time and is rolled back like any other write, since the catalog itself consists of
+//! records in a tree. Dropping a database removes its entry. A number is not reused as long as
+//! anything is left of its tree.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -22,10 +22,10 @@ pub(super) const CATALOG_TREE: u32 = 0;
 /// The tree that holds the expiry index, see `expiry`.
 pub(super) const EXPIRY_TREE: u32 = 1;
 
-/// The first tree that a database can have.
+/// The first tree number that a database can have.
 pub(super) const FIRST_TREE: u32 = 2;
 
-/// The trees that a database can have.
+/// The tree numbers that a database can have.
 pub(super) const DATABASE_TREES: Range<u32> = FIRST_TREE..NO_TREE;
 
 pub(super) fn catalog_key(database: DatabaseId) -> [u8; 2] {
@@ -36,7 +36,7 @@ pub(super) fn catalog_value(tree: u32, name: &str) -> Vec<u8> {
     [&tree.to_le_bytes(), name.as_bytes()].concat()
 }
 
-/// What the catalog says of one keyspace.
+/// The catalog's entry of one keyspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CatalogEntry {
     pub(super) database: DatabaseId,
@@ -45,9 +45,9 @@ pub(super) struct CatalogEntry {
 }
 
 /// All entries, in the order of their numbers: first the databases, then those that have elements.
-/// `written` are the numbers of the entries that the memtable may have: a scan would have the whole
-/// memtable put into order first, which costs more than all else that opening a store with a short
-/// log does.
+/// `written` has the numbers of the entries that may be in the memtable: scanning the memtable
+/// would sort all of it first, which costs more than everything else in opening a store with a
+/// short log.
 pub(super) fn read_catalog(
     view: &View,
     written: &BTreeSet<DatabaseId>,
@@ -72,7 +72,7 @@ pub(super) fn read_catalog(
     Ok(entries.into_values().collect())
 }
 
-/// The keyspace whose entry has that key.
+/// The keyspace that an entry's key stands for.
 pub(super) fn parse_key(key: &[u8]) -> Option<DatabaseId> {
     DatabaseId::from_stored(u16::from_be_bytes(key.try_into().ok()?))
 }
@@ -84,7 +84,7 @@ pub(super) fn decode(key: &[u8], stored: &[u8]) -> Result<CatalogEntry, ReadErro
     entry.ok_or_else(|| ReadError::damaged("the catalog"))
 }
 
-/// Reads an entry, whatever tree it names.
+/// Reads an entry, whatever tree number it has.
 pub(super) fn parse(key: &[u8], value: &[u8]) -> Option<CatalogEntry> {
     let (tree, name) = value.split_first_chunk::<4>()?;
     let database = parse_key(key)?;
@@ -92,13 +92,13 @@ pub(super) fn parse(key: &[u8], value: &[u8]) -> Option<CatalogEntry> {
     Some(CatalogEntry { database, tree: u32::from_le_bytes(*tree), name })
 }
 
-/// The keyspaces by the trees that they have.
+/// The keyspaces by their trees.
 pub(super) type Keyspaces = HashMap<u32, DatabaseId, foldhash::fast::RandomState>;
 
-/// Which tree each keyspace has.
+/// The tree of each keyspace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TreeMap {
-    /// Two for each database: of its records, and of its elements.
+    /// Two for each database: that of its records and that of its elements.
     trees: Vec<Option<u32>>,
 }
 
@@ -135,7 +135,7 @@ impl TreeMap {
         !database.is_elements() && self.get(database.elements()).is_some()
     }
 
-    /// The keyspaces by the trees that they have.
+    /// The keyspaces by their trees.
     pub(super) fn keyspaces(&self) -> Keyspaces {
         let places = self.trees.iter().enumerate();
         let keyspace = |(place, tree): (usize, &Option<u32>)| {

@@ -1,6 +1,6 @@
-//! Checkpoints: a frozen memtable goes to the disk, in order, and its part of the log goes away.
+//! Checkpoints: a frozen memtable is written to disk, in order, and its part of the log is removed.
 //!
-//! It goes into the base, or into a run of its own (`run_checkpoint`) where it is little beside what the base has.
+//! It is written into the base, or into a run of its own (`run_checkpoint`) if it is small compared with the base.
 
 use std::{path::Path, sync::Arc};
 
@@ -15,15 +15,15 @@ use super::{
     signal::Job,
 };
 
-/// Runs are merged into the base when together they have this part of its bytes: then each page that is changed takes
-/// several records with it. With a smaller part more pages are written for a record, with a larger one readers find more
-/// runs, and the disk more bytes that the base has as well.
+/// Runs are merged into the base when together they have this fraction (1 / `RUNS_PART`) of its bytes: then each changed
+/// page takes several records. With a smaller fraction, more pages are written per record; with a larger one, readers
+/// find more runs, and more bytes on disk are duplicates of what the base has.
 pub(super) const RUNS_PART: u64 = 3;
 
-/// Bytes that a record takes on disk beside its key and its value, about.
+/// Bytes on disk per record beside its key and its value, roughly.
 const RECORD_HEAD_BYTES: u64 = 24;
 
-/// Bytes that records of these sums take on disk, about.
+/// Bytes on disk of the records in these statistics, roughly.
 fn bytes_on_disk<'d>(sums: impl IntoIterator<Item = &'d (u32, DatabaseStatistics)>) -> u64 {
     let bytes = |sum: &DatabaseStatistics| {
         sum.key_bytes
@@ -34,8 +34,8 @@ fn bytes_on_disk<'d>(sums: impl IntoIterator<Item = &'d (u32, DatabaseStatistics
 }
 
 impl Checkpointer<'_> {
-    /// Bytes of runs that are this part of the base, from which on they are merged into it; `None` if the store is too small
-    /// for runs.
+    /// The size of runs, 1 / `part` of the base, at which they are merged into it; `None` if the
+    /// store is too small for runs.
     pub(super) fn runs_bytes_max(&self, part: u64) -> Option<u64> {
         let bytes = bytes_on_disk(&self.shared.visible.on_disk());
         let options = &self.shared.options;
@@ -49,9 +49,9 @@ impl Checkpointer<'_> {
         let runs = Arc::clone(&self.shared.visible.tables().runs);
         let is_always = self.shared.options.runs_from_bytes == 0;
         let is_little = |max| is_always || (job.frozen.bytes() as u64) < max;
-        // A record in the base would be hidden by an older one in a run.
+        // An older record in a run would hide one that is written to the base.
         if !runs.is_empty() || self.runs_bytes_max(RUNS_PART).is_some_and(is_little) {
-            // What an attempt has done of it is done anew by the next one.
+            // The next attempt repeats whatever a failed attempt has done.
             self.shared.pace.advance(0);
             let written = self.checkpoint_into_run(job, &runs);
             return written.inspect_err(|_| self.shared.pace.advance(0));
@@ -59,16 +59,16 @@ impl Checkpointer<'_> {
         self.checkpoint_into_base(job)
     }
 
-    /// The memtable goes into the base in pieces, in order. The base has the sequence of the last checkpoint until the
-    /// last of them, so whoever opens it in between replays all of the log, and writes again what is there. Whoever
-    /// copies it in between needs the log up to the last transaction of the memtable.
+    /// Writes the memtable into the base in pieces, in order. Until the last piece, the base has the sequence of the
+    /// previous checkpoint. So opening it in between replays the whole log, and rewrites what is already there. A copy
+    /// made in between needs the log up to the last transaction of the memtable.
     fn checkpoint_into_base(&mut self, job: &Job) -> Result<(), BaseError> {
         let shared = self.shared;
         let commits = &shared.base.commits;
         let mut layer = Layer::begin(&shared.base)?;
-        // First, so that those that come find the room of those that go.
+        // First, so that new trees find the room of the dropped ones.
         layer.retain(|tree| self.is_live(tree))?;
-        // What an attempt before this one has committed is not written again: its pages would be needed twice.
+        // What an earlier attempt has committed is not written again: its pages would be needed twice.
         for (done, node) in job.frozen.nodes().enumerate().skip(shared.pace.done()) {
             if !self.is_live(node.tree()) {
                 continue;
@@ -90,11 +90,11 @@ impl Checkpointer<'_> {
     }
 }
 
-/// Removes the segments that the base has made needless. What cannot be removed now is removed
-/// after the next checkpoint, or when the store is opened.
+/// Removes the segments that the base has made unnecessary. Any that cannot be removed now are
+/// removed after the next checkpoint, or when the store is opened.
 ///
 /// The base must be found under its name after a power failure: a compaction that was killed may
-/// have given it that name, and not have synced it.
+/// have given it that name without syncing it.
 pub(super) fn remove_segments(directory: &Path, storage: &dyn LogStorage, keep_from: u64) {
     let listed = files::sync_directory(directory).and_then(|()| storage.list());
     let removed = listed.and_then(|segments| {

@@ -1,8 +1,8 @@
 //! Collections in the writer's transaction, and the removal of their elements.
 //!
-//! A record with a collection owns its elements. When it is deleted, expires or makes room for
-//! another, nobody looks for them: an entry of the expiry index lists the collection, and the
-//! sweep, which follows the index, removes them in the background.
+//! A record with a collection owns its elements. When it is deleted, expires or is replaced, its
+//! elements are not looked up: an entry of the expiry index lists the collection, and the sweep,
+//! which follows the index, removes them in the background.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -11,7 +11,7 @@ use crate::{CollectionId, DatabaseId, Direction, Kind, NewRecord, WriteError, pr
 use super::{expiry, transaction::TreeTransaction};
 
 impl TreeTransaction {
-    /// Drops the collection of the record that a new one is about to replace, unless it stays.
+    /// Drops the collection of the record that a new one is about to replace, unless it is kept.
     pub(super) fn replace_collection(
         &mut self,
         database: DatabaseId,
@@ -34,7 +34,7 @@ impl TreeTransaction {
         }
     }
 
-    /// Lists a collection as one whose elements are to be removed. Its record goes, too.
+    /// Lists a collection whose elements are to be removed, since its record is going.
     pub(super) fn drop_collection(
         &mut self,
         database: DatabaseId,
@@ -43,15 +43,15 @@ impl TreeTransaction {
         if !self.trees.has_elements(database) {
             return Ok(());
         }
-        // The sweep has a bound of its own.
+        // The sweep has its own limit.
         if !self.is_sweep {
             self.account(expiry::ENTRY_HEAD_LEN + CollectionId::LEN)?;
         }
         self.move_expiry(database.elements(), &collection.prefix(), None, Some(self.now_ms))
     }
 
-    /// Removes up to `limit` elements whose keys begin with `prefix`, and gives how many it was. If
-    /// they are fewer, none is left.
+    /// Removes up to `limit` elements whose keys begin with `prefix`, and returns how many it
+    /// removed. If they are fewer than `limit`, none are left.
     pub(super) fn remove_elements(
         &mut self,
         elements: DatabaseId,
@@ -59,7 +59,7 @@ impl TreeTransaction {
         limit: usize,
     ) -> Result<usize, WriteError> {
         let Some(tree) = self.trees.get(elements) else { return Ok(0) };
-        // What was removed remains as deletions until the next checkpoint, and must not be walked
+        // Removed elements remain as tombstones until the next checkpoint, and must not be walked
         // over again and again.
         let is_begun = self.reclaimed.starts_with(prefix);
         let from = Bound::Excluded(if is_begun { &self.reclaimed[..] } else { prefix });

@@ -1,4 +1,4 @@
-//! The runs and the base, read as one: all that stands on the disk but the log.
+//! The runs and the base, read as one: everything on disk except the log.
 
 use std::ops::Bound;
 
@@ -9,7 +9,7 @@ use super::{
     runs::{Change, Cursor, Runs},
 };
 
-/// The runs, and the base behind them, at one moment.
+/// The runs, and the base beneath them, at one moment.
 #[derive(Clone, Copy)]
 pub(super) struct Disk<'v> {
     pub(super) runs: &'v Runs,
@@ -26,7 +26,7 @@ impl<'v> Disk<'v> {
         }
     }
 
-    /// As [`find`](Self::find), for whoever has the [hash](super::runs::key_hash) of the key.
+    /// Like [`find`](Self::find), given the [hash](super::runs::key_hash) of the key.
     pub(super) fn find_hashed(
         self,
         hash: u64,
@@ -39,13 +39,13 @@ impl<'v> Disk<'v> {
         }
     }
 
-    /// Whether there is nothing of a tree, not even a deletion.
+    /// Whether a tree has no entries at all, not even tombstones.
     pub(super) fn lacks(self, tree: u32) -> bool {
         // What cannot be read may be there.
         self.base.is_empty(tree) && self.runs.has_tree(tree).is_ok_and(|has_tree| !has_tree)
     }
 
-    /// The entries of a tree from `from` to `to`, and perhaps some behind that.
+    /// The entries of a tree from `from` to `to`, and perhaps some after that.
     pub(super) fn scan<'s>(
         self,
         tree: u32,
@@ -62,28 +62,28 @@ impl<'v> Disk<'v> {
     }
 }
 
-/// A scan of one tree. While it goes on, nothing else may seek in its view of the base.
+/// A scan of one tree. While it lasts, nothing else may seek in its view of the base.
 pub(super) struct DiskScan<'v, 's> {
     tree: u32,
     to: Bound<&'s [u8]>,
     direction: Direction,
-    /// The newest first; each has an entry.
+    /// The newest first; each is on an entry.
     cursors: Vec<Cursor<'v>>,
     base: &'v BaseView,
-    /// Only a scan that goes beyond the first entry needs it.
+    /// Only needed by a scan that goes beyond the first entry.
     base_scan: Option<BaseScan<'v>>,
     in_base: Option<Stored<'v>>,
     entry: Option<Stored<'v>>,
 }
 
 impl<'v> DiskScan<'v, '_> {
-    /// The entry at which the scan stands.
+    /// The entry that the scan is on.
     #[inline]
     pub(super) fn entry(&self) -> Option<Stored<'v>> {
         self.entry
     }
 
-    /// Goes on behind the entry, which has this key.
+    /// Moves past the current entry, whose key is `key`.
     #[inline]
     pub(super) fn next(&mut self, key: &[u8]) -> Result<Option<Stored<'v>>, ReadError> {
         if self.cursors.is_empty() {
@@ -107,7 +107,7 @@ impl<'v> DiskScan<'v, '_> {
         Ok(())
     }
 
-    /// Everybody who is at this key goes on.
+    /// Moves every cursor that is at this key.
     fn pass(&mut self, key: &[u8]) -> Result<(), ReadError> {
         let (tree, direction) = (self.tree, self.direction);
         for cursor in &mut self.cursors {
@@ -122,7 +122,7 @@ impl<'v> DiskScan<'v, '_> {
         Ok(())
     }
 
-    /// Finds the nearest key that has a record; of those who have the key, the newest speaks.
+    /// Finds the nearest key that has a record; of layers that have it, the newest decides.
     fn settle(&mut self) -> Result<(), ReadError> {
         loop {
             let mut best: Option<(&'v [u8], Change<'v>)> = None;

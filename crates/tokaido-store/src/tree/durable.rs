@@ -14,15 +14,15 @@ use super::{
     LogFile, LogStorage, files, lock::StoreLock, log::LogPlace, writer_state::WriterState,
 };
 
-/// With less room than this, in bytes, a disk counts as full.
+/// With fewer free bytes than this, a disk counts as full.
 const DISK_ROOM_MIN: u64 = 64 << 10;
 
 pub(super) struct Durable {
     pub(super) directory: PathBuf,
     pub(super) storage: Arc<dyn LogStorage>,
-    /// The number of the store, which stands in all its files.
+    /// The number of the store, which is in all its files.
     store: u64,
-    /// The segment that was last written to, for syncing it in the background.
+    /// The segment that was last written to, to be synced in the background.
     unsynced: Mutex<Option<Arc<dyn LogFile>>>,
     /// The last transaction that was synced.
     synced: AtomicU64,
@@ -35,8 +35,8 @@ pub(super) struct Durable {
 }
 
 impl Durable {
-    /// The log that opening has found, of which everything up to the transaction `synced` is known
-    /// to be synced.
+    /// Takes the log that opening has found. Everything up to the transaction `synced` is known to
+    /// be synced.
     pub(super) fn new(
         directory: PathBuf,
         storage: Arc<dyn LogStorage>,
@@ -66,17 +66,17 @@ impl Durable {
         self.synced.load(Ordering::SeqCst)
     }
 
-    /// Everything up to the transaction `sequence` has been synced.
+    /// Records that everything up to the transaction `sequence` has been synced.
     pub(super) fn set_synced(&self, sequence: u64) {
         self.synced.fetch_max(sequence, Ordering::SeqCst);
     }
 
-    /// Leaves a segment that was written to for the next sync in the background.
+    /// Leaves a segment that was written to for the next background sync.
     pub(super) fn sync_later(&self, file: Arc<dyn LogFile>) {
         *lock(&self.unsynced) = Some(file);
     }
 
-    /// Syncs what was left to be synced in the background. It holds everything up to the transaction
+    /// Syncs what was left for the background. It includes everything up to the transaction
     /// `published`, since a group's file is left here before the group is published.
     pub(super) fn sync_in_background(&self, published: u64) {
         if self.check_poison().is_err() {
@@ -109,13 +109,13 @@ impl Durable {
         *lock(&self.writer_state) = Some(state);
     }
 
-    /// Bytes of the log that an opening would read. Nothing while there is a writer.
+    /// Bytes of the log that opening the store would read. Zero while there is a writer.
     pub(super) fn log_bytes(&self) -> u64 {
         lock(&self.writer_state).as_ref().map_or(0, |state| state.log.bytes())
     }
 
-    /// Leaves the log so that the next opening has the least to do with it, unless a writer is left,
-    /// or it is unknown what is on disk.
+    /// Leaves the log so that the next opening has as little work as possible, unless there still
+    /// is a writer, or it is unknown what is on disk.
     pub(super) fn close_log(&self) {
         if self.check_poison().is_err() {
             return;

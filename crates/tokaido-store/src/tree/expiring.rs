@@ -1,7 +1,7 @@
 //! How many records of a database have an expiry.
 //!
-//! The expiry index is of all databases together, and some of its entries may be stale. So it is walked, and each
-//! entry's record is looked at, as long as it is short; of a long one, its first part stands for the rest.
+//! The expiry index covers all databases, and some of its entries may be stale. So the count walks the index and
+//! looks up each entry's record if the index is short; if it is long, its first part is taken as a sample.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -9,11 +9,11 @@ use crate::{DatabaseId, Direction, ReadError, record};
 
 use super::{catalog::EXPIRY_TREE, expiry, view::View};
 
-/// Maximum number of entries that are looked at.
+/// Maximum number of entries that are examined.
 const ENTRIES_MAX: u64 = 10_000;
 
-/// The number of records of a database that will expire: exact if the index has few entries, else an estimate.
-/// `entries` is how many the index has, with those that are stale or due.
+/// The number of records of a database that will expire: exact if the index has few entries, otherwise an
+/// estimate. `entries` is how many the index has, including those that are stale or due.
 pub(super) fn count(
     view: &View,
     (database, tree): (DatabaseId, u32),

@@ -1,14 +1,14 @@
-//! The expiry index: a tree of its own, in the order of time.
+//! The expiry index: a tree of its own, ordered by time.
 //!
 //! ```text
 //! key      time in ms u64 big-endian, number of a keyspace u16 big-endian, a record's key
 //! value    nothing
 //! ```
-//! The number of a collection alone, in place of the key of an element, stands for all of its
-//! elements: its record has gone, and they are to be removed.
+//! If the number of a collection stands alone, in place of an element's key, the entry is for all
+//! of its elements: its record is gone, and they are to be removed.
 //!
-//! An entry may be stale: its record was overwritten by a put that did not look what it replaced,
-//! or cleared. So whoever follows one looks at the record's own expiry.
+//! An entry may be stale: its record was cleared, or overwritten by a put that did not look up
+//! what it replaced. So whoever follows an entry checks the record's own expiry.
 
 use crate::{CollectionId, DatabaseId};
 

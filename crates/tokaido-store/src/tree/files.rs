@@ -1,4 +1,4 @@
-//! Making directories and files that are there as a whole or not at all.
+//! Making directories and files atomically: completely or not at all.
 
 use std::{
     ffi::CString,
@@ -11,54 +11,54 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes that a user may still write to the file system of `path`.
+/// Bytes that an unprivileged user may still write to the file system of `path`.
 pub(super) fn room(path: &Path) -> io::Result<u64> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: `statvfs` is plain data, for which all zeros is a value.
     let mut room: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path is a C string and `room` a place for the answer.
+    // SAFETY: the path is a C string and `room` a valid place for the result.
     match unsafe { libc::statvfs(path.as_ptr(), &raw mut room) } {
         0 => Ok(room.f_bavail * room.f_frsize),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Whether a write failed for want of room.
+/// Whether a write failed for lack of room.
 pub(super) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// What a file of a store may be used for by whom: as LMDB makes its own, it is nobody else's.
+/// The mode of a store's files, as LMDB makes its own: others have no access.
 pub(super) const FILE_MODE: u32 = 0o640;
 
-/// Makes a file that is not there yet.
+/// Makes a file that does not exist yet.
 pub(super) fn create_new(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
 }
 
-/// Makes creations, renamings and removals in a directory durable.
+/// Makes creations, renames and removals in a directory durable.
 pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Makes the name of a directory durable, in the one above it.
+/// Makes the name of a directory durable, in its parent directory.
 pub(super) fn sync_name(directory: &Path) -> io::Result<()> {
     let directory = fs::canonicalize(directory)?;
     let Some(above) = directory.parent() else { return Ok(()) };
-    // The name of a mount belongs to another file system, and was there before.
+    // The name of a mount point belongs to another file system, and was there before.
     if fs::metadata(above)?.dev() != fs::metadata(&directory)?.dev() {
         return Ok(());
     }
     match sync_directory(above) {
-        // Nobody but whoever may list a directory can sync it.
+        // Only someone who may list a directory can sync it.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         synced => synced,
     }
 }
 
-/// Makes a directory, and those above it that are not there. When one is made, the name of the one
-/// that it is in is durable; its own is not yet.
+/// Makes a directory and any missing parents. When one is made, its parent's name is durable; its
+/// own is not yet.
 pub(super) fn create_directories(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -67,13 +67,13 @@ pub(super) fn create_directories(path: &Path) -> io::Result<()> {
     create_directories(above)?;
     sync_name(above)?;
     match fs::create_dir(path) {
-        // Somebody else was faster.
+        // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         made => made,
     }
 }
 
-/// The directory in which `path` is.
+/// The directory that contains `path`.
 pub(super) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -81,16 +81,16 @@ pub(super) fn parent(path: &Path) -> &Path {
     }
 }
 
-/// A directory under a temporary name beside the one that it is to become. Dropped before that, it
-/// is removed with all that is in it.
+/// A directory under a temporary name, beside its final one. If it is dropped before it gets that
+/// name, it is removed with everything in it.
 pub(super) struct DirectoryInMaking {
     path: PathBuf,
     is_done: bool,
 }
 
 impl DirectoryInMaking {
-    /// Makes `TARGET.PID.making`, so that a user who finds one, after a kill, knows whose it is; with
-    /// a number behind PID if an earlier process of the same one has left that.
+    /// Makes `TARGET.PID.making`, so that a user who finds one after a kill knows whose it is; with
+    /// a number after PID if an earlier process with the same PID has left one.
     pub(super) fn beside(target: &Path) -> io::Result<Self> {
         const NAMES_MAX: u32 = 1000;
         let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
@@ -115,12 +115,12 @@ impl DirectoryInMaking {
         &self.path
     }
 
-    /// Gives it its name, durably. `target` is absent, or an empty directory. What is in it must
-    /// have been synced.
+    /// Gives the directory its final name, durably. `target` is absent, or an empty directory. The
+    /// contents must have been synced.
     ///
-    /// If the name cannot be made durable, it is taken back: whoever is told of a failure, and tries
-    /// again, shall not find the name taken. What is in the directory goes only after its name is
-    /// surely gone, so that a power failure leaves nothing under it that is not whole.
+    /// If the name cannot be made durable, it is taken back: a caller that is told of the failure
+    /// and tries again must not find the name taken. The contents are removed only once the name is
+    /// certainly gone, so that a power failure leaves nothing incomplete under it.
     pub(super) fn become_target(mut self, target: &Path) -> io::Result<()> {
         let above = parent(target);
         sync_directory(&self.path)?;
@@ -143,7 +143,7 @@ impl Drop for DirectoryInMaking {
     }
 }
 
-/// Whether nothing stands in the way of a new directory: there is none, or an empty one.
+/// Whether a new directory can be made there: there is none, or an empty one.
 pub(super) fn is_vacant(path: &Path) -> io::Result<bool> {
     match fs::read_dir(path) {
         Ok(mut entries) => Ok(entries.next().is_none()),
@@ -153,7 +153,7 @@ pub(super) fn is_vacant(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Bytes of all files in a directory and those below it.
+/// Bytes of all files in a directory and its subdirectories.
 pub(super) fn bytes_below(path: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(path)? {

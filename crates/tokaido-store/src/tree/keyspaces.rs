@@ -1,5 +1,5 @@
-//! Keyspaces in the writer's transaction: the trees that they get and lose, and what becomes of the names of
-//! their databases when the transaction ends.
+//! Keyspaces in the writer's transaction: the trees that they get and lose, and what happens to the
+//! names of their databases when the transaction ends.
 
 use std::{
     collections::HashSet,
@@ -16,12 +16,12 @@ use super::{
 };
 
 impl TreeTransaction {
-    /// The database of that name, which is taken until the transaction ends if it is not there.
+    /// The database with that name. If there is none, claims the name until the transaction ends.
     pub(super) fn claim_name(&mut self, name: &str, max: usize) -> Result<DatabaseId, WriteError> {
         let max = max.min(self.shared.options.databases_max);
         let names = &self.shared.names;
         let claimed = match names.claim(name, max) {
-            // Databases that the group has dropped keep their names until it is durable.
+            // Databases that the group has dropped keep their names until the drop is durable.
             Err(DatabaseError::TooMany { .. }) if max > 0 => {
                 let refused = |_| DatabaseError::TooMany { max };
                 names.claim(name, max + self.dropped_in_group()).map_err(refused)
@@ -35,7 +35,7 @@ impl TreeTransaction {
         Ok(database)
     }
 
-    /// Takes a database out of the catalog. Tells whether it was there.
+    /// Removes a database from the catalog. Returns whether it was there.
     pub(super) fn drop_trees(&mut self, database: DatabaseId) -> Result<bool, WriteError> {
         if database.is_elements() || self.trees.get(database).is_none() {
             return Ok(false);
@@ -47,7 +47,7 @@ impl TreeTransaction {
         Ok(true)
     }
 
-    /// Gives two databases each other's trees, and lets the expiry index follow.
+    /// Swaps the trees of two databases, and updates the expiry index to match.
     pub(super) fn swap_trees(
         &mut self,
         one: DatabaseId,
@@ -74,7 +74,7 @@ impl TreeTransaction {
         Ok(())
     }
 
-    /// Lists what the expiry index has of either database as of the other.
+    /// Moves the entries of either database in the expiry index to the other.
     fn swap_expiry(&mut self, one: DatabaseId, other: DatabaseId) -> Result<(), WriteError> {
         let pairs = [(one, other), (one.elements(), other.elements())];
         let partner = |database| {
@@ -97,7 +97,7 @@ impl TreeTransaction {
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        // All go before the first comes: two databases may have the same keys with the same expiry.
+        // Remove all before adding any: two databases may have the same keys with the same expiry.
         for (at_ms, database, _, key) in &entries {
             self.account(expiry::ENTRY_HEAD_LEN + key.len())?;
             self.move_expiry(*database, key, Some(*at_ms), None)?;
@@ -120,10 +120,10 @@ impl TreeTransaction {
     #[cold]
     fn create(&mut self, keyspace: DatabaseId) -> Result<u32, WriteError> {
         if keyspace.is_elements() {
-            // No catalog has elements of a database that it does not have.
+            // The catalog never has elements of a database that it does not have.
             self.tree_or_create(DatabaseId::from_index(keyspace.index()))?;
         } else {
-            // If the name is held, it is there for good now.
+            // A name that was only held is there for good now.
             self.done.claimed.push(keyspace);
         }
         self.give_tree(keyspace)
@@ -141,7 +141,7 @@ impl TreeTransaction {
         Ok(tree)
     }
 
-    /// Has the catalog say that a keyspace has this tree, or none.
+    /// Records in the catalog that a keyspace has this tree, or none.
     fn enter_tree(&mut self, keyspace: DatabaseId, tree: Option<u32>) -> Result<(), WriteError> {
         let Some(tree) = tree else { return self.take_tree(keyspace) };
         let name = match keyspace.is_elements() {
@@ -156,7 +156,7 @@ impl TreeTransaction {
         Ok(())
     }
 
-    /// Takes a keyspace its tree, if it has one, and so all that is in it.
+    /// Removes the tree of a keyspace, if it has one, and so everything in it.
     pub(super) fn take_tree(&mut self, keyspace: DatabaseId) -> Result<(), WriteError> {
         if self.trees.get(keyspace).is_some() {
             self.write(CATALOG_TREE, &catalog::catalog_key(keyspace), None)?;
@@ -170,14 +170,14 @@ impl TreeTransaction {
         self.trees.set(keyspace, tree);
     }
 
-    /// How many databases the group and the transaction have dropped, and not made again.
+    /// How many databases the group and the transaction have dropped and not created again.
     fn dropped_in_group(&self) -> usize {
         let dropped = self.group.done.dropped.iter().chain(&self.done.dropped);
         let dropped = dropped.filter(|database| self.trees.get(**database).is_none());
         dropped.collect::<HashSet<_>>().len()
     }
 
-    /// Lets the names of the databases follow what the group has written and dropped.
+    /// Updates the names of databases with what the group has written and dropped.
     pub(super) fn publish_names(&mut self) {
         let Done { claimed, dropped, .. } = &mut self.group.done;
         for database in claimed.drain(..).chain(dropped.drain(..)) {

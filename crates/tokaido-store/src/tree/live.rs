@@ -1,4 +1,4 @@
-//! Reads of a view that leave out what has expired.
+//! Reads of a view that skip expired records.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -33,7 +33,7 @@ pub(super) fn seek<'v>(
     Ok(found)
 }
 
-/// Shows `visit` the entries from `from` to `to` that have not expired, until it breaks off.
+/// Passes unexpired entries from `from` to `to` to `visit`, until it breaks off.
 pub(super) fn scan(
     view: &View,
     tree: u32,

@@ -2,11 +2,11 @@
 //!
 //! | file | exclusive | shared |
 //! |---|---|---|
-//! | `tokaido.lock` | whoever opens the store | a check of its files, for which they must not change |
-//! | the directory itself | who replaces `data.mdb` | who reads it beside the process that writes |
-//! | `data.mdb` | a checkpoint, while it commits | who needs a base to which nothing is committed meanwhile |
+//! | `tokaido.lock` | whoever opens the store | a check of its files, which must not change meanwhile |
+//! | the directory itself | whoever replaces `data.mdb` | whoever reads it beside the writing process |
+//! | `data.mdb` | a checkpoint, while it commits | whoever needs a base without commits meanwhile |
 //!
-//! The system gives the locks back when a process ends, however it ends.
+//! The operating system releases the locks when a process ends, however it ends.
 
 use std::{
     fs::{self, File, Metadata, TryLockError},
@@ -20,16 +20,16 @@ use crate::{OpenError, mutex};
 
 use super::base::DATA_FILE;
 
-/// The file that the process which has the store keeps locked. It is empty, unless a program that
-/// wrote seals has closed the store.
+/// The file that the process using the store keeps locked. It is empty, unless a program that wrote
+/// seals has closed the store.
 pub(super) const LOCK_FILE: &str = "tokaido.lock";
 
 /// The stores whose LMDB environment this process may have open. LMDB's own locks belong to the
-/// process and not to the handle: were one opened a second time, closing that handle would take the
-/// locks from under the first one.
+/// process and not to the handle: if an environment were opened a second time, closing that handle
+/// would release the locks of the first one.
 static OPEN_HERE: Mutex<Vec<Arc<Identity>>> = Mutex::new(Vec::new());
 
-/// By what a store is known again: the file of its lock, or its directory.
+/// What identifies a store: its lock file, or its directory.
 struct Identity {
     lock: File,
     directory: PathBuf,
@@ -41,13 +41,13 @@ impl Identity {
         if self.lock.metadata().map(id)? == other.lock.metadata().map(id)? {
             return Ok(true);
         }
-        // The file of a lock may have been removed, and made anew.
+        // The lock file may have been removed and created again.
         let directory = |of: &Self| fs::metadata(&of.directory).map(id).ok();
         Ok(directory(self).is_some_and(|own| directory(other) == Some(own)))
     }
 }
 
-/// A lock was not given.
+/// A lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LockError {
     #[error("somebody else has it")]
@@ -57,12 +57,12 @@ pub(super) enum LockError {
 }
 
 impl LockError {
-    /// What it says to whoever wants to open the store in `directory`.
+    /// The error for a caller that wants to open the store in `directory`.
     pub(super) fn of_opening(self, directory: &Path) -> OpenError {
         self.or(OpenError::Locked { directory: directory.to_owned() }, OpenError::io(directory))
     }
 
-    /// `held` if somebody else has it, or what `io` makes of why it could not be asked for.
+    /// `held` if somebody else has the lock, or what `io` makes of the error in asking for it.
     pub(super) fn or<E>(self, held: E, io: impl FnOnce(io::Error) -> E) -> E {
         match self {
             Self::Held => held,
@@ -86,8 +86,8 @@ pub(super) struct OpenHere {
 }
 
 impl OpenHere {
-    /// Takes it for the store of a directory, unless somebody in this process has it. Makes the
-    /// file of its lock if there is none.
+    /// Takes the right for the store in a directory, unless somebody in this process has it. Makes
+    /// the lock file if there is none.
     pub(super) fn take(directory: &Path) -> Result<Self, LockError> {
         let path = directory.join(LOCK_FILE);
         let file = match File::open(&path) {
@@ -97,11 +97,11 @@ impl OpenHere {
         Self::take_by(directory, file)
     }
 
-    /// As [`take`](Self::take); `lock` is the file of the lock.
+    /// Like [`take`](Self::take); `lock` is the lock file.
     fn take_by(directory: &Path, lock: File) -> Result<Self, LockError> {
         let identity = Arc::new(Identity { lock, directory: directory.to_owned() });
         let mut open = mutex::lock(&OPEN_HERE);
-        // Usually there is nobody else to be compared with, which would take calls to the system.
+        // Usually there is no other store to compare with, which would take system calls.
         for other in &*open {
             if identity.is_same(other)? {
                 return Err(LockError::Held);
@@ -124,7 +124,7 @@ pub(super) struct StoreLock {
 }
 
 impl StoreLock {
-    /// Takes the store of `directory`, which is there; makes the lock's file.
+    /// Takes the store in `directory`, which must exist; makes the lock file.
     pub(super) fn take(directory: &Path) -> Result<Self, LockError> {
         let file = open_or_create(&directory.join(LOCK_FILE))?;
         file.try_lock()?;
@@ -133,12 +133,12 @@ impl StoreLock {
     }
 }
 
-/// Removes the seal that an older program may have left in the file of the lock: its word that the
-/// log is empty, which it would still believe after this program has written there.
+/// Removes the seal that an older program may have left in the lock file. It states that the log is
+/// empty, and that program would still believe it after this one has written to the log.
 fn remove_seal(file: &File) -> io::Result<()> {
     if file.metadata()?.len() > 0 {
-        // The seal is broken durably before the file is emptied: whoever finds an empty file can rely
-        // on it, also after a power failure.
+        // The seal is broken durably before the file is emptied, so that an empty file can be
+        // relied on, also after a power failure.
         file.write_all_at(b"-", 0)?;
         file.sync_data()?;
         file.set_len(0)?;
@@ -146,19 +146,19 @@ fn remove_seal(file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens the file of a lock, and makes it if nobody was faster.
+/// Opens a lock file, and makes it if it does not exist.
 fn open_or_create(path: &Path) -> io::Result<File> {
     File::options().create(true).read(true).write(true).truncate(false).open(path)
 }
 
-/// Keeps everybody from opening the store to write, until it is dropped. Changes no file.
+/// Keeps everybody from opening the store for writing, until it is dropped. Changes no file.
 pub(super) fn keep_still(directory: &Path) -> Result<File, LockError> {
     let file = File::open(directory.join(LOCK_FILE))?;
     file.try_lock_shared()?;
     Ok(file)
 }
 
-/// Waits for a commit that is under way, and keeps checkpoints from committing, until it is dropped.
+/// Waits for a commit in progress, and keeps checkpoints from committing, until it is dropped.
 pub(super) fn keep_commits_off(directory: &Path) -> io::Result<File> {
     let data = File::open(directory.join(DATA_FILE))?;
     data.lock_shared()?;
@@ -172,12 +172,12 @@ pub(super) struct CommitLock {
 }
 
 impl CommitLock {
-    /// That of the store in `directory`.
+    /// The lock of the store in `directory`.
     pub(super) fn of(directory: &Path) -> io::Result<Self> {
         Ok(Self { data: File::open(directory.join(DATA_FILE))? })
     }
 
-    /// Runs `commit` while nobody keeps commits off. Waits for those who do.
+    /// Runs `commit` while nobody blocks commits. Waits for those who do.
     pub(super) fn hold<T, E: From<io::Error>>(
         &self,
         commit: impl FnOnce() -> Result<T, E>,
@@ -196,7 +196,7 @@ pub(super) fn keep_base(directory: &Path) -> Result<File, LockError> {
     Ok(handle)
 }
 
-/// The right to replace `data.mdb`, until it is dropped, for whoever has the store.
+/// The right to replace `data.mdb`, until it is dropped, for a caller that has the store open.
 pub(super) fn take_base(directory: &Path) -> Result<File, LockError> {
     let handle = File::open(directory)?;
     handle.try_lock()?;

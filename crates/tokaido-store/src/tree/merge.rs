@@ -1,8 +1,8 @@
-//! Merging runs: several of like size into one, so that readers do not find too many, and in the end all of them into the
-//! base.
+//! Merging runs: several of similar size into one, so that readers do not find too many, and in the
+//! end all of them into the base.
 //!
-//! Neither changes anything of what is seen. A merge gives way to checkpoints and to syncs of the log between two
-//! pieces of it, and may be broken off there: whatever of it is in the base then, the runs say the same.
+//! Neither changes what readers see. A merge yields to checkpoints and to syncs of the log between two pieces,
+//! and may be cancelled there: the runs still hold whatever part of it is in the base by then.
 
 use std::{
     ops::Range,
@@ -19,38 +19,38 @@ use super::{
     signal::Waiting,
 };
 
-/// So many runs of like size are merged into one. With fewer, records are written more often on their way into the base;
-/// with more, readers look into more runs.
+/// This many runs of similar size are merged into one. With fewer, records are rewritten more often
+/// on their way into the base; with more, readers look into more runs.
 const RUNS_OF_A_SIZE_MAX: usize = 8;
 
-/// Runs are not joined to one of more bytes: places in its index have 32 bits.
+/// Runs are not joined into a larger one: offsets in its index have 32 bits.
 const JOINED_BYTES_MAX: u64 = u32::MAX as u64;
 
-/// As [`RUNS_PART`], of a store that nothing is written to: it has time, readers find fewer runs in it, and the disk less
-/// that the base has as well. Were it smaller, a load that pauses often would have each page written again for a few records.
+/// Like [`RUNS_PART`], for a store that is not being written to: it has time, readers find fewer runs, and fewer bytes on
+/// disk are duplicates. If the part were smaller, a load that pauses often would rewrite pages for a few records each.
 const RUNS_PART_AT_REST: u64 = 8;
 
-/// Longest wait for the writer between two pieces, and how often it is looked at. One that rests lets go of its view when it is
-/// tidied; a program may have one that it does nothing with.
+/// Longest wait for the writer between two pieces, and how often it is checked. An idle writer
+/// releases its view when it is tidied; a program may have a writer that it does not use.
 const FOLLOWED_TIME_MAX: Duration = Duration::from_millis(200);
 const FOLLOWED_LOOK: Duration = Duration::from_millis(1);
 
-/// What is to be done next.
+/// The next step.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan {
     Nothing,
-    /// The runs of these places become one.
+    /// Join the runs at these places into one.
     Join(Range<usize>),
-    /// All go into the base.
+    /// Merge all runs into the base.
     IntoBase,
 }
 
-/// Runs are of like size if this is the same, or less.
+/// Runs whose class is the same, or lower, are of similar size.
 fn size_class(entry: &RunEntry) -> u32 {
     entry.bytes.max(1).ilog(RUNS_OF_A_SIZE_MAX as u64)
 }
 
-/// What is to be done about these runs, the newest first, where together they may have so many bytes.
+/// What to do about these runs, the newest first, which together may have up to `bytes_max` bytes.
 fn plan(runs: &[RunEntry], bytes_max: u64) -> Plan {
     if runs.is_empty() {
         return Plan::Nothing;
@@ -70,8 +70,8 @@ fn plan(runs: &[RunEntry], bytes_max: u64) -> Plan {
 }
 
 impl Checkpointer<'_> {
-    /// Merges runs as long as there is something to be merged, of a store at rest sooner than of one that is written to. What
-    /// fails, or is broken off, is begun anew after the next checkpoint.
+    /// Merges runs as long as there is something to merge, sooner in a store at rest than in one that is being written to. A
+    /// merge that fails or is cancelled is started again after the next checkpoint.
     pub(super) fn tidy_runs(&mut self, is_at_rest: bool) {
         loop {
             let runs = Arc::clone(&self.shared.visible.tables().runs);
@@ -95,8 +95,8 @@ impl Checkpointer<'_> {
         }
     }
 
-    /// Does what the last merge could not do, before more comes: a base that has no room shall not be left to runs
-    /// without end, and whoever writes shall be told.
+    /// Retries the last merge if it failed, before more is written: a base without room must not
+    /// collect runs without end, and the writer must be told.
     pub(super) fn retry_merge(&mut self) -> Result<(), String> {
         if !self.has_merge_failed {
             return Ok(());
@@ -105,8 +105,8 @@ impl Checkpointer<'_> {
         self.try_merge(&runs, 0, |_| true).map(drop)
     }
 
-    /// Merges runs into the base, and notes whether that failed. A checkpoint to which it gives way does not begin another
-    /// merge, since this one has not failed yet.
+    /// Merges runs into the base, and records whether that failed. If it yields to a checkpoint,
+    /// that does not start another merge, since this one has not failed yet.
     fn try_merge(
         &mut self,
         runs: &Runs,
@@ -121,7 +121,7 @@ impl Checkpointer<'_> {
         merged
     }
 
-    /// Merges all runs into the base, for whoever has stopped the checkpointer.
+    /// Merges all runs into the base, for a caller that has stopped the checkpointer.
     pub(super) fn merge_all(&mut self) -> Result<(), String> {
         let runs = Arc::clone(&self.shared.visible.tables().runs);
         if runs.is_empty() {
@@ -132,7 +132,7 @@ impl Checkpointer<'_> {
         self.try_merge(&runs, 0, |_| true).map(drop)
     }
 
-    /// Writes the runs of these places as one, without what has gone with its tree. Tells whether it was done.
+    /// Joins the runs at these places into one, without entries of dropped trees. Returns whether it was done.
     fn join_runs(&mut self, runs: &Runs, places: Range<usize>) -> Result<bool, BaseError> {
         let shared = self.shared;
         let part = runs.part(places.clone());
@@ -150,7 +150,7 @@ impl Checkpointer<'_> {
             true => None,
             false => Some(self.open_run(writer.finish()?)?),
         };
-        // Those that came meanwhile are newer.
+        // Runs that were added meanwhile are newer.
         let now = Arc::clone(&shared.visible.tables().runs);
         let newer = now.len() - runs.len();
         let places = newer + places.start..newer + places.end;
@@ -161,8 +161,8 @@ impl Checkpointer<'_> {
         Ok(true)
     }
 
-    /// Takes runs into the base, piece by piece, and tells whether that was done. Those that come meanwhile stay before
-    /// it; of them there should be no more than `bytes_max`.
+    /// Merges runs into the base, piece by piece, and returns whether that was done. Runs that are
+    /// added meanwhile stay; they should not exceed `bytes_max`.
     fn merge_into_base(
         &mut self,
         runs: &Runs,
@@ -197,9 +197,9 @@ impl Checkpointer<'_> {
         Ok(true)
     }
 
-    /// Waits for a moment until the writer looks at what the last piece but one has made of the base. The pages that its view
-    /// has are not used again, and one that has just begun to rest keeps it for a while: the base would grow by much of what is
-    /// merged.
+    /// Waits a moment for the writer to renew its view to the last piece but one. The pages that
+    /// its view holds are not reused, and a writer that has just become idle keeps it for a while:
+    /// the base would grow by much of what is merged.
     fn wait_for_writer(&self) {
         let began = Instant::now();
         while !self.shared.visible.is_followed()
@@ -210,7 +210,7 @@ impl Checkpointer<'_> {
         }
     }
 
-    /// Commits that these are the runs now.
+    /// Commits the new list of runs.
     fn name_runs(&self, mut layer: Layer, runs: Runs) -> Result<(), BaseError> {
         let list = RunList { next: self.shared.runs.next(), entries: runs.entries() };
         let totals = layer.totals();
@@ -220,7 +220,7 @@ impl Checkpointer<'_> {
         Ok(())
     }
 
-    /// Removes the files of runs that the base does not name any more.
+    /// Removes the files of runs that the base no longer lists.
     fn remove_runs(&mut self, runs: &Runs) {
         self.retired.add_runs(runs);
         for entry in runs.entries() {
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(plan(&runs(&[40 << 20; 8]), 320 << 20), Plan::IntoBase);
         let mixed = [[4 << 20; 4].as_slice(), &[40 << 20; 3]].concat();
         assert_eq!(plan(&runs(&mixed), MAX), Plan::Nothing);
-        // Those that are smaller go along.
+        // Smaller ones are included.
         let mixed = [[4 << 20; 4].as_slice(), &[40 << 20; 4]].concat();
         assert_eq!(plan(&runs(&mixed), MAX), Plan::Join(0..8));
         let mixed = [[4 << 20; 8].as_slice(), &[40 << 20; 7]].concat();
@@ -262,7 +262,7 @@ mod tests {
             Plan::Nothing,
             "one of them had too many bytes"
         );
-        // A large one between small ones keeps nothing from being joined.
+        // A large one between small ones does not keep them from being joined.
         let mixed = [[4 << 20; 3].as_slice(), &[40 << 20], &[4 << 20; 4]].concat();
         assert_eq!(plan(&runs(&mixed), MAX), Plan::Join(0..8));
     }

@@ -1,19 +1,19 @@
 //! The durable engine: a log and a memtable before an LMDB file.
 //!
-//! A transaction writes into the memtable under a number that nobody sees yet. Committing a group
-//! appends its operations to the log, syncs once, and publishes the numbers. A checkpoint moves a
-//! frozen memtable into the base, in order, or makes a run of it where the base is much larger, and drops its part of
-//! the log; runs are merged into the base together. A read looks into the memtable, the frozen one, the runs, and the base.
+//! A transaction writes into the memtable under a number that nobody sees yet. Committing a group appends its
+//! operations to the log, syncs once, and publishes the numbers. A checkpoint writes a frozen memtable into the
+//! base, in order, or into a run if the base is much larger, and removes its part of the log; runs are merged into
+//! the base together. A read looks into the memtable, the frozen one, the runs, and the base.
 //!
-//! Where to look: docs/file-format.md for the files; `view` for reading them as one; `writer`
-//! and `transaction` for the way of a write; `checkpointer` for the thread that leads to the base, by `checkpoint`, `run_checkpoint` and `merge`; `statistics` for
-//! how records are counted without looking each of them up; `shared` for what threads have in
-//! common: what is visible to snapshots, what is durable, and the signal to the checkpointer;
-//! `reader` for reading the files of a store that nobody has open.
+//! Where to look: docs/file-format.md for the files; `view` for reading them as one; `writer` and `transaction` for
+//! the path of a write; `checkpointer` for the thread that writes the base, with `checkpoint`, `run_checkpoint` and
+//! `merge`; `statistics` for counting records without looking each of them up; `shared` for what threads share:
+//! what is visible to snapshots, what is durable, and the signal to the checkpointer; `reader` for reading the
+//! files of a store that nobody has open.
 //!
-//! No two modules here need each other: `open` and `upkeep` stand above `store`, that above `writer`
-//! and `snapshot`, those above `transaction`, `shared`, `view`, and at the bottom `base`, `runs`, `log`
-//! and `memtable`, of which `base` knows how `runs` are named.
+//! No two modules here need each other: `open` and `upkeep` are above `store`, which is above
+//! `writer` and `snapshot`, which are above `transaction`, `shared` and `view`; at the bottom are
+//! `base`, `runs`, `log` and `memtable`, of which `base` knows how `runs` are listed.
 
 mod base;
 mod catalog;

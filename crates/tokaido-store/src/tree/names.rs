@@ -1,8 +1,8 @@
-//! The names of the databases, and the numbers that they have.
+//! The names of the databases and their numbers.
 //!
-//! To look for a name takes nothing. A name is there once somebody has written to its database; a
-//! transaction *claims* one until it ends, and whoever wants an id before the first write *holds* one
-//! as long as the store is open.
+//! Looking a name up changes nothing. A name exists once its database has been written to; a
+//! transaction *claims* a name until it ends, and a caller that wants an id before the first write
+//! *holds* one as long as the store is open.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ use super::catalog::CatalogEntry;
 #[derive(Default)]
 pub(super) struct Names {
     state: RwLock<State>,
-    /// How many databases were dropped.
+    /// How many databases have been dropped.
     dropped: AtomicU64,
 }
 
@@ -30,15 +30,15 @@ pub(super) struct Names {
 struct State {
     by_number: Vec<Option<Named>>,
     by_name: HashMap<String, DatabaseId, foldhash::fast::RandomState>,
-    /// Where the search for a free number goes on. Numbers are used again as late as can be, so that
-    /// an id which somebody has kept after its database was dropped is nobody else's meanwhile.
+    /// Where the search for a free number continues. Numbers are reused as late as possible, so
+    /// that an id that was kept after its database was dropped does not mean another one.
     next: usize,
 }
 
 struct Named {
     name: String,
     is_held: bool,
-    /// Whether the catalog has it, as far as snapshots see.
+    /// Whether the catalog has it, as snapshots see it.
     is_written: bool,
 }
 
@@ -51,7 +51,7 @@ impl Names {
         Self { state: RwLock::new(state), dropped: AtomicU64::new(0) }
     }
 
-    /// The database of that name, if it was written to or is held.
+    /// The database with that name, if it was written to or is held.
     pub(super) fn find(&self, name: &str) -> Option<DatabaseId> {
         if name == INTERNAL_NAME {
             return None;
@@ -67,7 +67,7 @@ impl Names {
         self.write().hold(name, max)
     }
 
-    /// As [`hold`](Self::hold), for the internal database, which is no one's of those that may be so many.
+    /// Like [`hold`](Self::hold), for the internal database, which does not count towards the maximum.
     pub(super) fn hold_internal(&self) -> Result<DatabaseId, DatabaseError> {
         self.write().hold(INTERNAL_NAME, usize::MAX)
     }
@@ -77,8 +77,8 @@ impl Names {
         self.read().by_name.get(INTERNAL_NAME).copied()
     }
 
-    /// Gives the name a number if it has none. Tells whether it had none; then it has it until
-    /// [`forget`](Self::forget), or for good with [`set_written`](Self::set_written).
+    /// Gives the name a number if it has none. Returns whether it had none; then the claim lasts
+    /// until [`forget`](Self::forget), or for good after [`set_written`](Self::set_written).
     pub(super) fn claim(
         &self,
         name: &str,
@@ -91,21 +91,21 @@ impl Names {
         self.write().find_or_add(name, max)
     }
 
-    /// Snapshots see the database.
+    /// Records that snapshots see the database.
     pub(super) fn set_written(&self, id: DatabaseId) {
         if let Some(Some(named)) = self.write().by_number.get_mut(id.index()) {
             named.is_written = true;
         }
     }
 
-    /// Nothing has come of a claim. If nobody else has written to the database or holds its name, the
-    /// number is free.
+    /// Ends a claim that came to nothing. If nobody else has written to the database or holds its
+    /// name, the number becomes free.
     pub(super) fn give_back(&self, id: DatabaseId) {
         self.write().remove_unless_there(id);
     }
 
-    /// Snapshots see nothing of the database any more. Unless somebody holds its name, the number is
-    /// free.
+    /// Records that snapshots no longer see the database. Unless somebody holds its name, the
+    /// number becomes free.
     pub(super) fn forget(&self, id: DatabaseId) {
         let mut state = self.write();
         let Some(Some(named)) = state.by_number.get_mut(id.index()) else { return };
@@ -115,7 +115,7 @@ impl Names {
         state.remove_unless_there(id);
     }
 
-    /// How many databases were dropped since the store was opened.
+    /// How many databases have been dropped since the store was opened.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::SeqCst)
     }

@@ -34,8 +34,8 @@ use super::{
     writer_state::WriterState,
 };
 
-/// Views of the base that the store has itself: of the writer, the next one when it follows a
-/// checkpoint, for counting, and of the base before a checkpoint.
+/// Views of the base that the store itself uses: that of the writer, the next one when it follows a
+/// checkpoint, one for counting, and one of the base before a checkpoint.
 const OWN_VIEWS: u32 = 4;
 
 /// Whether `directory` has a store, so that [`open`] would not make one.
@@ -44,9 +44,9 @@ pub fn exists(directory: &Path) -> bool {
     directory.join(LOCK_FILE).is_file()
 }
 
-/// Opens the store in `directory`, and makes both if they are not there.
+/// Opens the store in `directory`, and makes both if they do not exist.
 ///
-/// The time it takes does not depend on what the store holds, but on the log since the last
+/// The time it takes does not depend on the size of the store, but on the log since the last
 /// checkpoint, which [`Options::memtable_bytes`] bounds. Closing the store, which is dropping it,
 /// leaves little of it.
 ///
@@ -54,7 +54,7 @@ pub fn exists(directory: &Path) -> bool {
 /// See [`OpenError`].
 pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> {
     let io = OpenError::io(directory);
-    // Files are opened later, too, when the process may stand elsewhere.
+    // Files are opened later, too, when the process may have another working directory.
     let absolute = path::absolute(directory).map_err(&io)?;
     let opening = Opening { directory, path: &absolute, options: options.within_limits() };
     let lock = opening.lock()?;
@@ -67,14 +67,14 @@ pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> 
 }
 
 struct Opening<'d> {
-    /// As the user has called it.
+    /// As given by the user.
     directory: &'d Path,
-    /// The same from the root on.
+    /// The same as an absolute path.
     path: &'d Path,
     options: Options,
 }
 
-/// What an opening has found.
+/// The results of an opening.
 struct Found {
     base: Arc<Base>,
     contents: BaseContents,
@@ -109,7 +109,7 @@ impl Opening<'_> {
         OpenError::damaged(self.directory, what)
     }
 
-    /// Locks the directory, which is made if it is not there.
+    /// Locks the directory, and makes it if it does not exist.
     fn lock(&self) -> Result<StoreLock, OpenError> {
         let locked = match StoreLock::take(self.path) {
             Err(LockError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
@@ -130,7 +130,7 @@ impl Opening<'_> {
 
     /// Opens the base, and reads the log into a memtable.
     fn find(&self, lock: &StoreLock) -> Result<Found, OpenError> {
-        // A random number, as hash seeds are: it tells the files of stores apart.
+        // A random number, like a hash seed: it distinguishes the files of different stores.
         let new_store = || foldhash::quality::RandomState::default().hash_one(self.path);
         let Options { size_max, snapshots_max, databases_max, .. } = self.options;
         let views_max = snapshots_max.saturating_add(OWN_VIEWS);
@@ -155,12 +155,12 @@ impl Opening<'_> {
             damaged @ RecoveryError::Damaged { .. } => self.damaged(&damaged),
             RecoveryError::Version(found) => OpenError::version(self.directory, found),
         })?;
-        // Numbers go on behind the one that the base names, also where no segment is left, as in a backup:
-        // a reader takes what is older for needless.
+        // Numbers continue after the one that the base names, also if no segment is left, as in a
+        // backup: a reader takes older segments for unnecessary.
         recovered.next_segment = recovered.next_segment.max(contents.log_from);
         let keyspaces_max = contents.records(CATALOG_TREE) + replay.catalog.len() as u64;
         if keyspaces_max > databases_max as u64 {
-            // LMDB has one environment of a file in a process.
+            // LMDB allows one environment per file in a process.
             drop(base);
             let opened = open(options.with_all_databases());
             (base, _) = opened.map_err(|error| self.base_error(error))?;
@@ -169,9 +169,9 @@ impl Opening<'_> {
         Ok(Found { base, contents, storage, recovered, replay, run_directory, runs })
     }
 
-    /// Removes runs that the base does not name: those that were merged, or not finished. A process that was killed may have
-    /// left its last commit in the system's memory alone, and the one before it names other runs; so the base is
-    /// committed once more before.
+    /// Removes runs that the base does not list: those that were merged or not finished. If a
+    /// process was killed, its last commit may be only in the operating system's memory, and the
+    /// one before it lists other runs; so the base is committed once more before that.
     fn remove_runs(
         &self,
         base: &Base,
@@ -188,7 +188,7 @@ impl Opening<'_> {
         Ok(())
     }
 
-    /// Makes the store of what was found.
+    /// Makes the store from what was found.
     fn share(self, found: Found, lock: StoreLock) -> Result<Shared, OpenError> {
         let Found { base, contents, storage, recovered, replay, run_directory, runs } = found;
         let Replay { memtable, changes, next_tree, catalog } = replay;
@@ -226,7 +226,7 @@ impl Opening<'_> {
     }
 
     /// Makes sure that what was found stays, since readers see it from now on, and later writes
-    /// count on it. Where that is sure already it writes and syncs nothing. Gives the end of
+    /// depend on it. Where that is certain already, it writes and syncs nothing. Returns the end of
     /// the log, and the last transaction that is known to be synced.
     fn make_durable(
         &self,
@@ -239,22 +239,22 @@ impl Opening<'_> {
         let mut log = LogEnd::of(recovered, self.options.log_growth_bytes);
         let last = recovered.last_sequence;
         if last == contents.sequence && recovered.bytes > 0 {
-            // A checkpoint was interrupted before it removed the log. The power may bring back
-            // what is removed now, so it has to be sound.
+            // A checkpoint was interrupted before it removed the log. A power failure may bring
+            // back what is removed now, so it has to be intact.
             log.make_durable(place).map_err(|error| self.io(error.into()))?;
             base.make_durable(last).map_err(|error| self.base_error(error.into()))?;
             remove_segments(self.path, storage, recovered.next_segment);
             return Ok((log.without_segments(), last));
         }
         if self.options.sync == SyncMode::Os {
-            // Nobody was promised more than the system keeps; a checkpoint makes it durable.
+            // This mode promises no more than the operating system; a checkpoint makes it durable.
             return Ok((log, recovered.durable_sequence));
         }
         log.make_found_durable(place, last).map_err(|error| self.io(error))?;
         Ok((log, last))
     }
 
-    /// The catalog, and the view that it was read by.
+    /// The catalog, and the view through which it was read.
     fn catalog(
         &self,
         base: &Arc<Base>,
@@ -276,12 +276,12 @@ struct Replay {
     memtable: super::memtable::MemtableWriter,
     changes: Changes,
     next_tree: u32,
-    /// The keyspaces whose entries of the catalog are among it.
+    /// The keyspaces with entries of the catalog in it.
     catalog: BTreeSet<DatabaseId>,
 }
 
 impl Replay {
-    /// `last_tree` is the last one of which the runs have anything: it may be in use no more.
+    /// `last_tree` is the last tree that the runs have entries of; it may no longer be in use.
     fn new(contents: &BaseContents, last_tree: Option<u32>) -> Self {
         let trees = contents.trees.iter().map(|(tree, _)| *tree).chain(last_tree);
         let next_tree = trees.map(|tree| tree + 1).fold(FIRST_TREE, u32::max);
@@ -310,8 +310,8 @@ impl Replay {
     }
 }
 
-/// Whether an operation can be carried out at all, and what it writes be read: a log whose sums are
-/// right may still come from somebody else.
+/// Whether an operation can be carried out at all, and its record can be read: a log with correct
+/// checksums may still come from somewhere else.
 pub(super) fn check_operation(operation: &Operation<'_>) -> Result<(), ReadError> {
     let Operation { tree, key, record } = *operation;
     check_key(tree, key)?;

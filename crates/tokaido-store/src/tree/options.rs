@@ -12,21 +12,21 @@ pub enum SyncMode {
     /// Before it is answered. Nothing that was answered is ever lost.
     #[default]
     Always,
-    /// At this interval, in the background. A power failure takes what was answered since.
+    /// At this interval, in the background. A power failure loses what was answered since.
     Interval(Duration),
-    /// When the system writes it. A power failure takes what was answered since, which is usually
-    /// some seconds; the end of the process takes nothing.
+    /// When the operating system writes it. A power failure loses what was answered since, usually
+    /// the last few seconds; the end of the process loses nothing.
     Os,
 }
 
-/// A text that is no [`SyncMode`].
+/// A text that is not a [`SyncMode`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no sync mode: use \"always\", \"interval:500ms\", \"interval:1s\" or \"os\"")]
 pub struct SyncModeError {
     text: String,
 }
 
-/// As in a configuration: `always`, `interval:` and a time in `ms` or `s`, `os`.
+/// Parses as in a configuration: `always`, `interval:` and a time in `ms` or `s`, `os`.
 impl FromStr for SyncMode {
     type Err = SyncModeError;
 
@@ -65,56 +65,56 @@ impl fmt::Display for SyncMode {
 pub struct Options {
     /// When a commit is made durable.
     pub sync: SyncMode,
-    /// Bytes of memory after which the memtable is frozen and a checkpoint begins. While it runs
-    /// there are two; a writer that fills the second waits. A single group of transactions may
-    /// exceed the limit. The log grows to about the same, so opening reads at most twice of it.
+    /// Bytes of memory after which the memtable is frozen and a checkpoint begins. While it runs,
+    /// there is a second one; a writer that fills that waits. One group of transactions may exceed
+    /// the limit. The log grows to about the same size, so opening reads at most twice as much.
     pub memtable_bytes: usize,
     /// Maximum number of bytes that the base may grow to. It costs address space, not memory or disk.
     pub size_max: usize,
-    /// Maximum number of snapshots at one time. Each place costs 64 bytes of `lock.mdb`.
+    /// Maximum number of snapshots at one time. Each costs 64 bytes of `lock.mdb`.
     pub snapshots_max: u32,
-    /// Maximum number of databases; at most [`limits::DATABASES_MAX`]. Those that are there already
-    /// stay. Each costs some 200 bytes of memory, 100 in every snapshot, and a little time at opening.
+    /// Maximum number of databases; at most [`limits::DATABASES_MAX`]. Existing ones stay. Each
+    /// costs some 200 bytes of memory, 100 in every snapshot, and a little time at opening.
     pub databases_max: usize,
     /// Maximum number of writes of one transaction; at most [`limits::TRANSACTION_WRITES_MAX`].
     pub transaction_writes_max: usize,
     /// Maximum number of bytes of keys and values that one transaction writes; at most
     /// [`limits::TRANSACTION_BYTES_MAX`].
     pub transaction_bytes_max: usize,
-    /// Longest key that is written, in bytes; at most [`limits::KEY_LEN_MAX`]. Longer ones that are
-    /// there are read and deleted as ever.
+    /// Longest key that can be written, in bytes; at most [`limits::KEY_LEN_MAX`]. Existing longer
+    /// ones can still be read and deleted.
     pub key_len_max: usize,
-    /// Longest value that is written, in bytes; at most [`limits::VALUE_LEN_MAX`].
+    /// Longest value that can be written, in bytes; at most [`limits::VALUE_LEN_MAX`].
     pub value_len_max: usize,
-    /// Bytes of log that closing the store leaves to the next opening, which reads them. Whoever has
-    /// written nothing meanwhile leaves 64 KiB at most, for the sake of others that only read.
+    /// Bytes of log that closing the store leaves for the next opening to read. A process that has
+    /// written nothing meanwhile leaves 64 KiB at most, for the benefit of others that only read.
     pub log_left_bytes_max: u64,
-    /// Bytes of zeros by which a segment of the log grows ahead of what is written to it. A sync
-    /// that need not change the length of the file is cheaper.
+    /// Bytes of zeros by which a segment of the log grows ahead of its frames. A sync that need not
+    /// change the length of the file is cheaper.
     pub log_growth_bytes: u64,
-    /// Pages of the base, about, that a checkpoint changes in one transaction of LMDB. They stand in memory until it
-    /// is committed, and the log's syncs wait behind theirs.
+    /// Roughly how many pages of the base a checkpoint changes in one LMDB transaction. They are
+    /// kept in memory until it is committed, and syncs of the log wait for theirs.
     pub checkpoint_pages: usize,
-    /// Bytes of keys and values from which on a store has runs: a checkpoint that has little beside what the base
-    /// has writes a file of its own, and the base is changed for several of them together. With 0 each checkpoint does so.
+    /// Bytes of keys and values from which on a store has runs: a checkpoint that is small compared with the base writes
+    /// its own file, and the base is changed for several of them together. With 0, every checkpoint does so.
     pub runs_from_bytes: u64,
-    /// Bytes of runs from which on they may be merged into the base. Beyond that they are merged when they are a good part
-    /// of what the base has.
+    /// Bytes of runs from which on they may be merged into the base. Beyond that, they are merged
+    /// when they are a considerable part of the base.
     pub runs_bytes_min: u64,
-    /// How long to wait after a checkpoint that failed, for a full disk for example, before it is
+    /// How long to wait after a failed checkpoint, for example because of a full disk, before it is
     /// tried again.
     pub checkpoint_retry: Duration,
-    /// The clock that expiry goes by.
+    /// The clock used for expiry.
     pub clock: Arc<dyn Clock>,
-    /// Where the log is kept; `None` for the store's directory. Tests put failing disks here.
+    /// Where the log is kept; `None` for the store's directory. Tests use it for failing disks.
     pub log: Option<Arc<dyn LogStorage>>,
 }
 
-/// The default of [`Options::memtable_bytes`] suits a machine of 1 GB; one of 256 GB does fewer
-/// checkpoints with more.
+/// The default of [`Options::memtable_bytes`] suits a machine of 1 GB; a larger one saves
+/// checkpoints on a machine of 256 GB.
 pub const MEMTABLE_BYTES_DEFAULT: usize = 64 << 20;
 
-/// The default of [`Options::size_max`]: 1 TiB, far above what most machines hold.
+/// The default of [`Options::size_max`]: 1 TiB, far more than most machines hold.
 pub const SIZE_MAX_DEFAULT: usize = 1 << 40;
 
 /// The default of [`Options::snapshots_max`].
@@ -130,15 +130,15 @@ pub const TRANSACTION_WRITES_DEFAULT: usize = 1_000_000;
 pub const TRANSACTION_BYTES_DEFAULT: usize = 256 << 20;
 
 /// The default of [`Options::log_left_bytes_max`]: 1 MiB is read in about a millisecond. A
-/// checkpoint takes several, for its syncs. Programs that wrote 170 kB in each of a hundred lives
-/// took least time in all with 512 kB to 1 MB.
+/// checkpoint takes several, because of its syncs. Programs that were started a hundred times and
+/// wrote 170 kB each time took the least time in total with 512 kB to 1 MB.
 pub const LOG_LEFT_BYTES_DEFAULT: u64 = 1 << 20;
 
 /// The default of [`Options::log_growth_bytes`]: 1 MiB.
 pub const LOG_GROWTH_BYTES_DEFAULT: u64 = 1 << 20;
 
 /// The default of [`Options::checkpoint_pages`]: 16 MiB. LMDB writes its list of free pages with each transaction, which may
-/// be megabytes where much is free; with more, the log's syncs wait longer.
+/// be megabytes if much is free; with a higher number, syncs of the log wait longer.
 pub const CHECKPOINT_PAGES_DEFAULT: usize = 4096;
 
 /// The default of [`Options::runs_from_bytes`]: 128 MiB. A smaller base is changed in a second.
@@ -174,14 +174,14 @@ impl Default for Options {
     }
 }
 
-/// A transaction has a length of 32 bits in the log. A write may also take an entry out of the expiry
-/// index and put one there, with the key in both, and has less than 100 bytes beside all that.
+/// The length of a transaction has 32 bits in the log. A write may also remove an entry of the
+/// expiry index and add one, with the key in both, and has less than 100 bytes beside all that.
 const _: () = assert!(
     3 * limits::TRANSACTION_BYTES_MAX + 100 * limits::TRANSACTION_WRITES_MAX < u32::MAX as usize
 );
 
 impl Options {
-    /// What was asked for, within what there are numbers for and what the files can hold.
+    /// Limits the options to what there are numbers for and what the files can hold.
     pub(super) fn within_limits(self) -> Self {
         Self {
             databases_max: self.databases_max.min(limits::DATABASES_MAX),
@@ -193,7 +193,7 @@ impl Options {
         }
     }
 
-    /// Refuses a record that must not be written.
+    /// Refuses a record that may not be written.
     #[inline]
     pub(super) fn check_record(
         &self,

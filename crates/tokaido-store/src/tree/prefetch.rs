@@ -1,6 +1,6 @@
 //! Fetching memory before it is needed.
 
-/// Begins to load what `pointer` leads to. A hint, which reads nothing: any pointer will do.
+/// Begins to load what `pointer` points to. A hint that reads nothing: any pointer will do.
 #[inline]
 pub(super) fn prefetch<T>(pointer: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -13,7 +13,7 @@ pub(super) fn prefetch<T>(pointer: *const T) {
     let _ = pointer;
 }
 
-/// Bytes that come into the cache at once.
+/// Bytes that are loaded into the cache at once.
 pub(super) const LINE_LEN: usize = 64;
 
 /// Begins to load all of the `len` bytes around `inside`, a block that is aligned to its length.

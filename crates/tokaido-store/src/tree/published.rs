@@ -1,4 +1,4 @@
-//! What a group of transactions has changed, read from the frame that went to the log.
+//! The changes of a group of transactions, read from the frame that went to the log.
 
 use crate::{Change, CommitNumber, DatabaseId, TransactionChanges, What, record};
 
@@ -7,7 +7,7 @@ use super::{
     log::{FrameBuilder, Operation, operations},
 };
 
-/// Knows which keyspace each tree belongs to, as of the last group that it was shown.
+/// Tracks which keyspace each tree belongs to, as of the last group that it was shown.
 pub(super) struct Follower {
     trees: TreeMap,
     keyspaces: Keyspaces,
@@ -19,8 +19,8 @@ impl Follower {
         Self { keyspaces: trees.keyspaces(), trees }
     }
 
-    /// The changes of each transaction of the next group. `sweeps` are those that removed what had
-    /// expired.
+    /// The changes of each transaction of the next group. `sweeps` are the transactions that
+    /// removed expired records.
     pub(super) fn changes<'f>(
         &mut self,
         frame: &'f FrameBuilder,
@@ -28,7 +28,7 @@ impl Follower {
     ) -> Vec<TransactionChanges<'f>> {
         let transactions = frame.transactions().map(|(number, bytes)| {
             let is_sweep = sweeps.contains(&number);
-            // Trees first: of a database that was cleared, some operations may be of its old one.
+            // Trees first: if a database was cleared, some operations may be in its old tree.
             let entries = operations(bytes).flatten().filter(|entry| entry.tree == CATALOG_TREE);
             let mut changes = self.follow(entries);
             let records = operations(bytes).flatten().filter(|record| record.tree >= FIRST_TREE);
@@ -47,8 +47,8 @@ impl Follower {
         transactions.collect()
     }
 
-    /// Gives keyspaces the trees that the catalog gives them, and tells of those that had another, or have got one
-    /// that was another's.
+    /// Gives keyspaces the trees that the catalog gives them, and reports those that had another
+    /// tree, or that got one from another keyspace.
     fn follow<'f>(&mut self, entries: impl Iterator<Item = Operation<'f>>) -> Vec<Change<'f>> {
         let given = entries.filter_map(|entry| {
             let stored = entry.record.and_then(|stored| record::decode(stored).ok());
@@ -67,7 +67,7 @@ impl Follower {
             };
             changes.extend(what.map(|what| Change { database, what }));
         }
-        // A tree that goes from one to another is taken from all before it is given to any.
+        // A tree that moves between keyspaces is removed from all before it is given to any.
         for &(database, _) in &given {
             self.trees.get(database).map(|tree| self.keyspaces.remove(&tree));
         }

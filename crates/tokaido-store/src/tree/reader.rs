@@ -1,15 +1,15 @@
 //! Reading single records of a store that was shut down cleanly, without opening it.
 //!
-//! A clean shutdown leaves nothing in the log, so the base and its runs hold every record. A reader makes
-//! sure of that, and finds records in the pages of LMDB's file with a read call for each, as
-//! [`cdb::Reader`](crate::cdb::Reader) reads its file. For a few records this is faster than opening
-//! the store, and it neither writes nor needs the right to write.
+//! A clean shutdown leaves nothing in the log, so the base and its runs hold every record. A reader
+//! makes sure of that, and finds records in the pages of LMDB's file with a read call for each, as
+//! [`cdb::Reader`](crate::cdb::Reader) reads its file. For a few records this is faster than
+//! opening the store, and it neither writes nor needs permission to write.
 //!
-//! It takes no lock, so another process may open the store meanwhile and write to it. LMDB leaves the
-//! pages of a commit as they are until the next one is complete, and says so in the meta page that it
-//! writes next. Its transaction is read again behind everything else: if that has not changed, and no
-//! compaction has put another file in the place of this one, the base did not change, and the log was
-//! empty when it was looked at, for frames leave it only after a commit.
+//! It takes no lock, so another process may open the store meanwhile and write to it. LMDB leaves
+//! the pages of a commit as they are until the next one is complete, and then updates the other
+//! meta page. The transaction number there is read again after everything else. If it is unchanged,
+//! and no compaction has replaced the file, the base did not change, and the log really was empty
+//! when it was examined, since frames are removed from it only after a commit.
 
 use std::{
     io,
@@ -32,17 +32,17 @@ use super::{
     view,
 };
 
-/// A reader was not opened. Opening the store works, or says why it does not.
+/// A reader was not opened. Opening the store works, or reports why it does not.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReaderError {
-    /// There is something in the log.
+    /// The log is not empty.
     #[error("the store in {} was not shut down with an empty log, or is in use; open it instead of reading its files", directory.display())]
     LogNotEmpty {
         /// The store's directory.
         directory: PathBuf,
     },
-    /// The store is not there, or is damaged.
+    /// The store does not exist, or is damaged.
     #[error(transparent)]
     Open(#[from] OpenError),
 }
@@ -52,11 +52,11 @@ pub enum ReaderError {
 /// checkpoint on.
 pub struct Reader {
     finder: Finder<PageFile>,
-    /// LMDB's named databases.
+    /// The tree of LMDB's named databases.
     main: Root,
-    /// The one in which the base says where its trees are.
+    /// The database in which the base records where its trees are.
     base: Root,
-    /// `None` if the base has nothing of it.
+    /// `None` if the base has none of it.
     catalog: Option<Root>,
     /// How many entries the catalog has, in base and runs.
     catalog_entries: u64,
@@ -68,13 +68,13 @@ pub struct DatabaseReader<'r> {
     reader: &'r Reader,
     id: DatabaseId,
     tree: u32,
-    /// `None` if the base has nothing of it.
+    /// `None` if the base has none of them.
     records: Option<Root>,
-    /// The stored record that was found last.
+    /// The stored record that was last found.
     stored: Vec<u8>,
 }
 
-/// What a failure to read says to whoever wants to open the store in `directory`.
+/// Turns a failure to read into the error of opening the store in `directory`.
 fn read_error(directory: &Path) -> impl Fn(ReadError) -> OpenError + Copy {
     move |error| match error {
         ReadError::Engine { message } => OpenError::io(directory)(io::Error::other(message)),
@@ -107,7 +107,7 @@ impl Reader {
         let log_from = found.is_ok().then(|| reader.log_from()).flatten();
         let log = DirectoryStorage::existing(directory);
         let is_log_empty = log.is_empty(log_from).map_err(OpenError::io(directory))?;
-        // What looks damaged may be what a process was writing.
+        // What looks damaged may be a write of another process.
         if !is_log_empty || found.is_err() && !reader.finder.file().is_current().unwrap_or(true) {
             return Err(ReaderError::LogNotEmpty { directory: directory.to_owned() });
         }
@@ -119,7 +119,7 @@ impl Reader {
     fn find_roots(&mut self, directory: &Path) -> Result<(), OpenError> {
         let damaged = |what: &dyn ToString| OpenError::damaged(directory, what);
         let read_error = read_error(directory);
-        // With one meta page only, nobody knows whether it is the newer one.
+        // With only one meta page, it is unknown whether it is the newer one.
         if let Some(damage) = self.finder.file().damage() {
             return Err(damaged(&ReadError::from(damage.clone())));
         }
@@ -166,7 +166,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The stored record under a key of a tree, whose records the base has behind `root`, if it has any.
+    /// The stored record under a key of a tree, whose root in the base is `root`, if it has any.
     fn find(
         &self,
         tree: u32,
@@ -186,11 +186,11 @@ impl Reader {
         }
     }
 
-    /// The database of that name; `None` if nobody has written to it.
+    /// The database with that name; `None` if nobody has written to it.
     ///
     /// # Errors
-    /// [`ReadError::Damaged`], or [`ReadError::Engine`] if the system refuses to read, or somebody has
-    /// written to the store meanwhile.
+    /// [`ReadError::Damaged`], or [`ReadError::Engine`] if the operating system fails to read, or
+    /// the store has been written to meanwhile.
     pub fn database(&self, name: &str) -> Result<Option<DatabaseReader<'_>>, ReadError> {
         match self.find_database(name) {
             // What is read from it will be confirmed.
@@ -199,7 +199,7 @@ impl Reader {
         }
     }
 
-    /// What was found, unless it may come from pages to which somebody was writing.
+    /// What was found, unless it may come from pages that were being overwritten.
     fn confirmed<T>(&self, found: Result<T, ReadError>) -> Result<T, ReadError> {
         let message = match self.finder.file().is_current() {
             Ok(true) => return found,
@@ -230,14 +230,14 @@ impl Reader {
         Ok(None)
     }
 
-    /// The version that the base says it has.
+    /// The version recorded in the base.
     fn version(&self) -> Result<u32, ReadError> {
         let stored = self.finder.find(self.base, format::FORMAT_KEY)?;
         let version = stored.and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
         version.ok_or_else(|| ReadError::damaged("the base does not say which version it has"))
     }
 
-    /// The first segment of the log that may hold what the base does not; `None` if it names none.
+    /// The first log segment that may hold what the base does not; `None` if the base names none.
     fn log_from(&self) -> Option<u64> {
         let stored = self.finder.find(self.base, format::LOG_KEY).ok()??;
         Some(u64::from_le_bytes(stored.try_into().ok()?))
@@ -268,8 +268,8 @@ impl DatabaseReader<'_> {
     ///
     /// # Errors
     /// [`ReadError::KeyLength`] for a key that no record can have, [`ReadError::Damaged`], or
-    /// [`ReadError::Engine`] if the system refuses to read, or somebody has written to the store
-    /// meanwhile.
+    /// [`ReadError::Engine`] if the operating system fails to read, or the store has been written
+    /// to meanwhile.
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Record<'_>>, ReadError> {
         view::check_key(self.id, key)?;
         let found = self.reader.confirmed(self.reader.find(self.tree, self.records, key))?;

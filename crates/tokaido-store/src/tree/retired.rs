@@ -1,8 +1,8 @@
-//! Memtables and runs that are seen by old views alone.
+//! Memtables and runs that only old views still see.
 //!
-//! To give back their memory takes milliseconds, and a tenth of a second for runs of some hundred megabytes. Whoever lets go
-//! of them last would have to do so: a writer or a reader in the middle of a request. So the checkpointer keeps them until
-//! nobody else has them.
+//! Freeing their memory takes milliseconds, and a tenth of a second for runs of some hundred
+//! megabytes. Whoever releases them last would have to do it: a writer or a reader in the middle of
+//! a request. So the checkpointer keeps them until it is the only owner.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,12 +11,12 @@ use super::{
     runs::{Run, Runs},
 };
 
-/// How often it is looked whether nobody else has them, and how often at most: a view that is kept for long
-/// lets go of them itself.
+/// How often to check whether anybody else still has them, and how many times at most: a view that
+/// is kept for long frees them itself.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(20);
 const LOOKS_MAX: u32 = 50;
 
-/// What is kept for others, until they have let go of it.
+/// Objects that are kept until all others have released them.
 #[derive(Default)]
 pub(super) struct Retired {
     memtables: Vec<Arc<Memtable>>,
@@ -39,7 +39,7 @@ impl Retired {
         self.memtables.is_empty() && self.runs.is_empty()
     }
 
-    /// Lets go of what nobody else has, and of all after a while.
+    /// Releases what nobody else has, and everything after a while.
     pub(super) fn look(&mut self) {
         if self.is_empty() {
             return;

@@ -14,16 +14,16 @@ use super::{
     signal::Job,
 };
 
-/// After so many nodes the writer is told how far a checkpoint has come. Each may take a page from the disk.
+/// After so many nodes, the writer is told how far the checkpoint is. Each may read a page from disk.
 const NODES_PER_LOOK: usize = 256;
 
-/// What base and runs hold together, by tree, while more is added.
+/// The totals of base and runs by tree, while more is added.
 struct Totals {
     sums: HashMap<u32, DatabaseStatistics, foldhash::fast::RandomState>,
 }
 
 impl Totals {
-    /// A key has this record in the place of that one.
+    /// Counts that a key's record `old` was replaced by `new`.
     fn replace(
         &mut self,
         tree: u32,
@@ -47,8 +47,8 @@ impl Totals {
 }
 
 impl Checkpointer<'_> {
-    /// The memtable becomes a run before `runs`. It is written and synced before the base names it, and whatever
-    /// happens before that leaves the store as it was.
+    /// Makes the memtable a run before `runs`. It is written and synced before the base lists it,
+    /// and any failure before that leaves the store as it was.
     pub(super) fn checkpoint_into_run(
         &mut self,
         job: &Job,
@@ -73,7 +73,7 @@ impl Checkpointer<'_> {
         Ok(())
     }
 
-    /// Writes what is in use of the memtable to a run, unless that is nothing.
+    /// Writes the live entries of the memtable to a run, unless there are none.
     fn write_run(
         &mut self,
         job: &Job,
@@ -96,7 +96,7 @@ impl Checkpointer<'_> {
             let Some(seen) = Node::latest(node) else { continue };
             let (hash, new) = (key_hash(tree, key), seen.record());
             let old = disk.find_hashed(hash, tree, key)?;
-            // Where nothing is, nothing need be hidden.
+            // If nothing is there, nothing need be hidden.
             if old.is_none() && new.is_none() {
                 continue;
             }
@@ -111,7 +111,7 @@ impl Checkpointer<'_> {
         }
     }
 
-    /// Opens a run that was written.
+    /// Opens a run that has been written.
     pub(super) fn open_run(&self, entry: RunEntry) -> Result<Arc<Run>, BaseError> {
         let run = Run::open(&self.shared.runs.path(entry.number), self.shared.base.store, entry);
         let run = run.inspect_err(|_| self.shared.runs.remove(entry.number))?;
@@ -121,7 +121,7 @@ impl Checkpointer<'_> {
         Ok(Arc::new(run))
     }
 
-    /// Removes a run that was not committed, if that is known.
+    /// Removes a run if it is certain that it was not committed.
     pub(super) fn give_up_run(&self, run: Option<&Run>) {
         if let Some(run) = run
             && !self.shared.base.is_given_up()

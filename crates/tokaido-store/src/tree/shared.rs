@@ -16,7 +16,7 @@ pub(super) struct Shared {
     pub(super) names: Names,
     pub(super) visible: Visible,
     pub(super) durable: Durable,
-    /// How the writer and the checkpointer talk to each other.
+    /// How the writer and the checkpointer communicate.
     pub(super) signal: Signal,
     pub(super) pace: Pace,
     pub(super) runs: RunDirectory,

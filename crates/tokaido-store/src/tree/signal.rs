@@ -1,5 +1,4 @@
-//! How writers and the checkpointer talk to each other: the checkpoint that is to be run, and what
-//! became of it.
+//! How writers and the checkpointer communicate: the checkpoint that is to be run, and its outcome.
 
 use std::{
     sync::{
@@ -14,21 +13,21 @@ use crate::{WriteError, mutex::lock};
 
 use super::{catalog::TreeMap, memtable::Memtable};
 
-/// What a checkpoint is to do.
+/// What a checkpoint has to do.
 #[derive(Clone)]
 pub(super) struct Job {
     pub(super) frozen: Arc<Memtable>,
     /// The last transaction in the frozen memtable.
     pub(super) sequence: u64,
-    /// Which trees are in use after it.
+    /// The trees that are in use after it.
     pub(super) trees: TreeMap,
     /// The first segment of the log that is still needed afterwards.
     pub(super) keep_from: u64,
-    /// Whether it comes because nothing has been written for a while.
+    /// Whether the reason is that nothing has been written for a while.
     pub(super) is_at_rest: bool,
 }
 
-/// What waits for the checkpointer.
+/// What the checkpointer has to do next.
 pub(super) enum Waiting {
     Nothing,
     Job(Job),
@@ -36,14 +35,14 @@ pub(super) enum Waiting {
     Stop,
 }
 
-/// How writers and the checkpointer talk to each other.
+/// How writers and the checkpointer communicate.
 #[derive(Default)]
 pub(super) struct Signal {
     state: Mutex<State>,
     changed: Condvar,
-    /// The store was closed. Set while `state` is locked, so that nobody misses it who waits.
+    /// Whether the store was closed. Set while `state` is locked, so that no waiter misses it.
     is_stopping: AtomicBool,
-    /// The checkpointer's thread, once there was a checkpoint to run.
+    /// The checkpointer's thread, once there has been a checkpoint to run.
     pub(super) thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -54,7 +53,7 @@ struct State {
     failure: Option<String>,
     /// Whether anybody has ever waited for something.
     is_watched: bool,
-    /// Whether the log is to be synced before the time has come.
+    /// Whether the log is to be synced before it is due.
     is_sync_wanted: bool,
 }
 
@@ -66,7 +65,7 @@ impl Signal {
         self.changed.notify_all();
     }
 
-    /// Waits until the job is done. Gives up if it cannot be done, or nobody is left to do it.
+    /// Waits until the job is done. Gives up if it fails, or if nobody is left to do it.
     pub(super) fn wait_for_checkpoint(&self) -> Result<(), WriteError> {
         let mut state = lock(&self.state);
         state.is_watched = true;
@@ -81,7 +80,7 @@ impl Signal {
         Ok(())
     }
 
-    /// Refuses to write to a store that was closed: nobody runs its checkpoints, or syncs its log in
+    /// Refuses to write to a store that was closed: nobody runs its checkpoints or syncs its log in
     /// the background.
     pub(super) fn check_open(&self) -> Result<(), WriteError> {
         if self.is_stopping.load(Ordering::Acquire) {
@@ -94,7 +93,7 @@ impl Signal {
     pub(super) fn stop(&self) {
         let state = lock(&self.state);
         self.is_stopping.store(true, Ordering::Release);
-        // Many lives of a store have nobody who waits, and this is a call to the system.
+        // Often nobody has ever waited, and this is a system call.
         if state.is_watched {
             self.changed.notify_all();
         }
@@ -102,7 +101,7 @@ impl Signal {
 
     pub(super) fn finish(&self, job: &Job, result: Result<(), String>) {
         let mut state = lock(&self.state);
-        // As soon as the tables have changed the writer may have begun the next one.
+        // As soon as the tables have changed, the writer may have begun the next job.
         let is_current =
             state.job.as_ref().is_some_and(|current| Arc::ptr_eq(&current.frozen, &job.frozen));
         match result {
@@ -122,12 +121,12 @@ impl Signal {
         self.changed.notify_all();
     }
 
-    /// Whether that was asked for; it is being done then.
+    /// Whether a sync was asked for; clears the request.
     pub(super) fn take_sync_wanted(&self) -> bool {
         std::mem::take(&mut lock(&self.state).is_sync_wanted)
     }
 
-    /// What waits for the checkpointer while it does something that is less urgent.
+    /// What waits for the checkpointer while it does something less urgent.
     pub(super) fn waiting(&self) -> Waiting {
         let state = lock(&self.state);
         if self.is_stopping.load(Ordering::Acquire) {
@@ -139,8 +138,8 @@ impl Signal {
         }
     }
 
-    /// Waits for something to do: a job, or the time for a sync. `None` to stop. After a job that
-    /// failed, it waits for `retry`.
+    /// Waits for something to do: a job, or the time for a sync. `None` means to stop. After a
+    /// failed job, it waits for `retry`.
     pub(super) fn next(&self, pause: Option<Duration>, retry: Duration) -> Option<Option<Job>> {
         let mut state = lock(&self.state);
         state.is_watched = true;

@@ -19,18 +19,18 @@ use super::{
 };
 
 pub(super) struct TreeSnapshot {
-    /// Before `shared`. `None` while no view is held.
+    /// Declared before `shared`. `None` while no view is held.
     view: Option<View>,
     /// The handle of the base, while no view is held.
     spare: Option<BaseView>,
     shared: Arc<Shared>,
-    /// The version of the tables that the view has.
+    /// The version of the view's tables.
     tables_version: u64,
     now_ms: u64,
-    /// The time was set by [`renew`](Snapshot::renew), and the view is still to be taken.
+    /// Whether [`renew`](Snapshot::renew) has set the time, but the view is still to be taken.
     is_renewed: bool,
     trees: Arc<TreeMap>,
-    /// The commit that has made `trees` what they are.
+    /// The commit that last changed `trees`.
     trees_changed: Option<u64>,
 }
 
@@ -50,8 +50,8 @@ impl TreeSnapshot {
         Ok(snapshot)
     }
 
-    /// The view, which is taken now if none is held, its time, and the tree of a database, if that
-    /// has one.
+    /// The view, its time, and the tree of a database, if it has one. Takes a view now if none is
+    /// held.
     #[inline]
     fn hold(&mut self, database: DatabaseId) -> Result<Option<(&View, u64, u32)>, ReadError> {
         if self.view.is_none() {
@@ -80,8 +80,8 @@ impl TreeSnapshot {
         }
     }
 
-    /// Takes the trees as of the last commit; tells whether they are those of `sequence`, too. If not,
-    /// a later commit is being published, and is so in a moment.
+    /// Takes the trees as of the last commit; returns whether they are also those of `sequence`. If
+    /// not, a later commit is being published, and will be in a moment.
     fn take_trees(&mut self, sequence: u64) -> bool {
         if self.trees_changed != Some(self.shared.visible.catalog_changed()) {
             let (changed, trees) = self.shared.visible.trees();
@@ -136,7 +136,7 @@ impl ReadTransaction for TreeSnapshot {
     }
 
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
-        // The sums are of the last commit, so the tree must be that of now.
+        // The sums are as of the last commit, so the tree must be the current one.
         loop {
             let (changed, trees) = self.shared.visible.trees();
             let Some(tree) = trees.get(database) else {
@@ -163,7 +163,7 @@ impl Snapshot for TreeSnapshot {
             self.is_renewed = true;
             return Ok(());
         };
-        // Between two checkpoints there is nothing new but the last commit.
+        // Between two checkpoints, only the last commit is new.
         if let Some(sequence) = self.shared.visible.published_in(self.tables_version) {
             view.move_to(sequence);
             if self.take_trees(sequence) {

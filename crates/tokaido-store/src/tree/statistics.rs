@@ -43,30 +43,30 @@ impl Sums {
     }
 }
 
-/// What writes have added, and the nodes whose shadows are to be looked up.
+/// The sums that writes have added, and the nodes whose shadows are still to be looked up.
 #[derive(Default)]
 pub(super) struct Changes {
     added: Sums,
     /// Nodes that these changes were the first to write to in their table.
     nodes: Chain,
-    /// The last of them that is part of `shadowed`, as all before it.
+    /// The last node that is counted in `shadowed`, as are all before it.
     resolved: Option<NonNull<Node>>,
     shadowed: Sums,
 }
 
 /// What a write has found.
 pub(super) struct Noted {
-    /// The expiry of the record that the memtable had.
+    /// The expiry of the record in the memtable.
     pub(super) old_expiry: Option<u64>,
-    /// The node, if the transaction has not written to it before, but an earlier one has.
+    /// The node, if this transaction had not written to it before, but an earlier one had.
     pub(super) touched: Option<NonNull<Node>>,
 }
 
-// SAFETY: the nodes are kept alive by the table beside which the changes are kept, and shared
-// nodes may be used by any thread.
+// SAFETY: the nodes are kept alive by the table that is kept beside the changes, and shared nodes
+// may be used by any thread.
 unsafe impl Send for Changes {}
 
-/// What lies below a memtable.
+/// What is below a memtable.
 pub(super) struct Below<'v> {
     pub(super) frozen: Option<&'v Memtable>,
     pub(super) disk: Disk<'v>,
@@ -83,7 +83,7 @@ impl Below<'_> {
 }
 
 impl Changes {
-    /// Writes to a memtable, always the same one, and notes what changes.
+    /// Writes to a memtable, always the same one, and records what changes.
     pub(super) fn write(
         &mut self,
         memtable: &mut MemtableWriter,
@@ -102,12 +102,12 @@ impl Changes {
             });
         });
         if let Some([header, value]) = parts {
-            // The log gives a record in one part, with its header.
+            // From the log, a record comes in one part, with its header.
             let value_len =
                 if header.is_empty() { record::decode(value)?.value.len() } else { value.len() };
             sum.add(DatabaseStatistics::of_record(key.len(), value_len));
         }
-        // SAFETY: the memtable has just given the node, and lives as long as what is noted of it.
+        // SAFETY: the memtable has just returned the node, and lives as long as these changes.
         let is_new = unsafe { self.nodes.push(written.node) };
         let touched = (written.is_first && !is_new).then_some(written.node);
         Ok(Noted { old_expiry: old_expiry?, touched })
@@ -118,7 +118,7 @@ impl Changes {
         self.nodes.nodes()
     }
 
-    /// Forgets all, since the writes were taken back.
+    /// Forgets everything, since the writes were undone.
     pub(super) fn discard(&mut self) {
         self.nodes.clear();
         self.added.sums.clear();
@@ -126,7 +126,7 @@ impl Changes {
         self.resolved = None;
     }
 
-    /// Takes over what came later.
+    /// Appends later changes.
     pub(super) fn append(&mut self, later: &mut Self) {
         let are_resolved = self.are_resolved() && later.are_resolved();
         self.added.append(&mut later.added);
@@ -143,14 +143,14 @@ impl Changes {
         self.resolved == self.nodes.last()
     }
 
-    /// What the changes come to for a tree, after looking up what they shadow.
+    /// What the changes add up to for a tree, after looking up what they shadow.
     pub(super) fn total(
         &mut self,
         tree: u32,
         below: &Below<'_>,
     ) -> Result<DatabaseStatistics, ReadError> {
         while let Some(next) = self.nodes.behind(self.resolved) {
-            // SAFETY: chained by `write`; the table lives as long as what is noted of it.
+            // SAFETY: chained by `write`; the table lives as long as these changes.
             let node = unsafe { next.as_ref() };
             if let Some(stored) = below.find(node.tree(), node.key())? {
                 let value_len = record::decode(stored)?.value.len();
@@ -168,22 +168,22 @@ impl Changes {
 
 /// A table and what was written to it.
 struct TableStatistics {
-    /// Keeps the nodes of `changes`.
+    /// Keeps the nodes of `changes` alive.
     table: Arc<Memtable>,
     changes: Changes,
 }
 
 /// The published state of all sums.
 pub(super) struct Statistics {
-    /// What base and runs hold.
+    /// The sums of base and runs.
     disk: Sums,
     runs: Arc<Runs>,
     base_sequence: u64,
     frozen: Option<TableStatistics>,
     active: TableStatistics,
-    /// For looking into the base, once somebody has asked; not held in between.
+    /// For lookups in the base, once somebody has asked; not held in between.
     view: Option<BaseView>,
-    /// The base as it was before a checkpoint that is under way, which goes into it in pieces.
+    /// The base as it was before the checkpoint in progress, which is written into it in pieces.
     before: Option<BaseView>,
 }
 
@@ -199,12 +199,12 @@ impl Statistics {
         Self { disk, runs, base_sequence, frozen: None, active, view: None, before: None }
     }
 
-    /// What base and runs hold, by tree.
+    /// The sums of base and runs, by tree.
     pub(super) fn on_disk(&self) -> impl Iterator<Item = (u32, DatabaseStatistics)> {
         self.disk.sums.iter().map(|(tree, sum)| (*tree, *sum))
     }
 
-    /// Adds what a group has committed.
+    /// Adds the changes of a committed group.
     pub(super) fn publish(&mut self, changes: &mut Changes) {
         self.active.changes.append(changes);
     }
@@ -214,12 +214,12 @@ impl Statistics {
         self.frozen = Some(std::mem::replace(&mut self.active, active));
     }
 
-    /// Runs were merged, which changes nothing of what they and the base hold together.
+    /// Runs were merged, which leaves the sums of base and runs as they are.
     pub(super) fn merged(&mut self, runs: Arc<Runs>) {
         self.runs = runs;
     }
 
-    /// The base, or one of these runs, holds the frozen table now.
+    /// The frozen table is now in the base or in one of these runs.
     pub(super) fn checkpointed(&mut self, base: BaseContents, runs: Arc<Runs>) {
         self.base_sequence = base.sequence;
         self.disk = Sums::of(base);
@@ -228,8 +228,8 @@ impl Statistics {
         self.before = None;
     }
 
-    /// Keeps the base as it is until the frozen table is in it. If it is kept already, a checkpoint is tried again that may
-    /// have come halfway.
+    /// Keeps the base as it is until the frozen table is in it. If it is kept already, a checkpoint
+    /// is being retried that may be half done.
     pub(super) fn hold_base(
         &mut self,
         new_view: impl FnOnce() -> Result<BaseView, ReadError>,
@@ -242,7 +242,7 @@ impl Statistics {
         Ok(())
     }
 
-    /// The sum of a tree as of the last commit; `None` if the base has gone on to another checkpoint.
+    /// The sum of a tree as of the last commit; `None` if the base is now at another checkpoint.
     pub(super) fn total(
         &mut self,
         tree: u32,

@@ -20,13 +20,13 @@ pub struct TreeStore {
     pub(super) shared: Arc<Shared>,
 }
 
-/// Bytes of log that are left by whoever has only read, so that the next who does so need not read
-/// it back as well. Taking a log into the base takes as long as reading 3 MB of it.
+/// Bytes of log that a process may leave if it has only read, so that the next such process need
+/// not read them again. Taking a log into the base takes as long as reading 3 MB of it.
 const LOG_READ_AGAIN_MAX: u64 = 64 << 10;
 
 impl TreeStore {
-    /// Takes all that was committed into the base, and so out of the log: the next opening then
-    /// has nothing to read back. It waits until that is done.
+    /// Writes everything that was committed into the base, and so out of the log: the next opening
+    /// then has nothing to replay. Waits until that is done.
     ///
     /// # Errors
     /// [`WriteError::WriterBusy`] while there is a writer, and if the engine fails.
@@ -34,16 +34,16 @@ impl TreeStore {
         TreeWriter::take(&self.shared)?.checkpoint(0)
     }
 
-    /// Merges all runs into the base. The store is not written to any more.
+    /// Merges all runs into the base. The store must not be written to any more.
     pub(super) fn merge_runs(&self) -> Result<(), WriteError> {
         stop_checkpointer(&self.shared);
         let merged = Checkpointer::new(&self.shared).merge_all();
         merged.map_err(|message| WriteError::Engine { message })
     }
 
-    /// Ends the checkpoint that is under way, and takes the log into the base if it is long: a
-    /// program that opens a store, writes a little and closes it, again and again, would otherwise
-    /// read all of it back each time.
+    /// Ends the checkpoint in progress, and writes the log into the base if it is long. Otherwise,
+    /// a program that opens a store, writes a little and closes it, again and again, would read
+    /// all of it back each time.
     fn shorten_log(&self) {
         let mut left_max = self.shared.options.log_left_bytes_max;
         if self.shared.visible.is_as_found() {

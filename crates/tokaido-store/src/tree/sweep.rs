@@ -1,5 +1,5 @@
-//! The sweep: it follows the expiry index, and removes records that have expired and the elements of
-//! collections that have gone.
+//! The sweep: it follows the expiry index, and removes expired records and the elements of
+//! collections that are gone.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -11,7 +11,7 @@ use super::{
     transaction::TreeTransaction,
 };
 
-/// Follows up to `limit` due entries. Gives the number of records removed, which is `limit` at most.
+/// Follows up to `limit` due entries. Returns the number of records removed, at most `limit`.
 pub(super) fn sweep(transaction: &mut TreeTransaction, limit: usize) -> Result<usize, WriteError> {
     let mut removed = 0;
     for entry in due(transaction, limit)? {
@@ -31,7 +31,7 @@ pub(super) fn sweep(transaction: &mut TreeTransaction, limit: usize) -> Result<u
             }
         }
         transaction.write(EXPIRY_TREE, &entry, None)?;
-        // Of this moment there may come more: the elements of what has expired.
+        // More entries may come for this moment: the elements of what has expired.
         if entry[..] < transaction.now_ms.to_be_bytes()[..] {
             transaction.swept = entry;
         }
@@ -39,14 +39,14 @@ pub(super) fn sweep(transaction: &mut TreeTransaction, limit: usize) -> Result<u
     Ok(removed)
 }
 
-/// Up to `limit` entries whose time has come, or that cannot be read, the first ones first.
+/// Up to `limit` entries that are due or cannot be read, the first ones first.
 fn due(transaction: &TreeTransaction, limit: usize) -> Result<Vec<Vec<u8>>, ReadError> {
     let mut due = Vec::new();
     if limit == 0 {
         return Ok(due);
     }
-    // Entries that were removed remain as deletions until the next checkpoint, and must not be
-    // walked over again and again.
+    // Removed entries remain as tombstones until the next checkpoint, and must not be walked over
+    // again and again.
     let from = Bound::Excluded(&transaction.swept[..]);
     let behind = (transaction.now_ms + 1).to_be_bytes();
     let to = Bound::Excluded(&behind[..]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{memtable::Memtable, runs::Runs};
 
-/// What readers look into before the base: the memtables, and then the runs.
+/// What readers look into before the base: the memtables, then the runs.
 #[derive(Clone)]
 pub(super) struct Tables {
     pub(super) active: Arc<Memtable>,

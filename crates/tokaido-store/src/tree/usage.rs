@@ -1,4 +1,4 @@
-//! What a store occupies, in memory and on disk.
+//! The room that a store takes, in memory and on disk.
 
 use std::{fs, path::Path};
 
@@ -21,7 +21,7 @@ pub(super) fn usage(shared: &Shared) -> Usage {
     }
 }
 
-/// The bytes of the files in a directory. One that has just been removed counts for nothing.
+/// The bytes of the files in a directory. A file that has just been removed counts as zero.
 fn bytes_in(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else { return 0 };
     entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|file| file.len()).sum()

@@ -17,7 +17,7 @@ use super::{
     view::View,
 };
 
-/// What belongs together at one moment.
+/// A consistent state at one moment.
 pub(super) struct Present {
     pub(super) tables: Arc<Tables>,
     pub(super) tables_version: u64,
@@ -30,7 +30,7 @@ pub(super) struct Visible {
     tables: RwLock<Arc<Tables>>,
     /// Grows whenever `tables` changes.
     tables_version: AtomicU64,
-    /// The one that the writer's view has; the largest number if there is no writer.
+    /// The version of the writer's view; the largest number if there is no writer.
     writer_version: AtomicU64,
     held: Mutex<Vec<Weak<Memtable>>>,
     statistics: Mutex<Statistics>,
@@ -38,14 +38,14 @@ pub(super) struct Visible {
     published: AtomicU64,
     /// The last transaction that changed the catalog.
     catalog_changed: AtomicU64,
-    /// The trees of the databases as of that.
+    /// The trees of the databases as of `catalog_changed`.
     trees: Mutex<Arc<TreeMap>>,
     /// The last transaction that opening has found.
     found: u64,
 }
 
 impl Visible {
-    /// What opening has found: everything up to the transaction `found`.
+    /// Takes what opening has found: everything up to the transaction `found`.
     pub(super) fn new(
         base: Arc<Base>,
         tables: Tables,
@@ -75,7 +75,7 @@ impl Visible {
         self.tables_version.load(Ordering::SeqCst)
     }
 
-    /// An empty memtable takes over from the one that is frozen.
+    /// An empty memtable takes over from the frozen one.
     pub(super) fn freeze(&self, active: Arc<Memtable>, frozen: Arc<Memtable>) {
         lock(&self.statistics).freeze(Arc::clone(&active));
         let mut held = lock(&self.held);
@@ -88,19 +88,19 @@ impl Visible {
         });
     }
 
-    /// A checkpoint is about to change the base.
+    /// Called when a checkpoint is about to change the base.
     pub(super) fn hold_base(&self) -> Result<(), ReadError> {
         lock(&self.statistics).hold_base(|| self.base_view())
     }
 
-    /// The base, or one of these runs, holds the frozen memtable now.
+    /// The frozen memtable is now in the base or in one of these runs.
     pub(super) fn checkpointed(&self, contents: BaseContents, runs: Arc<Runs>) {
         let mut statistics = lock(&self.statistics);
         statistics.checkpointed(contents, Arc::clone(&runs));
         self.set_tables(|tables| Tables { active: Arc::clone(&tables.active), frozen: None, runs });
     }
 
-    /// The base holds runs that are not among these any more, or one of these holds what several did.
+    /// Some runs are now in the base, or several were joined into one; `runs` are the current ones.
     pub(super) fn merged(&self, runs: Arc<Runs>) {
         let mut statistics = lock(&self.statistics);
         statistics.merged(Arc::clone(&runs));
@@ -110,13 +110,13 @@ impl Visible {
         });
     }
 
-    /// The base has changed, and nothing of what is seen. Whoever has a view takes a new one when it can: the pages that an
-    /// old one sees are not used again.
+    /// The base has changed, but nothing that readers see. Holders of a view take a new one when
+    /// they can: pages that an old view sees are not reused.
     pub(super) fn base_changed(&self) {
         self.tables_version.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The writer has a view of this version from now on, or none.
+    /// Sets the version of the writer's view from now on, if it has one.
     pub(super) fn set_writer_version(&self, version: Option<u64>) {
         self.writer_version.store(version.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -126,12 +126,12 @@ impl Visible {
         self.writer_version.load(Ordering::Relaxed).saturating_add(1) >= self.tables_version()
     }
 
-    /// What base and runs hold, by tree.
+    /// The sums of base and runs, by tree.
     pub(super) fn on_disk(&self) -> Vec<(u32, DatabaseStatistics)> {
         lock(&self.statistics).on_disk().collect()
     }
 
-    /// Several threads may change something of them at a time.
+    /// Several threads may change parts of the tables at a time.
     fn set_tables(&self, change: impl FnOnce(&Tables) -> Tables) {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         let new = Arc::new(change(&tables));
@@ -139,7 +139,7 @@ impl Visible {
         self.tables_version.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Bytes of all memtables that somebody still holds.
+    /// Bytes of all memtables that are still referenced.
     pub(super) fn held_bytes(&self) -> u64 {
         let held = lock(&self.held);
         held.iter().filter_map(Weak::upgrade).map(|table| table.bytes() as u64).sum()
@@ -149,8 +149,8 @@ impl Visible {
         self.published.load(Ordering::SeqCst)
     }
 
-    /// Lets snapshots see the transactions up to `sequence`, which come to these changes, and the
-    /// trees if there are others now.
+    /// Lets snapshots see the transactions up to `sequence`, with these changes, and the trees if
+    /// they have changed.
     pub(super) fn publish(
         &self,
         sequence: u64,
@@ -166,14 +166,14 @@ impl Visible {
         self.published.store(sequence, Ordering::SeqCst);
     }
 
-    /// What a tree holds as of the last commit.
+    /// The sums of a tree as of the last commit.
     pub(super) fn total(&self, tree: u32) -> Result<DatabaseStatistics, ReadError> {
         loop {
             let total = lock(&self.statistics).total(tree, || self.base_view())?;
             if let Some(total) = total {
                 return Ok(total);
             }
-            // A checkpoint has committed to the base, and is about to tell.
+            // A checkpoint has committed to the base, and is about to report it.
             std::thread::yield_now();
         }
     }
@@ -183,8 +183,8 @@ impl Visible {
         self.published() == self.found
     }
 
-    /// The trees of the databases, and the transaction since which they are those. It is published
-    /// at once if it is not yet.
+    /// The trees of the databases, and the transaction that last changed them. If that is not
+    /// published yet, it will be at once.
     pub(super) fn trees(&self) -> (u64, Arc<TreeMap>) {
         let trees = lock(&self.trees);
         (self.catalog_changed(), Arc::clone(&trees))
@@ -207,15 +207,15 @@ impl Visible {
         Ok(View::new(tables, base, sequence))
     }
 
-    /// What is published now, if the tables are still those of `tables_version`, and with them the
-    /// base.
+    /// The last published transaction, if the tables are still those of `tables_version`, and so
+    /// the base is, too.
     pub(super) fn published_in(&self, tables_version: u64) -> Option<u64> {
         // In this order: a new table is in place before anything in it is published.
         let sequence = self.published();
         (self.tables_version() == tables_version).then_some(sequence)
     }
 
-    /// Brings a view of the base to the newest checkpoint, and tells what belongs to it.
+    /// Moves a view of the base to the newest checkpoint, and returns the state that belongs to it.
     ///
     /// The tables, the sequence and the base are read one after the other, and belong together if
     /// the tables have not changed meanwhile: whatever is published goes into the newest table,

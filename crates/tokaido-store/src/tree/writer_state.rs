@@ -1,4 +1,4 @@
-//! What the writer has while there is one, and leaves to the next.
+//! The writer's state, which it leaves to the next writer.
 
 use crate::CommitNumber;
 
@@ -13,8 +13,8 @@ pub(super) struct WriterState {
     pub(super) sequence: CommitNumber,
     pub(super) next_tree: u32,
     pub(super) trees: TreeMap,
-    /// A view of the base that is not held, since making one takes longer than a short group.
+    /// An unheld view of the base, kept since making one takes longer than a short group.
     pub(super) base: BaseView,
-    /// While somebody observes.
+    /// Set while there are observers.
     pub(super) follower: Option<Follower>,
 }

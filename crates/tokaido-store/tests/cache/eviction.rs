@@ -9,7 +9,7 @@ use crate::support::{cache, get, value};
 
 const KIB: usize = 1 << 10;
 
-/// A value that says which key and which write it belongs to.
+/// A value that shows which key and which write it belongs to.
 fn stamped(key: u16, write: u32, len: usize) -> Vec<u8> {
     let mut value = [&key.to_le_bytes()[..], &write.to_le_bytes()].concat();
     value.resize(len.max(value.len()), key as u8);
@@ -76,7 +76,7 @@ proptest! {
     }
 }
 
-/// Small records that come again soon after they went, so that drains keep much of what they see.
+/// Small records that are set again soon after their eviction, so that drains keep many of them.
 #[test]
 fn memory_is_bounded_in_loops_that_nearly_fit() {
     for bytes_max in [64 * KIB, 1024 * KIB] {
@@ -155,7 +155,7 @@ fn memory_of_the_dead_is_used_before_the_living_go() {
     let cache = cache(1024 * KIB, 1);
     for n in 0..40_000u32 {
         cache.set(&n.to_le_bytes(), NewRecord::of(&[1; 100])).unwrap();
-        // One in ten stays, so every segment holds a few that live among many that are dead.
+        // One in ten stays, so every segment holds a few live records among many dead ones.
         if let Some(old) = n.checked_sub(50)
             && old % 10 != 0
         {

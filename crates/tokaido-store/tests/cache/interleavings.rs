@@ -1,6 +1,6 @@
-//! Under shuttle, which runs the threads in many orders: `SHUTTLE_RANDOM_SEED=n` repeats one.
+//! Runs under shuttle, which tries many thread schedules: `SHUTTLE_RANDOM_SEED=n` repeats one.
 //!
-//! Locks are all that threads share, so what may go wrong is an operation of two locked parts, and
+//! Threads share only locks, so what may go wrong is an operation with two critical sections, and
 //! a lock that is taken while another is held.
 
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn read_modify_write_is_one_step() {
     check_random(body, RUNS);
 }
 
-/// What a command reads and then writes, with no lock in between.
+/// Commands that read and then write, without a lock in between.
 #[test]
 fn commands_that_read_and_then_write_lose_nothing() {
     const INCREMENTS: usize = 6;
@@ -57,7 +57,7 @@ fn commands_that_read_and_then_write_lose_nothing() {
         run(
             |cache, n| {
                 let id = DatabaseId::from_mount(0);
-                // Often enough that some are too late again and again, and take the turn.
+                // Often enough that some lose repeatedly, and take the turn.
                 for _ in 0..INCREMENTS {
                     let more = |tx: &mut CacheTransaction<'_>| tx.increment(id, b"n", 1);
                     cache.transact::<_, IncrementError>(id, more).unwrap();

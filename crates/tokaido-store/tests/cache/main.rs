@@ -1,4 +1,4 @@
-//! The cache. With `--features shuttle`, under every interleaving that shuttle tries; else as it is.
+//! The cache. With `--features shuttle`, under all interleavings that shuttle tries; else as it is.
 
 #[cfg(not(feature = "shuttle"))]
 mod eviction;

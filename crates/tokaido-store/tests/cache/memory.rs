@@ -1,4 +1,4 @@
-//! Whether `bytes_used` is what the allocator takes.
+//! Whether `bytes_used` is what the allocator really uses.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -9,8 +9,8 @@ use tokaido_store::{NewRecord, cache::Cache};
 
 use crate::support::cache;
 
-/// The system's allocator, which counts what each thread has taken: blocks as long as they really
-/// are, with the word before them.
+/// The system's allocator, which counts what each thread has allocated: the real sizes of blocks,
+/// with the word before them.
 struct Counting;
 
 thread_local! {
@@ -28,7 +28,7 @@ fn count(block: *mut u8, sign: i64) {
 // SAFETY: every call is passed on to the system's allocator as it is.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise is the one that `System` asks for.
+        // SAFETY: the caller's promise is the one that `System` requires.
         let block = unsafe { System.alloc(layout) };
         count(block, 1);
         block
@@ -51,7 +51,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What the cache says it uses, and what it really took since `before`.
+/// What the cache reports as used, and what it has really allocated since `before`.
 fn compare(cache: &Cache, before: i64) -> (i64, i64) {
     let really = TAKEN.get() - before;
     (cache.statistics().bytes_used as i64, really)
@@ -94,7 +94,7 @@ fn a_record_of_16_and_64_bytes_takes_at_most_130() {
     let cache = cache(1 << 30, 16);
     for n in 0..400_000u64 {
         cache.set(&key(n), NewRecord::of(&[0; 64])).unwrap();
-        // From here on, what is begun and not yet filled is small beside the rest.
+        // From here on, allocations that are not filled yet are small compared with the rest.
         if n >= 100_000 && n % 10_000 == 0 {
             let (_, really) = compare(&cache, before);
             assert!(really <= 130 * n as i64, "{} bytes at {n}", really / n as i64);

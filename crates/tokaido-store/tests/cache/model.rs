@@ -1,4 +1,4 @@
-//! Random operations against a map, with time, in a cache that never evicts.
+//! Random operations compared with a map, with time, in a cache that never evicts.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ enum Operation {
     Set(Vec<u8>, u32, Option<u64>),
     Add(Vec<u8>),
     Replace(Vec<u8>),
-    /// With the record's version, or with one that never was.
+    /// With the record's version, or with one that never existed.
     Cas(bool, Vec<u8>),
     SetIfValue(Vec<u8>, Vec<u8>),
     Append(Vec<u8>),
@@ -34,7 +34,7 @@ enum Operation {
     Scan(usize),
 }
 
-/// Values of lengths that stay in place, move, and get a segment of their own; some are numbers.
+/// Values of lengths that stay in place, move, and get their own segment; some are numbers.
 fn values() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         4 => proptest::collection::vec(any::<u8>(), 0..40),
@@ -95,7 +95,7 @@ struct Model {
 }
 
 impl Model {
-    /// Time passes: what is over is not there.
+    /// Removes what has expired or been flushed by now.
     fn settle(&mut self) {
         if self.flush_at_ms.is_some_and(|at| at <= self.now_ms) {
             self.flush_at_ms = None;
@@ -104,7 +104,7 @@ impl Model {
         self.records.retain(|_, held| held.expires_at_ms.is_none_or(|at| at > self.now_ms));
     }
 
-    /// The cache has put a value: it goes into the model too, with a version that must be new.
+    /// The cache has put a value: it goes into the model, too, with a version that must be new.
     fn put(&mut self, key: &[u8], value: Vec<u8>, version: u64) {
         assert!(version > self.version_max, "versions of one shard grow");
         self.version_max = version;
@@ -115,7 +115,7 @@ impl Model {
         self.records.insert(key.to_vec(), Held { value, flags, expires_at_ms, version });
     }
 
-    /// As `put`, in place of all there was.
+    /// Like `put`, replacing the whole record.
     fn set(&mut self, key: &[u8], new: &NewRecord<'_>, version: u64) {
         self.records.remove(key);
         self.put(key, new.value.to_vec(), version);
@@ -154,7 +154,7 @@ fn scan(cache: &Cache, records_max: usize) -> HashMap<Vec<u8>, Held> {
     all
 }
 
-/// A conditional write happened if and only if the model says so.
+/// Checks that a conditional write happened if and only if the model says so.
 fn agree(model: &mut Model, key: &[u8], holds: bool, new: &NewRecord<'_>, stored: Option<u64>) {
     assert_eq!(stored.is_some(), holds);
     if let Some(version) = stored {
@@ -249,7 +249,7 @@ fn count(
     }
 }
 
-/// The operations that have to do with time, or with all records.
+/// The operations that involve time, or all records.
 fn step_in_time(
     cache: &Cache,
     model: &mut Model,

@@ -1,4 +1,4 @@
-//! What each operation does, as memcached has it, and what is refused.
+//! What each operation does, as in memcached, and what is refused.
 
 use tokaido_store::{
     Condition, IncrementError, NewRecord, ReadError, WriteError,

@@ -1,4 +1,4 @@
-//! Many threads at once, without a scheduler that knows them.
+//! Many threads at once, with no scheduler controlling them.
 
 use std::{sync::atomic::Ordering, thread};
 

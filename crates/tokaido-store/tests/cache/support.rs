@@ -1,4 +1,4 @@
-//! A clock that tests turn, and caches of a size.
+//! A clock for tests, and caches of a given size.
 
 use std::sync::{
     Arc,
@@ -10,7 +10,7 @@ use tokaido_store::{
     cache::{Cache, Metadata, Options},
 };
 
-/// A clock that tests turn.
+/// A clock that tests control.
 pub(crate) struct TestClock(AtomicU64);
 
 impl TestClock {

@@ -1,4 +1,4 @@
-//! What must hold of the base's entries for any bytes whatever.
+//! Checks on the base's entries that must hold for arbitrary bytes.
 
 use super::{
     format::{self, TreeEntry},
@@ -21,7 +21,7 @@ fn check_bucket(bucket: &[u8]) {
     assert!(pairs.len() <= bucket.len() / 8 + 1, "more keys than fit");
     let is_whole = pairs.iter().all(Result::is_ok);
     let mut keys: Vec<&[u8]> = pairs.iter().flatten().map(|(key, _)| *key).collect();
-    // Some that are there, and one that hardly is.
+    // Some that exist, and one that hardly does.
     keys.truncate(8);
     keys.push(b"a key");
     let is_sorted = pairs.iter().flatten().is_sorted_by(|(a, _), (b, _)| a < b);

@@ -1,4 +1,4 @@
-//! What must hold of the log for any bytes whatever.
+//! Checks on the log that must hold for arbitrary bytes.
 
 use std::{
     collections::BTreeMap,
@@ -15,15 +15,15 @@ use super::{
 
 const STORE: u64 = 53;
 
-/// `bytes` with the magic number and the checksum of a frame wherever one could stand, which a
-/// fuzzer would hardly find by itself.
+/// `bytes` with the magic number and the checksum of a frame wherever there could be one,
+/// which a fuzzer would hardly find by itself.
 #[must_use]
 pub fn valid_sums(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let mut at = 0;
     while let Some(frame) = bytes.get_mut(at..).filter(|rest| rest.len() >= HEADER_LEN) {
         let payload_len = frame[8..].first_chunk().map_or(0, |len| u64::from_le_bytes(*len));
-        // One that reaches beyond the end stays as it is: torn.
+        // A frame that reaches beyond the end stays as it is: torn.
         let Some(end) =
             usize::try_from(payload_len).ok().and_then(|len| len.checked_add(HEADER_LEN))
         else {
@@ -38,7 +38,7 @@ pub fn valid_sums(bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Any bytes as operations, as a frame, and as a log of two segments.
+/// Takes arbitrary bytes as operations, as a frame, and as a log of two segments.
 pub fn check_log(bytes: &[u8]) {
     check_operations(bytes);
     let frames = valid_sums(bytes);
@@ -48,7 +48,7 @@ pub fn check_log(bytes: &[u8]) {
     }
 }
 
-/// What is decoded encodes to the same bytes. Tells whether all of it is.
+/// What is decoded encodes to the same bytes. Returns whether everything could be decoded.
 fn check_operations(bytes: &[u8]) -> bool {
     let mut again = Vec::new();
     let mut is_whole = true;
@@ -85,7 +85,7 @@ fn check_frame(bytes: &[u8]) {
     assert_eq!(again.durable_sequence, frame.durable_sequence);
 }
 
-/// Recovery gives transactions without a gap, and the same ones a second time.
+/// Recovery returns transactions without a gap, and the same ones a second time.
 fn check_recovery(bytes: &[u8]) {
     let (first, second) =
         bytes.split_at(bytes.len() * usize::from(bytes.len().is_multiple_of(3)) / 2);
@@ -117,7 +117,7 @@ fn segment(number: u64, store: u64, frames: &[u8]) -> (u64, Vec<u8>) {
     (number, [&header(number, store)[..], frames].concat())
 }
 
-/// Segments in memory. Clones are the same.
+/// Segments in memory. Clones share them.
 #[derive(Clone, Default)]
 pub(in crate::tree) struct Memory {
     segments: Arc<Mutex<BTreeMap<u64, Vec<u8>>>>,

@@ -1,12 +1,12 @@
-//! What must hold of the store's files for any bytes whatever. Each check panics if it does not.
+//! Checks on the store's files that must hold for arbitrary bytes. Each panics if they do not.
 //!
-//! This is for tests and for the fuzz targets in `fuzz/`, and no part of the crate otherwise.
+//! They are for tests and for the fuzz targets in `fuzz/`, and otherwise not part of the crate.
 
 use crate::record::{self, Header};
 
 pub use crate::tree::fuzzing::{check_base, check_log, check_run, check_store, valid_sums};
 
-/// Any bytes as a stored record.
+/// Takes arbitrary bytes as a stored record.
 pub fn check_record(stored: &[u8]) {
     let Ok(found) = record::decode(stored) else { return };
     assert!(found.value.len() < stored.len(), "a value and no header");
@@ -45,7 +45,7 @@ mod tests {
         mutate::smoke("store_run", 5000, check_run);
     }
 
-    /// Each of these opens a store three times, so they are fewer.
+    /// Each input opens a store three times, so there are fewer.
     #[test]
     fn a_store_with_any_bytes_as_its_log_can_be_used_or_is_refused() {
         mutate::smoke("store_log", 1000, check_store);

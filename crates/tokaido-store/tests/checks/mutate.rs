@@ -1,5 +1,5 @@
-//! Inputs for what takes any bytes, without a fuzzer: the corpus that the fuzz targets begin with,
-//! and changes of it that a seed repeats.
+//! Inputs for checks that take arbitrary bytes, without a fuzzer: the corpus that the fuzz targets
+//! begin with, and mutations of it that a seed reproduces.
 
 use std::{fs, path::Path};
 
@@ -8,14 +8,14 @@ mod random;
 
 use random::Random;
 
-/// Gives `check` every file of `fuzz/corpus/TARGET`, and then `count` changed ones.
+/// Passes every file of `fuzz/corpus/TARGET` to `check`, and then `count` mutated ones.
 pub(crate) fn smoke(target: &str, count: usize, mut check: impl FnMut(&[u8])) {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut corpus: Vec<Vec<u8>> = fs::read_dir(&place)
         .unwrap_or_else(|error| panic!("{}: {error}", place.display()))
         .map(|entry| fs::read(entry.unwrap().path()).unwrap())
         .collect();
-    // The order in which a directory is read is not always the same.
+    // Directories are not always read in the same order.
     corpus.sort();
     assert!(!corpus.is_empty(), "{} is empty", place.display());
     corpus.iter().for_each(|input| check(input));
@@ -31,7 +31,7 @@ pub(crate) fn smoke(target: &str, count: usize, mut check: impl FnMut(&[u8])) {
     }
 }
 
-/// Numbers at the edge of something.
+/// Edge cases of numbers.
 const EDGES: [u64; 10] =
     [0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, u64::MAX];
 
@@ -47,7 +47,7 @@ fn change(random: &mut Random, input: &mut Vec<u8>, corpus: &[Vec<u8>]) {
         }
         3 => input.truncate(at),
         4 => input.insert(at, random.below(256) as u8),
-        // A part of another input goes in.
+        // Inserts a part of another input.
         _ => {
             let other = &corpus[random.below(corpus.len())];
             let from = random.below(other.len() + 1);

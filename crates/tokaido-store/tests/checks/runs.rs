@@ -1,4 +1,4 @@
-//! What must hold of the file of a run for any bytes whatever.
+//! Checks on the file of a run that must hold for arbitrary bytes.
 
 use std::{fs, ops::Bound};
 
@@ -9,7 +9,7 @@ use super::{
     format::{FOOTER_LEN, Footer, key_hash},
 };
 
-/// Any bytes as the list of runs, and as a run whose footer is right: what a footer says is believed only if its sum is.
+/// Takes any bytes as the list of runs, and as a run with a correct footer: only one with a correct checksum is trusted.
 pub fn check_run(bytes: &[u8]) {
     if let Some(list) = RunList::decode(bytes) {
         assert_eq!(list.encode(), bytes);
@@ -18,18 +18,18 @@ pub fn check_run(bytes: &[u8]) {
     let path = directory.path().join("run");
     let Some((body, footer)) = bytes.split_last_chunk::<FOOTER_LEN>() else { return };
     let mut bytes = bytes.to_vec();
-    // A fuzzer hardly finds a sum.
+    // A fuzzer hardly finds a checksum.
     let sum = crc32c::crc32c(&footer[..FOOTER_LEN - 4]);
     bytes[body.len() + FOOTER_LEN - 4..].copy_from_slice(&sum.to_le_bytes());
     let Some((footer, sum)) = bytes.last_chunk().and_then(Footer::decode) else { return };
     fs::write(&path, &bytes).expect("the file of a run");
     let entry =
         RunEntry { number: footer.number, bytes: bytes.len() as u64, entries: footer.entries, sum };
-    // An index that is nowhere is refused at once.
+    // An index outside the file is refused at once.
     let Ok(run) = Run::open(&path, footer.store, entry) else { return };
     let is_sound = run.verify().is_ok();
     let runs = Runs::new(vec![std::sync::Arc::new(run)]);
-    // Neither of these may panic, or go on for ever.
+    // None of these may panic, or loop forever.
     for key in [&b""[..], b"key", b"\xff\xff"] {
         let found = runs.find_hashed(key_hash(2, key), 2, key);
         assert!(found.is_ok() || !is_sound, "a sound run cannot be searched");

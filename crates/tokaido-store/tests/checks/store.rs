@@ -1,4 +1,4 @@
-//! What must hold of a store for any bytes whatever in its files.
+//! Checks on a store that must hold for arbitrary bytes in its files.
 
 use std::{fs, ops::Bound, path::Path, sync::Arc, sync::OnceLock};
 
@@ -52,7 +52,7 @@ fn empty() -> &'static Empty {
     })
 }
 
-/// Any bytes as the frames of the first segment: the store is refused, or can be used.
+/// Takes any bytes as the first segment's frames: the store is refused or can be used.
 pub fn check_store(bytes: &[u8]) {
     let Empty { base, store } = empty();
     let directory = directory();
@@ -66,7 +66,7 @@ pub fn check_store(bytes: &[u8]) {
     read(&store);
     write(&store);
     drop(store);
-    // With a checkpoint for each group, so that all of it goes into the base.
+    // With a checkpoint for each group, so that everything goes into the base.
     let store = open_with(directory.path(), &log, 0).expect("it was just written");
     read(&store);
     for _ in 0..3 {
@@ -81,7 +81,7 @@ pub fn check_store(bytes: &[u8]) {
     assert_eq!(found.map(|record| record.value.to_vec()), Some(b"value".to_vec()));
 }
 
-/// Reads all records of all databases. Their count is that of the statistics.
+/// Reads all records of all databases, and compares their number with the statistics.
 fn read(store: &TreeStore) {
     let mut snapshot = store.snapshot().expect("there is room");
     for (database, _) in store.databases() {
@@ -94,7 +94,7 @@ fn read(store: &TreeStore) {
             count += 1;
             from = Bound::Excluded(entry.key.to_vec());
         }
-        // Those that have expired are counted until they are removed.
+        // Expired records are counted until they are removed.
         assert!(count <= statistics.records, "more records than are counted");
     }
 }

@@ -1,6 +1,6 @@
 //! Random numbers that a seed repeats.
 
-/// SplitMix64, so that a seed says all.
+/// SplitMix64; the seed determines all.
 pub(crate) struct Random(u64);
 
 impl Random {

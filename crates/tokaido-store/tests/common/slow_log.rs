@@ -24,8 +24,8 @@ struct SlowLog {
 
 struct SlowFile {
     file: Box<dyn LogFile>,
-    /// What was written since the last sync. It is not in the file yet, so that it is lost with a
-    /// failed sync, and a false acknowledgement shows.
+    /// What was written since the last sync. It is not in the file yet, so that a failed sync
+    /// loses it, and a false acknowledgement is noticed.
     unsynced: Mutex<Vec<(u64, Vec<u8>)>>,
     syncs: Arc<AtomicUsize>,
     is_broken: Arc<AtomicBool>,
@@ -85,7 +85,7 @@ impl LogFile for SlowFile {
     }
 }
 
-/// A store on such a log, the count of its syncs, and the switch that breaks it.
+/// A store on such a log, the number of its syncs, and the switch that breaks it.
 pub(crate) fn on_slow_log(directory: &Path) -> (Embedded, Arc<AtomicUsize>, Arc<AtomicBool>) {
     let log = SlowLog::new(directory);
     let (syncs, is_broken) = (Arc::clone(&log.syncs), Arc::clone(&log.is_broken));

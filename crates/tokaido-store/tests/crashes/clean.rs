@@ -1,8 +1,8 @@
-//! Power failures and kills of a store that every process leaves with an empty log when it shuts down
-//! cleanly: a reader of the files finds what an opening finds, or refuses.
+//! Power failures and kills of a store whose log every process empties when it shuts down cleanly:
+//! a reader of the files finds what opening the store finds, or refuses.
 //!
 //! A process opens the store, reads or writes, and closes it or is killed in the middle of some
-//! call, several times over. Of each moment at which something was about to become durable, images
+//! call, several times over. For each moment at which something was about to become durable, images
 //! of the disk are built.
 //!
 //! `TOKAIDO_POWER_LOSS_IMAGES=100000` makes it a long run; `TOKAIDO_SEED` repeats one.
@@ -26,10 +26,10 @@ use crate::{
 const IMAGES: usize = 1200;
 const LIVES: usize = 5;
 
-/// Images of each kind where there is one moment only.
+/// Images of each kind if there is only one moment.
 const DRAWS: usize = 4;
 
-/// A life that is killed ends at one of that many calls.
+/// A process that is killed ends at one of its first `CALLS_MAX` calls.
 const CALLS_MAX: usize = 30;
 
 fn options() -> tree::Options {
@@ -40,13 +40,13 @@ fn reopen(directory: &Path) -> TreeStore {
     open(directory, &options()).unwrap()
 }
 
-/// What a reader finds in the files of a store, and after it an opening, which must find the same. The
-/// second is the last transaction; the first tells whether the reader has not refused.
+/// What a reader finds in the files of a store, then what opening it finds, which must be the same.
+/// Returns whether the reader did not refuse, and the last transaction.
 fn read_and_reopen(directory: &Path, seed: u64) -> (bool, u64) {
     let read = match Reader::open(directory) {
         Ok(reader) => Some(Ledger::new(seed).check_reader(&reader)),
         Err(ReaderError::LogNotEmpty { .. }) => None,
-        // Of a store that was about to be made there may be nothing.
+        // A store that was just being created may have no files yet.
         Err(ReaderError::Open(OpenError::Io { .. })) => None,
         Err(error) => panic!("{error}"),
     };
@@ -69,7 +69,7 @@ fn a_reader_finds_what_a_power_failure_leaves_or_refuses() {
     assert!(read > 0 && read < checked, "{read} of {checked} were read");
 }
 
-/// One run, and the images of its moments. Gives their number, and how many a reader took.
+/// One run, and the images of its moments. Returns their number, and how many a reader accepted.
 fn power_failures(random: &mut Random) -> (usize, usize) {
     let scene = Scene::new();
     let seed = random.below(1 << 30) as u64;
@@ -100,7 +100,7 @@ fn power_failures(random: &mut Random) -> (usize, usize) {
                 );
                 let report = check(after.path()).unwrap();
                 assert!(report.is_sound(), "{:?}, {fate:?} at {event:?}", report.findings);
-                // And it goes on from there.
+                // The store can be used from there.
                 let mut ledger = Ledger::up_to(seed, found);
                 ledger::run(&reopen(after.path()), &mut ledger, random, 1, |_| {});
                 assert_eq!(ledger.check(&reopen(after.path())), ledger.last());
@@ -111,9 +111,9 @@ fn power_failures(random: &mut Random) -> (usize, usize) {
     (checked, read)
 }
 
-/// A life is killed at each call in turn: the first one, one that finds an empty log, or one that
-/// finds what another has left that was killed. What the next one acknowledges is on the disk, though
-/// it writes on in files that those have left; also if one came between that only read.
+/// Kills a process at each call in turn: the first one, one that finds an empty log, or one that
+/// follows another killed one. What the next process acknowledges is on disk, although it continues
+/// in files that those have left; also if a process that only read came in between.
 #[test]
 fn what_a_killed_life_has_left_unsynced_costs_the_next_one_nothing() {
     let mut random = Random::new(seed());
@@ -136,8 +136,8 @@ fn what_a_killed_life_has_left_unsynced_costs_the_next_one_nothing() {
     }
 }
 
-/// A life is killed at each call in turn, and one comes after it that only reads. Whatever the
-/// power takes then, the store is sound and the next one may write.
+/// Kills a process at each call in turn, and runs one after it that only reads. Whatever a power
+/// failure takes then, the store is sound and the next process may write.
 #[test]
 fn a_life_that_only_reads_leaves_a_sound_store() {
     let mut random = Random::new(seed());
@@ -154,7 +154,7 @@ fn a_life_that_only_reads_leaves_a_sound_store() {
         for fate in FATES.repeat(DRAWS) {
             let after = fast_directory();
             journal::make(&disk.image(fate, &mut random, &Event::Opening), after.path());
-            // Of what nobody has written to there may be nothing.
+            // If nobody has written to the store, there may be no files.
             if after.path().join("data.mdb").exists() {
                 let findings = check(after.path()).unwrap().findings;
                 assert!(findings.is_empty(), "killed at call {nth}, {fate:?}: {findings:?}");
@@ -167,7 +167,7 @@ fn a_life_that_only_reads_leaves_a_sound_store() {
     }
 }
 
-/// Whatever a life has left that was killed or not: a reader finds what an opening of a copy finds.
+/// Whatever a process has left, killed or not: a reader finds what opening a copy finds.
 fn check_files(store: &Path) {
     let copy = fast_directory();
     for directory in ["log", "runs"] {
@@ -183,7 +183,7 @@ fn check_files(store: &Path) {
     read_and_reopen(copy.path(), 53);
 }
 
-/// The group that the last life has acknowledged was on the disk at that moment.
+/// The group that the last process acknowledged was on disk at that moment.
 fn check_last_group(scene: &Scene, random: &mut Random, place: &str) {
     let events = scene.events();
     let opened = events.iter().rposition(|event| matches!(event, Event::Opening)).unwrap();
@@ -200,7 +200,7 @@ fn check_last_group(scene: &Scene, random: &mut Random, place: &str) {
     }
 }
 
-/// The child: opens the store, says what it found, and writes so many groups.
+/// The child: opens the store, reports what it found, and writes that many groups.
 #[test]
 fn a_process_that_empties_the_log() {
     let Some(stage) = Stage::of_this_process() else { return };

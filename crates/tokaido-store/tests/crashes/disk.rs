@@ -1,5 +1,5 @@
-//! A disk for the log that tests can look into: it keeps what was written and what was synced
-//! apart, loses power at will, and fails when told to.
+//! A disk for the log that tests can inspect: it keeps what was written apart from what was
+//! synced, loses power on demand, and fails when told to.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use crate::fate::{Change, Fate, apply, tear};
 #[derive(Clone, Debug, Default)]
 struct FileState {
     synced: Vec<u8>,
-    /// In the order in which they were made.
+    /// In the order of the calls.
     unsynced: Vec<Change>,
     /// Whether the directory that names it was synced.
     is_named: bool,
@@ -25,7 +25,7 @@ struct DiskState {
     files: BTreeMap<u64, FileState>,
     /// Taken before each sync takes effect: what the disk may hold if the power fails there.
     moments: Vec<Moment>,
-    /// How many calls go well before one fails, and how.
+    /// How many calls succeed before one fails, and how it fails.
     failure: Option<(usize, Failure)>,
     calls: usize,
 }
@@ -74,13 +74,13 @@ impl Disk {
         std::mem::take(&mut self.lock().moments)
     }
 
-    /// The disk as it is, should the power fail now.
+    /// The disk as it is if the power fails now.
     pub(crate) fn now(&self) -> Moment {
         let acknowledged = self.acknowledged.load(std::sync::atomic::Ordering::SeqCst);
         Moment { files: self.lock().files.clone(), acknowledged }
     }
 
-    /// The disk as the process that comes next finds it, if this one is killed now: what was
+    /// The disk as the next process finds it if this one is killed now: everything that was
     /// written is there, synced or not.
     pub(crate) fn after_a_kill(&self) -> Self {
         let disk = Self::default();
@@ -89,14 +89,14 @@ impl Disk {
         disk
     }
 
-    /// Makes the `nth` call from now on, counted from zero, and those after it, fail.
+    /// Makes all calls fail, starting with the `nth` from now on, counted from zero.
     pub(crate) fn fail(&self, nth: usize, failure: Failure) {
         let mut state = self.lock();
         state.calls = 0;
         state.failure = Some((nth, failure));
     }
 
-    /// Ends the failures; tells whether there was one.
+    /// Ends the failures; returns whether there was one.
     pub(crate) fn mend(&self) -> bool {
         let mut state = self.lock();
         let failed = state.failure.take().is_some_and(|(nth, _)| state.calls > nth);
@@ -123,7 +123,7 @@ impl Disk {
 }
 
 impl Moment {
-    /// What the disk holds after the power failed. `random` gives numbers below its argument.
+    /// What the disk holds after a power failure. `random` gives numbers below its argument.
     pub(crate) fn image(
         &self,
         fate: Fate,
@@ -229,7 +229,7 @@ impl LogFile for DiskFile {
         let acknowledged = self.disk.acknowledged.load(std::sync::atomic::Ordering::SeqCst);
         let moment = Moment { files: state.files.clone(), acknowledged };
         state.moments.push(moment);
-        // What was written has its room.
+        // What was written already has its room.
         if let Err(Failure::Broken) = Disk::call(&mut state) {
             return Err(Disk::error(Failure::Broken));
         }
@@ -242,7 +242,7 @@ impl LogFile for DiskFile {
 
     fn truncate(&self, len: u64) -> io::Result<()> {
         let mut state = self.disk.lock();
-        // Giving space back needs none.
+        // Freeing space needs none.
         if let Err(Failure::Broken) = Disk::call(&mut state) {
             return Err(Disk::error(Failure::Broken));
         }

@@ -1,6 +1,6 @@
-//! What may become of writes that were not synced when the power fails.
+//! What may happen to unsynced writes when the power fails.
 
-/// What a system call did to a file since its last sync.
+/// What a system call has done to a file since its last sync.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     Write { offset: usize, bytes: Vec<u8> },
@@ -20,16 +20,16 @@ pub(crate) fn apply(file: &mut Vec<u8>, change: &Change) {
     }
 }
 
-/// How much of what was not synced reaches the disk when the power fails.
+/// How much of the unsynced data reaches the disk when the power fails.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fate {
     Nothing,
     Everything,
-    /// The first ones.
+    /// The first changes.
     Prefix,
-    /// Any of them.
+    /// Any of the changes.
     Subset,
-    /// Any sectors of them, of this many bytes.
+    /// Any of their sectors, of this many bytes.
     Sectors(usize),
 }
 

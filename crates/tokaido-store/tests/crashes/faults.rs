@@ -1,10 +1,10 @@
-//! Every call of the store to its disk fails in turn, in the base as in the log: the answer is a
-//! clear error, reads go on, and once the disk is mended, writes go on, or a restart is demanded
-//! and works. A sync that failed is not asked again. What was acknowledged stays, even if the power
-//! fails afterwards.
+//! Every call of the store to its disk fails in turn, in the base and in the log: there is a clear
+//! error, reads continue, and once the disk is mended, writes continue, or a restart is demanded
+//! and works. A failed sync is not retried. What was acknowledged stays, even if the power fails
+//! afterwards.
 //!
-//! A process with a library between itself and its disk is run again and again, and each time it is
-//! a later call that fails first.
+//! A process with a library between itself and its disk is run again and again, and each time the
+//! first call to fail is a later one.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +28,7 @@ use crate::{
 const SEED: u64 = 53;
 const GROUPS: usize = 6;
 
-/// Children that run at one time: most of their time they wait for a checkpoint to be tried again.
+/// Children that run at one time: they mostly wait for a checkpoint to be tried again.
 const CHILDREN: usize = 12;
 
 /// More calls than a child makes.
@@ -54,13 +54,13 @@ fn every_file_may_refuse_to_open() {
     every_call_fails("closed");
 }
 
-/// Reading by a call, and not through LMDB's map, which would end the process.
+/// Reads with a call, and not through LMDB's map, which would end the process.
 #[test]
 fn every_file_may_refuse_to_be_read() {
     every_call_fails("unread");
 }
 
-/// One sync fails and forgets what it should have written; all later ones go well.
+/// One sync fails and forgets what it should have written; all later ones succeed.
 #[test]
 fn every_sync_may_fail() {
     every_call_fails("sync");
@@ -73,13 +73,13 @@ enum Start {
     New,
     /// A store with something in its log.
     Written,
-    /// A store that was shut down with nothing there.
+    /// A store that was shut down with an empty log.
     Emptied,
     /// A store that has runs.
     Runs,
 }
 
-/// Runs children until there is no call left to fail, from each start.
+/// Runs children from each start until there is no call left to fail.
 fn every_call_fails(name: &'static str) {
     let calls = Mutex::new(BTreeMap::<String, usize>::new());
     for start in [Start::New, Start::Written, Start::Emptied, Start::Runs] {
@@ -117,7 +117,7 @@ fn run_children(name: &'static str, start: Start, calls: &Mutex<BTreeMap<String,
     });
 }
 
-/// Gives the call that was the first to fail, its numbers left out; `None` if there was none.
+/// Returns the call that was the first to fail, without its numbers; `None` if there was none.
 fn fails_at(fault: Fault, start: Start) -> Option<String> {
     let scene = if start == Start::Runs { Scene::with_runs() } else { Scene::new() };
     if start != Start::New {
@@ -137,7 +137,7 @@ fn fails_at(fault: Fault, start: Start) -> Option<String> {
     for event in scene.events() {
         match &event {
             Event::SyncFailed { inode } => failed.push(*inode),
-            // It may rest on what it reads from the disk then.
+            // After opening, the store may rely on what it reads from disk.
             Event::Opening => failed.clear(),
             Event::Synced { inode } | Event::WrittenThrough { inode, .. } => {
                 assert!(!failed.contains(inode), "{call:?} was asked again");
@@ -158,11 +158,11 @@ fn fails_at(fault: Fault, start: Start) -> Option<String> {
     call.map(|call| call.chars().filter(|c| !c.is_ascii_digit()).collect())
 }
 
-/// The task of a child that leaves nothing in the log.
+/// The task of a child that leaves the log empty.
 const EMPTIES_LOG: &str = "empties-log";
 
-/// The child: opens the store and writes, whatever happens; when something has happened the disk is
-/// mended, and it goes on.
+/// The child: opens the store and writes, whatever happens; after a failure, the disk is mended and
+/// it continues.
 #[test]
 fn a_process_that_meets_faults() {
     let Some(stage) = Stage::of_this_process() else { return };
@@ -178,12 +178,12 @@ fn a_process_that_meets_faults() {
     stage.acknowledge(found);
     let mut ledger = Ledger::up_to(SEED, found);
     let harm = write(&store, &mut ledger, &stage);
-    // A view that is held and one that is taken now.
+    // Both a held view and a new one.
     let last = ledger.last();
     let seen = ledger.check(&store);
     assert!(seen == last || harm == Some(Harm::Undetermined) && seen < last, "{harm:?}");
     stage.mend();
-    // A checkpoint that was under way may have met the failure, too.
+    // A checkpoint in progress may have met the failure, too.
     let is_refused =
         patiently(|| match store.writer().and_then(|mut writer| writer.begin().map(drop)) {
             Ok(()) => Ok(false),
@@ -191,7 +191,7 @@ fn a_process_that_meets_faults() {
             Err(error) => Err(error),
         });
     assert!(is_refused || harm != Some(Harm::Undetermined), "nobody knows what is on disk");
-    // A merge of runs may have met it, and be about to say so.
+    // A merge of runs may have met it, and be about to report it.
     let store = if is_refused || stage.has_runs() {
         drop(store);
         stage.open(SyncMode::Always).unwrap()

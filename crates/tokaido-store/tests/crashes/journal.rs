@@ -1,5 +1,5 @@
-//! The journal that the preloaded library keeps, and the disk that it tells of: what each file and
-//! directory durably is, and what of it was changed since and not synced.
+//! The journal of the preloaded library, and the disk that it describes: the durable state of each
+//! file and directory, and the changes since that were not synced.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,7 +12,7 @@ use crate::{
     random::Random,
 };
 
-/// What happened, in the order in which it did.
+/// What happened, in order.
 #[derive(Debug)]
 pub(crate) enum Event {
     Created {
@@ -55,7 +55,7 @@ pub(crate) enum Event {
     Acknowledged(u64),
     /// The process is about to open the store.
     Opening,
-    /// The process has come so far in what it does; the test knows what that means.
+    /// How far the process has got; the test knows what that means.
     Step(u64),
 }
 
@@ -69,12 +69,12 @@ impl Event {
     }
 }
 
-/// What the process under test itself writes into the journal.
+/// Entries that the process under test itself writes to the journal.
 pub(crate) const ACKNOWLEDGED: u8 = b'A';
 pub(crate) const OPENING: u8 = b'N';
 pub(crate) const STEP: u8 = b'P';
 
-/// One entry, as the library writes it.
+/// An entry, as the library writes it.
 pub(crate) fn encode(kind: u8, number: u64) -> Vec<u8> {
     let mut entry = vec![kind];
     entry.extend_from_slice(&number.to_le_bytes());
@@ -136,7 +136,7 @@ pub(crate) type Image = BTreeMap<String, Option<Vec<u8>>>;
 
 /// Makes the files of an image.
 pub(crate) fn make(image: &Image, directory: &Path) {
-    // A directory sorts before what is in it.
+    // A directory sorts before its contents.
     for (path, bytes) in image {
         let path = directory.join(path);
         match bytes {
@@ -146,15 +146,15 @@ pub(crate) fn make(image: &Image, directory: &Path) {
     }
 }
 
-/// What a name leads to. Directories are numbered in the order in which they were made: one that is
-/// renamed stays what it is.
+/// What a name refers to. Directories are numbered in the order of their creation: a renamed one
+/// keeps its number.
 #[derive(Clone, Copy)]
 enum Node {
     File(usize),
     Directory(usize),
 }
 
-/// The directory that everything is below.
+/// The root directory.
 const ROOT: usize = 0;
 
 /// A directory, and a name in it.
@@ -166,12 +166,12 @@ type Names = BTreeMap<Place, Node>;
 enum Naming {
     Add(Place, Node),
     Remove(Place),
-    /// What has the old name, which may not be durable itself, gets the new one.
+    /// Renames a node, whose old name may not be durable itself.
     Rename(Place, Place, Node),
 }
 
 impl Naming {
-    /// The directory whose sync makes it durable.
+    /// The directory whose sync makes the change durable.
     fn directory(&self) -> usize {
         let (Self::Add(place, _) | Self::Remove(place) | Self::Rename(_, place, _)) = self;
         place.0
@@ -196,7 +196,7 @@ fn rename(names: &mut Names, naming: &Naming) {
 #[derive(Default)]
 struct File {
     synced: Vec<u8>,
-    /// With their place in the order of all changes of the disk.
+    /// With their position in the order of all changes on the disk.
     unsynced: Vec<(u64, Change)>,
 }
 
@@ -204,13 +204,13 @@ struct File {
 #[derive(Default)]
 pub(crate) struct WholeDisk {
     files: Vec<File>,
-    /// The file that has an inode number now; numbers are used again.
+    /// The file that has an inode number now; numbers are reused.
     inodes: HashMap<u64, usize>,
-    /// What the directories are, what of it is durable, and what was changed since.
+    /// The current directories, their durable state, and the changes since.
     names_now: Names,
     names: Names,
     namings: Vec<(u64, Naming)>,
-    /// How many directories were made.
+    /// How many directories have been made.
     directories: usize,
     changes: u64,
     /// The last transaction that is known to be durable.
@@ -247,7 +247,7 @@ impl WholeDisk {
                     apply(&mut file.synced, &change);
                 }
             }
-            // The system has marked the pages clean: no later sync writes them.
+            // The operating system has marked the pages clean: no later sync writes them.
             Event::SyncFailed { inode } => self.file(*inode).unsynced.clear(),
             Event::DirectorySynced { path } => {
                 let synced = self.directory(path);
@@ -275,7 +275,7 @@ impl WholeDisk {
         })
     }
 
-    /// Where a path's own name is to be found now.
+    /// Where the last name of a path is found now.
     fn place(&self, path: &str) -> Place {
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         (self.directory(parent), name.to_owned())
@@ -285,7 +285,7 @@ impl WholeDisk {
         &mut self.files[self.inodes[&inode]]
     }
 
-    /// What the disk holds if the power fails now. `under_way` is a write that was not finished.
+    /// What the disk holds if the power fails now. `under_way` is an unfinished write.
     pub(crate) fn image(&self, fate: Fate, random: &mut Random, under_way: &Event) -> Image {
         let mut pending: Vec<u64> = self.namings.iter().map(|(at, _)| *at).collect();
         pending.extend(self.files.iter().flat_map(|file| &file.unsynced).map(|(at, _)| *at));
@@ -305,7 +305,7 @@ impl WholeDisk {
             }
         }
         let mut image = Image::new();
-        // Directories that are there, with their paths; their entries are still to be looked at.
+        // Directories that exist, with their paths; their entries are still to be visited.
         let mut found = vec![(ROOT, String::new())];
         while let Some((directory, path)) = found.pop() {
             let entries = names.range((directory, String::new())..(directory + 1, String::new()));

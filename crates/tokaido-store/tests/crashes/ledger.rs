@@ -1,9 +1,9 @@
-//! What the tests of crashes write, and what must be found afterwards.
+//! What the crash tests write, and what must be found afterwards.
 //!
-//! Transactions are numbered, and a seed says what each of them does: it moves an amount between
-//! two accounts, writes its own number, changes some ballast, adds an entry to a second database, which
-//! is cleared or dropped now and then, and makes a database that the next transaction drops. So whoever knows the seed and the number of the last
-//! transaction knows everything that a store must hold, byte by byte.
+//! Transactions are numbered, and a seed determines what each of them does: it moves an amount between two
+//! accounts, writes its own number, changes some ballast, adds an entry to a second database, which is cleared
+//! or dropped now and then, and makes a database that the next transaction drops. So the seed and the number
+//! of the last transaction determine everything that a store must hold, byte by byte.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +17,13 @@ use crate::random::Random;
 const ACCOUNTS: usize = 8;
 const BALLASTS: usize = 5;
 
-/// What the store holds after a transaction.
+/// The contents of the store after a transaction.
 #[derive(Clone, Default)]
 struct State {
     balances: [i64; ACCOUNTS],
-    /// The transaction that wrote each, and its length; one of no bytes is not there.
+    /// The transaction that wrote each, and its length; with length zero, it does not exist.
     ballast: [(u64, usize); BALLASTS],
-    /// The transaction that cleared the second database last.
+    /// The transaction that last cleared the second database.
     cleared: u64,
 }
 
@@ -33,13 +33,13 @@ enum Write {
     ClearOther,
     DropOther,
     Other(Vec<u8>),
-    /// Drops the brief database of the transaction before, and makes one for this.
+    /// Drops the brief database of the previous transaction, and makes one for this one.
     Brief(u64),
 }
 
 pub(crate) struct Ledger {
     seed: u64,
-    /// The first is before the first transaction.
+    /// The first is the state before the first transaction.
     states: Vec<State>,
 }
 
@@ -53,12 +53,12 @@ impl Ledger {
         self.states.len() as u64 - 1
     }
 
-    /// Forgets what came after transaction `last`.
+    /// Forgets everything after transaction `last`.
     pub(crate) fn truncate(&mut self, last: u64) {
         self.states.truncate(last as usize + 1);
     }
 
-    /// What the ledger says up to transaction `last`.
+    /// The ledger up to transaction `last`.
     pub(crate) fn up_to(seed: u64, last: u64) -> Self {
         let mut ledger = Self::new(seed);
         while ledger.last() < last {
@@ -84,7 +84,7 @@ impl Ledger {
             .into();
         writes.push(Write::Main("number".to_owned(), number.to_string().into_bytes()));
         let at = random.below(BALLASTS);
-        // Now and then it takes pages of its own in the base, or nothing at all.
+        // Now and then it takes overflow pages in the base, or is deleted.
         let len = [0, 20_000, random.below(3000) + 1][random.below(8).min(2)];
         state.ballast[at] = (number, len);
         writes.push(match len {
@@ -104,7 +104,7 @@ impl Ledger {
         writes
     }
 
-    /// Makes the next transaction.
+    /// Writes the next transaction.
     pub(crate) fn write(
         &mut self,
         tx: &mut dyn WriteTransaction,
@@ -144,7 +144,7 @@ impl Ledger {
         };
         let last = number("number") as u64;
         let balances: Vec<i64> = (0..ACCOUNTS).map(|a| number(&format!("account{a}"))).collect();
-        // What a process has written before it was killed, it alone knew of.
+        // Only the killed process knew of its last writes.
         let longer;
         let ledger = if last > self.last() {
             longer = Self::up_to(self.seed, last);
@@ -183,7 +183,7 @@ impl Ledger {
         last
     }
 
-    /// As [`check`](Self::check), of a store whose files are read.
+    /// Like [`check`](Self::check), for a store whose files are read.
     pub(crate) fn check_reader(&self, reader: &Reader) -> u64 {
         let find = |database: &str, key: &[u8]| {
             let mut database = reader.database(database).unwrap()?;
@@ -226,7 +226,7 @@ fn ballast(number: u64, len: usize) -> Vec<u8> {
     number.to_string().into_bytes().into_iter().cycle().take(len).collect()
 }
 
-/// The name of a database that one transaction makes and the next one drops. It comes back.
+/// The name of a database that one transaction makes and the next one drops. Names repeat.
 fn brief(number: u64) -> String {
     format!("brief{}", number % 7)
 }
@@ -237,7 +237,7 @@ fn entry(number: u64) -> Vec<u8> {
     format!("{head}{number:06}").into_bytes()
 }
 
-/// Runs groups of transactions, each of one to five, and tells of each when it is durable.
+/// Runs groups of one to five transactions, and reports each group once it is durable.
 pub(crate) fn run(
     store: &dyn Store,
     ledger: &mut Ledger,

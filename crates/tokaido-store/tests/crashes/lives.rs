@@ -1,5 +1,5 @@
-//! Stores that are opened and closed, or killed, many times over: what an opening costs, how long
-//! the log gets, and that whatever one life leaves to the next survives a power failure.
+//! Stores that are opened and closed, or killed, many times over: what opening costs, how long the
+//! log gets, and that whatever one process leaves to the next survives a power failure.
 
 use std::{fs, path::Path, sync::atomic::Ordering};
 
@@ -19,8 +19,8 @@ use crate::{
     store::{fast_directory, open},
 };
 
-/// A life that reads finds nothing to mend or to make room for after one that was closed, and so
-/// leaves every file as it is; the first time as well as the second.
+/// A process that only reads finds nothing to mend or to make room for after one that was closed,
+/// and so leaves every file as it is; the first time as well as the second.
 #[test]
 fn a_life_that_only_reads_writes_and_syncs_nothing() {
     for sync in [SyncMode::Always, SyncMode::Os] {
@@ -63,7 +63,7 @@ fn log_bytes(directory: &Path) -> u64 {
     segments.map(|segment| segment.unwrap().metadata().unwrap().len()).sum()
 }
 
-/// Lives of which each writes little do not leave an ever longer log, which each would have to read.
+/// Processes that each write little do not leave an ever longer log, which each would have to read.
 #[test]
 fn many_short_lives_keep_the_log_short() {
     const LIVES: usize = 60;
@@ -91,9 +91,9 @@ fn many_short_lives_keep_the_log_short() {
     assert!(longest > LEFT_MAX / 2, "not every life pays for a checkpoint");
 }
 
-/// Lives of each sync mode follow each other, and are closed or killed. Whatever was made durable,
-/// or found by a life that promises it, survives a power failure; and of the rest whole
-/// transactions do, in order.
+/// Processes with each sync mode follow each other, and are closed or killed. Whatever was made
+/// durable, or found by a process that promises durability, survives a power failure; of the rest,
+/// whole transactions survive, in order.
 #[test]
 fn a_power_failure_in_any_life_leaves_what_was_promised() {
     const RUNS: usize = 20;

@@ -1,5 +1,5 @@
-//! Processes that are killed, power that fails, disks that are full or broken: nothing that was
-//! acknowledged is lost, and nothing half done remains.
+//! Killed processes, power failures, full and broken disks: nothing that was acknowledged is
+//! lost, and nothing half done remains.
 
 mod clean;
 mod disk;

@@ -1,6 +1,6 @@
 //! Power failures: at every sync of the log, the disk holds what was synced and any part of what
-//! was not. Opened again, the store has every acknowledged transaction, none by half, and no later
-//! one without those before it.
+//! was not. Opened again, the store has every acknowledged transaction, none of them in part, and
+//! no later one without those before it.
 //!
 //! `TOKAIDO_POWER_LOSS_IMAGES=100000` makes it a long run; `TOKAIDO_SEED` repeats one.
 
@@ -58,7 +58,7 @@ fn a_power_failure_loses_nothing_that_was_acknowledged() {
     println!("{checked} images opened");
 }
 
-/// Without a sync for each group nothing is promised but whole transactions, in order.
+/// Without a sync for each group, only whole transactions are promised, in order.
 #[test]
 fn without_syncs_a_power_failure_leaves_a_whole_prefix() {
     let seed = seed();
@@ -83,13 +83,13 @@ fn without_syncs_a_power_failure_leaves_a_whole_prefix() {
     }
 }
 
-/// One run, and the images of all of its syncs. Gives their number.
+/// One run, and the images of all of its syncs. Returns their number.
 fn power_failures(random: &mut Random, sync: SyncMode) -> usize {
     let directory = fast_directory();
     let disk = Disk::default();
     let mut ledger = Ledger::new(1);
     let mut moments = Vec::new();
-    // Opened three times, so that a log of several segments is recovered as well.
+    // Opened three times, so that a log of several segments is recovered, too.
     for _ in 0..3 {
         let store = open(directory.path(), &options(&disk, sync)).unwrap();
         run(&store, &disk, &mut ledger, random, 10);
@@ -109,7 +109,7 @@ fn power_failures(random: &mut Random, sync: SyncMode) -> usize {
                 ledger.check(&store)
             };
             assert!(found >= moment.acknowledged, "{found} of {} left", moment.acknowledged);
-            // And it goes on from there.
+            // The store can be used from there.
             let mut shorter = Ledger::up_to(1, found);
             let store = open(after.path(), &options(&disk, sync)).unwrap();
             run(&store, &disk, &mut shorter, random, 1);
@@ -121,7 +121,7 @@ fn power_failures(random: &mut Random, sync: SyncMode) -> usize {
     checked
 }
 
-/// A synced frame that is damaged is not an interrupted write.
+/// Damage to a synced frame is not an interrupted write.
 #[test]
 fn damage_in_the_middle_is_not_taken_for_a_torn_end() {
     let directory = fast_directory();
@@ -177,8 +177,8 @@ fn a_damaged_end_of_an_older_segment_is_not_cut_off() {
     }
 }
 
-/// Every call to the disk fails in turn, in each way: the answer is an error, reads go on, and
-/// what was acknowledged stays.
+/// Every call to the disk fails in turn, in each way: there is an error, reads continue, and what
+/// was acknowledged stays.
 #[test]
 fn every_call_may_fail() {
     for failure in [Failure::NoSpace, Failure::ShortWrite, Failure::Broken] {
@@ -190,7 +190,7 @@ fn every_call_may_fail() {
     }
 }
 
-/// Tells whether the failure was met.
+/// Returns whether the failure was met.
 fn fail_at(nth: usize, failure: Failure) -> bool {
     let directory = fast_directory();
     let disk = Disk::default();
@@ -234,7 +234,7 @@ fn fail_at(nth: usize, failure: Failure) -> bool {
     is_met
 }
 
-/// With an interval the keeper syncs what no commit waited for.
+/// In interval mode, the keeper syncs what no commit waited for.
 #[test]
 fn an_interval_makes_writes_durable_in_the_background() {
     let directory = fast_directory();

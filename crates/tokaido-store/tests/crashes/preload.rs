@@ -1,5 +1,5 @@
 //! Runs this test program again as a process that has `preload/preload.c` between itself and its
-//! disk: a store is opened and written to there, while the library notes what reaches the disk.
+//! disk: it opens a store and writes to it, while the library records what reaches the disk.
 
 use std::{
     fs::{self, OpenOptions},
@@ -21,13 +21,13 @@ use crate::{
     store::{fast_directory, open},
 };
 
-/// The library, compiled once. The C compiler that it takes is the one that LMDB is built with.
+/// The library, compiled once, by the same C compiler that LMDB is built with.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crashes/preload/preload.c");
         let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        // Another run of the tests may be at it, too.
+        // Another test run may be doing the same.
         let unfinished = target.join(format!("preload.{}.so", std::process::id()));
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
         let mut command = Command::new(compiler);
@@ -40,15 +40,15 @@ fn library() -> &'static Path {
     })
 }
 
-/// Which calls fail, and from which on: a name that preload.c knows, and a number from 1.
+/// Which calls fail, and from which one on: a name that preload.c knows, and a number from 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
     pub(crate) nth: usize,
 }
 
-/// A directory for a store, or for all that is made of one, and beside it the journal of all
-/// processes that had it.
+/// A directory for a store, or for everything that is made from one, and beside it the journal
+/// of all processes that used it.
 pub(crate) struct Scene {
     directory: TempDir,
 }
@@ -60,7 +60,7 @@ impl Scene {
         scene
     }
 
-    /// One in which each checkpoint makes a run.
+    /// A scene in which each checkpoint makes a run.
     pub(crate) fn with_runs() -> Self {
         let scene = Self::new();
         fs::write(scene.path().join(WITH_RUNS), "").unwrap();
@@ -68,7 +68,7 @@ impl Scene {
     }
 
     fn path(&self) -> PathBuf {
-        // The library compares paths as texts.
+        // The library compares paths as strings.
         self.directory.path().canonicalize().unwrap()
     }
 
@@ -80,7 +80,7 @@ impl Scene {
         journal::read(&self.path().join("journal"))
     }
 
-    /// Runs one of the tests of this program as a child, which finds the scene by
+    /// Runs one of the tests of this program as a child, which finds the scene with
     /// [`Stage::of_this_process`]. `task` is for the child to read.
     pub(crate) fn run(&self, test: &str, task: &str, fault: Option<Fault>) -> Output {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -102,15 +102,15 @@ const TASK: &str = "TOKAIDO_TEST_TASK";
 const SCENE: &str = "TOKAIDO_TEST_SCENE";
 const MENDED: &str = "mended";
 
-/// What a child has of the scene.
+/// A child's access to the scene.
 pub(crate) struct Stage {
     path: PathBuf,
-    /// What the child is to do.
+    /// What the child has to do.
     pub(crate) task: Vec<String>,
 }
 
 impl Stage {
-    /// `None` in a process that is no child, where the test has nothing to do.
+    /// `None` in a process that is not a child, where the test has nothing to do.
     pub(crate) fn of_this_process() -> Option<Self> {
         let path = std::env::var_os(SCENE)?.into();
         let task = std::env::var(TASK).ok()?.split(' ').map(str::to_owned).collect();
@@ -119,10 +119,10 @@ impl Stage {
 
     /// Opens the store.
     pub(crate) fn open(&self, sync: SyncMode) -> Result<TreeStore, OpenError> {
-        // Each checkpoint takes several pieces, but not as many as there are records.
+        // Each checkpoint takes several pieces, but fewer than there are records.
         let options = tree::Options { checkpoint_pages: 2, ..options(sync) };
         self.open_with(&match self.has_runs() {
-            // Some are joined, and some merged into the base.
+            // Some runs are joined, and some are merged into the base.
             true => tree::Options { runs_from_bytes: 0, runs_bytes_min: 5000, ..options },
             false => options,
         })
@@ -156,7 +156,7 @@ impl Stage {
         journal.write_all(&journal::encode(kind, number)).unwrap();
     }
 
-    /// From now on no call fails.
+    /// From now on, no call fails.
     pub(crate) fn mend(&self) {
         fs::write(self.path.join(MENDED), "").unwrap();
     }
@@ -165,12 +165,12 @@ impl Stage {
 /// A file of a scene in which each checkpoint makes a run.
 const WITH_RUNS: &str = "with-runs";
 
-/// With as many checkpoints as there can be.
+/// With as many checkpoints as possible.
 pub(crate) fn options(sync: SyncMode) -> tree::Options {
     tree::Options { sync, memtable_bytes: 0, size_max: 1 << 30, ..tree::Options::default() }
 }
 
-/// Opens the store in `directory` as a program would that knows nothing of the test.
+/// Opens the store in `directory` as a program that knows nothing of the test would.
 pub(crate) fn reopen(directory: &Path, sync: SyncMode) -> TreeStore {
     open(directory, &options(sync)).unwrap()
 }

@@ -12,8 +12,8 @@ mod directory;
 
 pub(crate) use directory::fast_directory;
 
-/// A child that another test is about to start has, for a moment, all files of this process open,
-/// and with them the locks of stores that were closed since. So whoever meets a lock tries again.
+/// A child that another test is starting has all files of this process open for a moment, and
+/// with them the locks of stores closed since. So attempts that meet a lock are repeated.
 fn past_locks<T, E>(
     mut work: impl FnMut() -> Result<T, E>,
     is_locked: impl Fn(&E) -> bool,

@@ -1,9 +1,9 @@
 //! Power failures while a store is compacted, backed up and restored.
 //!
-//! Processes with a library between themselves and their disk do that one after the other, and some
-//! are killed in the middle of a call. Of each moment at which something was about to become durable
-//! or to get another name, images of the disk are built. In each the store holds what was
-//! acknowledged and goes on, and what has the name of a backup is a whole one.
+//! Processes with a library between themselves and their disk do this one after the other, and some
+//! are killed in the middle of a call. For each moment at which something was about to become
+//! durable or to get another name, images of the disk are built. In each, the store holds what was
+//! acknowledged and can be used, and whatever has the name of a backup is a complete one.
 //!
 //! `TOKAIDO_POWER_LOSS_IMAGES=100000` makes it a long run; `TOKAIDO_SEED` repeats one.
 
@@ -25,12 +25,12 @@ use crate::{
 
 const IMAGES: usize = 400;
 
-/// What is on the disk of a scene.
+/// The names on the disk of a scene.
 const STORE: &str = "store";
 const COPY: &str = "copy";
 const RESTORED: &str = "restored";
 
-/// The lives of a run, and whether they are killed.
+/// The processes of a run, and whether they are killed.
 const LIVES: [(&str, bool); 9] = [
     ("write", false),
     ("compact", true),
@@ -44,12 +44,12 @@ const LIVES: [(&str, bool); 9] = [
     ("restore", false),
 ];
 
-/// A life is killed at one of that many calls, or of that many syncs of a directory, after which
-/// names are durable: about as many as it makes, so that now and then one is not.
+/// A process is killed at one of that many calls, or of that many directory syncs, after which
+/// names are durable: about as many as it makes, so that now and then one is not killed.
 const CALLS_MAX: usize = 30;
 const NAMINGS_MAX: usize = 4;
 
-/// Groups that one life writes.
+/// Groups that one process writes.
 const GROUPS: usize = 3;
 
 #[test]
@@ -63,16 +63,16 @@ fn a_power_failure_amid_upkeep_harms_neither_the_store_nor_a_backup() {
     println!("{checked} images opened");
 }
 
-/// How far a process has come.
+/// How far a process has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Everything that was acknowledged goes into the backup that is made from here on.
+    /// Everything acknowledged so far goes into the backup that is made from here on.
     BackupBegun = 1,
     BackupMade,
     Restored,
 }
 
-/// One run, and the images of its moments. Gives their number.
+/// One run, and the images of its moments. Returns their number.
 fn power_failures(random: &mut Random) -> usize {
     let scene = Scene::new();
     let seed = random.below(1 << 30) as u64;
@@ -128,7 +128,7 @@ impl Moments {
         self.steps.contains(&(step as u64))
     }
 
-    /// Looks at what the disk may hold if the power fails in the middle of `event`.
+    /// Checks what the disk may hold if the power fails in the middle of `event`.
     fn check(&self, event: &Event, random: &mut Random) -> usize {
         for fate in FATES {
             let after = fast_directory();
@@ -147,7 +147,7 @@ impl Moments {
         FATES.len()
     }
 
-    /// The store has what was acknowledged, and goes on from there.
+    /// The store has what was acknowledged, and can be used from there.
     fn check_store(&self, store: &Path, random: &mut Random, place: &str) {
         let found = Ledger::new(self.seed).check(&reopen(store, SyncMode::Always));
         let acknowledged = self.disk.acknowledged;
@@ -159,7 +159,7 @@ impl Moments {
         assert!(!store.join("data.mdb.compact").exists(), "{place}");
     }
 
-    /// What has the name of a copy is a whole one.
+    /// Whatever has the name of a copy is a complete one.
     fn check_copy(&self, copy: &Path, made: Step, place: &str) {
         if !copy.exists() {
             assert!(!self.has(made), "{} is gone, {place}", copy.display());
@@ -184,7 +184,7 @@ fn a_process_that_keeps_a_store_up() {
     match &life[..] {
         "write" => write(&stage, &open(&store, &options).unwrap(), seed),
         "compact" => drop(tree::compact(&store, options).unwrap()),
-        // A process that was killed has made it and could not say so.
+        // A process that was killed has made it and could not report it.
         "backup" if copy.exists() => {}
         "backup" if how == "outside" => {
             stage.step(Step::BackupBegun as u64);

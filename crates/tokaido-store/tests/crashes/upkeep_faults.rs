@@ -1,11 +1,11 @@
-//! Every call to the disk of a compaction, a backup from inside or outside, a restore and a salvage
-//! fails in turn. Then the operation says what the system said, the store is as whole as before, and
-//! what has the target's name, if anything has, is a whole store. Once the disk is mended, the same
-//! process does it over what the first attempt has left, and the store goes on.
+//! Every call to the disk fails in turn during a compaction, a backup from inside or outside, a
+//! restore and a salvage. Then the operation reports the system's error, the store is as whole as
+//! before, and whatever has the target's name is a whole store. Once the disk is mended, the same
+//! process repeats the operation over what the first attempt has left, and the store can be used.
 //!
-//! Images of what a power failure may leave are looked at after the failure and at the end: one each,
-//! or one of each kind if `TOKAIDO_POWER_LOSS_IMAGES` is set. `TOKAIDO_SEED` repeats a run. Calls that
-//! may fail without anybody being told are named, and then all kinds of images must be whole.
+//! Images of what a power failure may leave are checked after the failure and at the end: one each,
+//! or one of each kind if `TOKAIDO_POWER_LOSS_IMAGES` is set. `TOKAIDO_SEED` repeats a run. Calls
+//! that may fail without an error are listed, and then images of all kinds must be whole.
 
 use std::{
     collections::BTreeMap,
@@ -30,33 +30,33 @@ use crate::{
     store::{check, fast_directory, open},
 };
 
-/// What the ledger of the store is made from.
+/// The seed of the store's ledger.
 const LEDGER_SEED: u64 = 71;
 const GROUPS: usize = 2;
 
-/// What is on the disk of a scene.
+/// The names on the disk of a scene.
 const STORE: &str = "store";
 const TARGET: &str = "target";
 
-/// What fails, by the names that preload.c knows.
+/// The kinds of failure, by the names that preload.c knows.
 const FAULTS: [&str; 7] = ["space", "short", "broken", "closed", "unread", "sync", "once"];
 
-/// More calls than an operation makes.
+/// More calls than any operation makes.
 const CALLS_MAX: usize = 10_000;
 
-/// A compaction checks the store, which reads every page by a call of its own: of these, only each of
-/// that many fails.
+/// A compaction checks the store, which reads every page with its own call: of these, only one in
+/// so many is made to fail.
 const READS_STEP: usize = 97;
 
-/// LMDB copies by way of two buffers of a megabyte each: this fills more than one.
+/// LMDB copies through two buffers of a megabyte each: this fills more than one.
 const BULK_RECORDS: usize = 500;
 const BULK_VALUE: [u8; 3000] = [b'b'; 3000];
 
-/// How far a process has come.
+/// How far a process has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Failed = 1,
-    /// The target has its name all the same.
+    /// The target has its name although the operation failed.
     Remained,
     Done,
 }
@@ -84,7 +84,7 @@ fn every_call_of_a_backup_from_outside_may_fail() {
     every_call_fails("outside", BULK_RECORDS, &expected);
 }
 
-/// It copies a few pages at a time, so there are few.
+/// It copies few pages at a time, so there are few.
 #[test]
 fn every_call_of_a_restore_may_fail() {
     let expected = ["rename target", "sync target", "write target", "open store", "read store"];
@@ -100,7 +100,7 @@ fn every_call_of_a_salvage_may_fail() {
 fn every_call_fails(operation: &str, bulk: usize, expected: &[&str]) {
     let original = Original::new(bulk);
     let seed = seed();
-    // What cannot be read is no failure of a salvage: it is told in the report, and left out.
+    // Unreadable data does not make a salvage fail: it is reported and left out.
     let faults = FAULTS.into_iter().filter(|name| operation != "salvage" || *name != "unread");
     let faults: Vec<&str> = faults.collect();
     let calls: Vec<BTreeMap<String, usize>> = std::thread::scope(|scope| {
@@ -140,7 +140,7 @@ fn run_processes(
 /// A store with a part of its ledger in the base and a part in the log.
 struct Original {
     directory: TempDir,
-    /// How many records it has beside those of the ledger.
+    /// How many records it has besides those of the ledger.
     bulk: usize,
     /// Its last transaction.
     last: u64,
@@ -177,7 +177,7 @@ impl Original {
         Self { directory, bulk, last: ledger.last() }
     }
 
-    /// Puts the store into `root`, and tells the disk of it.
+    /// Puts the store into `root`, and records that on the disk.
     fn put_below(&self, root: &Path, disk: &mut WholeDisk) {
         let mut found: Vec<(String, Option<PathBuf>)> = Vec::new();
         fs::create_dir(root.join(STORE)).unwrap();
@@ -204,8 +204,8 @@ impl Original {
         disk.acknowledged = self.last;
     }
 
-    /// Looks at a store that was made of this one: it is sound and has all records, of the ledger up
-    /// to the transaction that is given back.
+    /// Checks a store that was made from this one: it is sound and has all records, those of the
+    /// ledger up to the transaction that is returned.
     fn check_copy(&self, directory: &Path, place: &str) -> u64 {
         let report = check(directory).unwrap_or_else(|error| panic!("{error}, {place}"));
         assert!(report.is_sound(), "{:?}, {place}", report.findings);
@@ -218,7 +218,7 @@ impl Original {
     }
 }
 
-/// Copies what is below a directory, and tells of each new path, and whether it is a file.
+/// Copies everything below a directory; reports each new path, and whether it is a file.
 fn copy(from: &Path, to: &Path, tell: &mut dyn FnMut(&Path, bool)) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -240,7 +240,7 @@ fn copy(from: &Path, to: &Path, tell: &mut dyn FnMut(&Path, bool)) {
     }
 }
 
-/// Gives the call that was the first to fail; `None` if there was none.
+/// Returns the call that was the first to fail; `None` if there was none.
 fn fails_at(
     operation: &str,
     fault: Fault,
@@ -271,7 +271,7 @@ fn fails_at(
                 has_failed = true;
                 moments.check(&one_fate(random), random);
             }
-            // On a disk that does nothing any more it cannot be taken back either.
+            // On a disk that no longer does anything, it cannot be taken back either.
             Event::Step(step) if *step == Step::Remained as u64 => {
                 assert_eq!(fault.name, "broken", "{}: the name is taken", moments.place);
             }
@@ -288,14 +288,14 @@ fn fails_at(
     assert!(has_failed || may_succeed, "{place}: nobody was told");
     assert!(!has_failed || call.is_some(), "{place}: {said}");
     moments.check(&one_fate(random), random);
-    // And as it is there without a failure of the power.
+    // And as it is without a power failure.
     moments.check_files(&scene.store(), &moments.place);
     call
 }
 
-/// Whether an operation may go well without that call, if it is made before a compaction has
-/// replaced the base: the end of the log is not marked as the end, or not made short, when a store is
-/// opened or closed; or segments and runs that are not needed any more are not removed.
+/// Whether an operation may succeed without that call, if it is made before a compaction has
+/// replaced the base: the end of the log is not marked or truncated when a store is opened or
+/// closed; or segments and runs that are no longer needed are not removed.
 fn may_fail(operation: &str, call: &str) -> bool {
     let (what, path) = call.split_once(' ').unwrap();
     let store = match operation {
@@ -315,7 +315,7 @@ fn may_fail(operation: &str, call: &str) -> bool {
     }
 }
 
-/// What may become of what was not synced: one way of it, or all in a long run.
+/// What may happen to unsynced data: one way, or all ways in a long run.
 fn one_fate(random: &mut Random) -> Vec<Fate> {
     match env("TOKAIDO_POWER_LOSS_IMAGES") {
         Some(_) => FATES.to_vec(),
@@ -323,7 +323,7 @@ fn one_fate(random: &mut Random) -> Vec<Fate> {
     }
 }
 
-/// What is on the disk as an operation goes on.
+/// The contents of the disk during an operation.
 struct Moments<'o> {
     disk: WholeDisk,
     original: &'o Original,
@@ -334,7 +334,7 @@ struct Moments<'o> {
 }
 
 impl Moments<'_> {
-    /// Looks at what the disk may hold if the power fails now.
+    /// Checks what the disk may hold if the power fails now.
     fn check(&self, fates: &[Fate], random: &mut Random) {
         for fate in fates {
             let after = fast_directory();
@@ -343,7 +343,7 @@ impl Moments<'_> {
         }
     }
 
-    /// The store has what was acknowledged; what has the target's name is whole.
+    /// The store has what was acknowledged; whatever has the target's name is whole.
     fn check_files(&self, root: &Path, place: &str) {
         let found = self.original.check_copy(&root.join(STORE), place);
         let acknowledged = self.disk.acknowledged;
@@ -363,8 +363,8 @@ impl Moments<'_> {
     }
 }
 
-/// The child: does what it is told, whatever happens; when something has happened the disk is
-/// mended, and it tries again.
+/// The child: does what it is told, whatever happens; after a failure, the disk is mended and it
+/// tries again.
 #[test]
 fn a_process_that_keeps_a_store_up_and_meets_faults() {
     const PATIENCE: Duration = Duration::from_secs(60);
@@ -397,7 +397,7 @@ fn a_process_that_keeps_a_store_up_and_meets_faults() {
     ledger::run(&store, &mut ledger, &mut random, 1, |last| stage.acknowledge(last));
 }
 
-/// Does the operation once. The error is what a user would be told.
+/// Performs the operation once. The error is what a user would be told.
 fn run(operation: &str, store: &Path, target: &Path) -> Result<(), String> {
     let options = Options { size_max: 1 << 30, ..Options::default() };
     let told = |error: &dyn std::fmt::Display| error.to_string();
@@ -414,7 +414,7 @@ fn run(operation: &str, store: &Path, target: &Path) -> Result<(), String> {
     }
 }
 
-/// It tells what the system said, or what to do about it, and suspects nothing else.
+/// It reports the system's error, or what to do about it, and suspects nothing else.
 fn check_error(error: &str) {
     let is_clear = ["os error", "Input/output error", "No space", "free some space"];
     assert!(is_clear.iter().any(|text| error.contains(text)), "{error}");

@@ -1,10 +1,10 @@
-//! Power failures of the whole disk: log and base together, LMDB's own writes and the entries of
-//! directories among them.
+//! Power failures of the whole disk: log and base together, including LMDB's own writes and the
+//! entries of directories.
 //!
 //! A process with a library between itself and its disk opens a store, writes with a checkpoint
-//! for almost every group, and is killed in the middle of some call, several times over. Of each
-//! moment at which something was about to become durable, images of the disk are built; each is
-//! opened, compared with the ledger, written to and opened again.
+//! for almost every group, and is killed in the middle of some call, several times over. For
+//! each moment at which something was about to become durable, images of the disk are built;
+//! each is opened, compared with the ledger, written to and opened again.
 //!
 //! `TOKAIDO_POWER_LOSS_IMAGES=100000` makes it a long run; `TOKAIDO_SEED` repeats one.
 
@@ -21,10 +21,10 @@ use crate::{
 
 const IMAGES: usize = 2400;
 
-/// Lives of the process in one run; each but the last is ended by a kill.
+/// Processes in one run; each but the last is killed.
 const LIVES: usize = 4;
 
-/// A life ends at one of that many calls, or after that many groups.
+/// A process ends at one of that many calls, or after that many groups.
 const CALLS_MAX: usize = 60;
 const GROUPS: usize = 5;
 
@@ -41,14 +41,14 @@ fn a_power_failure_amid_checkpoints_loses_nothing_that_was_acknowledged() {
     println!("{checked} images opened");
 }
 
-/// Without a sync for each group nothing is promised but whole transactions, in order.
+/// Without a sync for each group, only whole transactions are promised, in order.
 #[test]
 fn without_syncs_a_power_failure_amid_checkpoints_leaves_a_whole_prefix() {
     power_failures(&Scene::new(), &mut Random::new(seed()), SyncMode::Os);
     power_failures(&Scene::with_runs(), &mut Random::new(seed()), SyncMode::Os);
 }
 
-/// One run, and the images of its moments. Gives their number.
+/// One run, and the images of its moments. Returns their number.
 fn power_failures(scene: &Scene, random: &mut Random, sync: SyncMode) -> usize {
     let seed = random.below(1 << 30) as u64;
     for life in 0..LIVES {
@@ -92,7 +92,7 @@ fn images(
             let acknowledged = disk.acknowledged;
             assert!(found >= acknowledged, "{found} of {acknowledged} left, {fate:?} at {event:?}");
         }
-        // And it goes on from there.
+        // The store can be used from there.
         ledger = Ledger::up_to(seed, found);
         ledger::run(&reopen(after.path(), sync), &mut ledger, random, 1, |_| {});
         assert_eq!(ledger.check(&reopen(after.path(), sync)), ledger.last());
@@ -100,7 +100,7 @@ fn images(
     FATES.len()
 }
 
-/// The child: opens the store, says what it found, and writes.
+/// The child: opens the store, reports what it found, and writes.
 #[test]
 fn a_process_that_writes() {
     let Some(stage) = Stage::of_this_process() else { return };

@@ -1,4 +1,4 @@
-//! A backup is a store of one moment, whatever goes on beside it; and it comes back as it was.
+//! A backup is a store as of one moment, whatever happens meanwhile; it is restored as it was.
 
 use std::{
     fs, io,
@@ -104,7 +104,7 @@ fn what_others_may_not_read_of_a_store_they_may_not_read_of_its_copies() {
     }
 }
 
-/// Backups beside a writer that moves amounts between two databases, and counts.
+/// Backups during a writer that moves amounts between two databases, and counts.
 fn back_up_beside_a_writer(memtable_bytes: usize) {
     let filled = Filled::new();
     let options = tree::Options { memtable_bytes, sync: tree::SyncMode::Os, ..options() };
@@ -129,7 +129,7 @@ fn back_up_beside_a_writer(memtable_bytes: usize) {
                 }
             }
         });
-        // Also when an assertion fails: the scope waits for the writer.
+        // Also if an assertion fails: the scope waits for the writer.
         let _stop = SetOnDrop(&is_done);
         for n in 0..10 {
             let before = acknowledged.load(Ordering::SeqCst);
@@ -149,7 +149,7 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Checks the sum and gives how many transactions there are.
+/// Checks the sum and returns how many transactions there are.
 fn check_ledger(copy: &Path) -> i64 {
     let report = tree::check(copy).unwrap();
     assert!(report.is_sound(), "{:?}", report.findings);
@@ -174,7 +174,7 @@ fn a_backup_beside_checkpoints_is_of_one_moment() {
     back_up_beside_a_writer(200_000);
 }
 
-/// A log that cannot be read from the second time on.
+/// A log that can only be read once.
 struct Broken {
     inner: tree::DirectoryStorage,
     is_broken: AtomicBool,

@@ -9,7 +9,7 @@ use tokaido_store::{
 
 use crate::support::{Filled, damage, fast_directory, files, long_key, open};
 
-/// Checks, and sees to it that no byte has changed.
+/// Checks, and makes sure that no byte has changed.
 fn check(directory: &Path) -> CheckReport {
     let before = files(directory);
     let report = tree::check(directory).unwrap();
@@ -32,11 +32,11 @@ fn a_sound_store_is_counted() {
         .iter()
         .map(|d| (d.name.as_str(), d.statistics.records, d.expiring))
         .collect();
-    // 200 short keys without 20, 10 long ones without one, and the large one.
+    // 200 short keys minus 20, 10 long ones minus one, and the large one.
     assert_eq!(databases, [("main", 190, 9), ("people", 220, 200), ("cleared", 1, 1)]);
     assert_eq!((report.base.sequence, report.log.transactions), (1, 21));
     assert_eq!(report.log.torn_at, None);
-    // Deleting the long key took its entry away only if the memtable had known of its expiry.
+    // Deleting the long key removed its entry only if the memtable knew of its expiry.
     assert_eq!(report.expiry_entries_stale, 1);
 }
 
@@ -107,8 +107,8 @@ fn a_log_of_another_store_is_found() {
     assert!(found[0].ends_with("byte 0: its header is not what it should be"), "{found:?}");
 }
 
-/// Damages a byte of each page of a kind in turn, and says whether any of them is then found to be
-/// what the text says. Pages that are free may hold anything.
+/// Damages a byte of each page of a kind in turn, and returns whether any of these is reported
+/// with the given text. Free pages may hold anything.
 fn is_found_on_a_page(flags: u16, at: usize, what: &str) -> bool {
     let filled = Filled::new();
     let data = filled.path().join("data.mdb");
@@ -122,7 +122,7 @@ fn is_found_on_a_page(flags: u16, at: usize, what: &str) -> bool {
     })
 }
 
-/// Replaces every `old` in a file by `new`: a copy may stand on a page that is free.
+/// Replaces every `old` in a file with `new`: there may be a copy on a free page.
 fn replace(path: &Path, old: &[u8], new: &[u8]) {
     let mut bytes = fs::read(path).unwrap();
     let places: Vec<_> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(old)).collect();
@@ -239,7 +239,7 @@ fn a_store_whose_making_was_interrupted_is_unfinished_and_not_damaged() {
     assert!(unfinished());
     drop(open(path));
     assert!(!unfinished());
-    // The base of a store that was there is missed.
+    // If the base of an existing store is missing, that is reported.
     fs::remove_file(path.join("data.mdb")).unwrap();
     assert_eq!(findings(path), ["data.mdb: the file is not there"]);
     fs::remove_dir_all(path.join("log")).unwrap();

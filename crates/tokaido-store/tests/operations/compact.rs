@@ -1,4 +1,4 @@
-//! A compaction gives back what free pages take, and nothing else.
+//! A compaction frees the room of free pages, and does nothing else.
 
 use std::fs;
 
@@ -75,7 +75,7 @@ fn what_cannot_be_compacted_stays_as_it_is() {
     drop(backup);
     open(&filled.path()).checkpoint().unwrap();
     let data = filled.path().join("data.mdb");
-    // Somewhere in the leaves: a page takes another's number.
+    // Somewhere in the leaves: a page gets another number.
     let whole = fs::read(&data).unwrap();
     let refused = (2..whole.len() / 4096).any(|page| {
         fs::write(&data, &whole).unwrap();

@@ -1,14 +1,14 @@
-//! Stores of every version of the files that was ever released, opened by this one.
+//! Stores of every file format version that was ever released, opened by this one.
 //!
-//! `tests/fixtures/format-N/store` is a store in format N, and `contents.txt` what it holds. They
-//! were made by [`fill`](crate::support::fill), or [`fill_with_runs`], of their time, with
+//! `tests/fixtures/format-N/store` is a store in format N, and `contents.txt` lists its contents.
+//! They were made by [`fill`](crate::support::fill) or [`fill_with_runs`] at the time, with
 //!
 //! ```sh
 //! TOKAIDO_MAKE_FIXTURE=1 cargo test -p tokaido-store --test operations fixtures
 //! ```
 //!
-//! which replaces the fixture of the present version. That is to be done once a version, before its
-//! release: a fixture that is made anew proves nothing of the files that are out there.
+//! which replaces the fixture of the present version. Do this once per version, before its release:
+//! a fixture that is made again proves nothing about existing files.
 
 use std::{
     fmt::Write,
@@ -22,7 +22,7 @@ use crate::support::{Contents, contents_of, copy, fast_directory, files, fill_wi
 
 const FORMAT: u32 = 2;
 
-/// Maximum number of bytes of a fixture, which stands in the repository for ever.
+/// Maximum size of a fixture, which stays in the repository for ever.
 const FIXTURE_BYTES_MAX: usize = 200_000;
 
 fn fixture(format: u32) -> PathBuf {
@@ -30,7 +30,7 @@ fn fixture(format: u32) -> PathBuf {
     fixtures.join(format!("format-{format}"))
 }
 
-/// A line a record. Of a long value the length, and its first bytes.
+/// One line per record. For a long value, its length and first bytes.
 fn printed(contents: &Contents) -> String {
     let mut text = String::new();
     for ((database, key), (value, flags, expires_at_ms)) in contents {
@@ -44,7 +44,7 @@ fn printed(contents: &Contents) -> String {
     text
 }
 
-/// The files of a store that are its own: the others are made anew at each opening.
+/// Keeps the store's own files: the others are created at each opening.
 fn keep_what_matters(store: &Path) {
     fs::remove_file(store.join("lock.mdb")).unwrap();
     for entry in fs::read_dir(store.join("log")).unwrap() {

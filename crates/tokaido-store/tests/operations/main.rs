@@ -1,4 +1,4 @@
-//! What is done to a store as a whole: check, salvage, backup, restore, compaction; and the files
+//! Operations on a store as a whole: check, salvage, backup, restore, compaction; and the files
 //! of earlier versions.
 
 mod backup;

@@ -1,4 +1,4 @@
-//! Everything that is done to the files of a store, done to one that has runs.
+//! All operations on the files of a store, for one that has runs.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn a_check_knows_the_runs() {
     let found = contents_of(&filled.path());
     for database in report.databases {
         let records = found.keys().filter(|(name, _)| *name == database.name).count() as u64;
-        // Those that have expired are counted, too.
+        // Expired records are counted, too.
         assert!(database.statistics.records >= records, "{}", database.name);
         let store = open(&filled.path());
         let id = store.find_database(&database.name).unwrap();
@@ -104,7 +104,7 @@ fn a_reader_finds_what_runs_have() {
     for name in ["main", "people", "cleared"] {
         let mut database = reader.database(name).unwrap().unwrap();
         for key in keys.clone().chain([b"key:0065".to_vec(), b"nothing".to_vec()]) {
-            // The clock of a reader is the system's, so what expires has expired.
+            // A reader uses the system's clock, so what expires has expired.
             let entry = expected.get(&(name.to_owned(), key.clone()));
             let value =
                 entry.filter(|(_, _, expires)| expires.is_none()).map(|(value, ..)| &value[..]);

@@ -1,4 +1,4 @@
-//! Stores to operate on, and what they hold.
+//! Stores to operate on, and their contents.
 
 use std::{
     collections::BTreeMap,
@@ -37,7 +37,7 @@ pub(crate) fn open(directory: &Path) -> TreeStore {
     tree::open(directory, options()).unwrap()
 }
 
-/// A key that is longer than LMDB takes, and shares its first 500 bytes with its like.
+/// A key that is longer than LMDB accepts, and shares its first 500 bytes with others like it.
 pub(crate) fn long_key(n: usize) -> Vec<u8> {
     [&vec![b'k'; 600][..], format!("{n:04}").as_bytes()].concat()
 }
@@ -88,7 +88,7 @@ pub(crate) fn fill(directory: &Path) {
     .unwrap();
 }
 
-/// As [`fill`], with runs before the base: changes and deletions in two of them, and then changes in the log.
+/// Like [`fill`], with runs before the base: changes and deletions in two of them, then changes in the log.
 pub(crate) fn fill_with_runs(directory: &Path) {
     fill(directory);
     let options = tree::Options { runs_from_bytes: 0, runs_bytes_min: u64::MAX, ..options() };
@@ -155,7 +155,7 @@ impl Filled {
         self.directory.path().join(name)
     }
 
-    /// What stands beside the store, by name.
+    /// What is beside the store, by name.
     pub(crate) fn neighbours(&self) -> Vec<String> {
         let entries = fs::read_dir(self.directory.path()).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -185,7 +185,7 @@ pub(crate) fn contents(store: &dyn Store) -> Contents {
     contents
 }
 
-/// What the store in a directory holds. Opening it may change its files.
+/// The contents of the store in a directory. Opening it may change its files.
 pub(crate) fn contents_of(directory: &Path) -> Contents {
     contents(&open(directory))
 }
@@ -218,7 +218,7 @@ pub(crate) fn damage(path: &Path, at: usize) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Moves `amount` between accounts of two databases, whose sum stays.
+/// Moves `amount` between accounts of two databases, whose sum stays the same.
 pub(crate) fn transfer(
     tx: &mut dyn tokaido_store::WriteTransaction,
     ids: [DatabaseId; 2],

@@ -1,5 +1,5 @@
-//! Collections against a model: whatever happens to their records, exactly the elements of those
-//! that are left remain, and no scan of keys ever shows one.
+//! Collections compared with a model: whatever happens to their records, exactly the elements of
+//! those that are left remain, and no scan of keys ever shows an element.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,7 @@ pub(crate) struct ModelRecord {
     elements: Option<Elements>,
 }
 
-/// Every record, expired ones too, as long as nothing removed them.
+/// Every record, including expired ones, until something removes it.
 pub(crate) type Model = BTreeMap<(usize, u8), ModelRecord>;
 
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ pub(crate) enum Write {
         to: u8,
     },
     Clear,
-    /// The two databases get each other's records.
+    /// The two databases swap their records.
     Swap,
 }
 
@@ -110,7 +110,7 @@ fn is_live(record: &ModelRecord, now_ms: u64) -> bool {
     record.expires_at_ms.is_none_or(|at_ms| now_ms < at_ms)
 }
 
-/// Applies one write to the store and to the model, and compares what the store answers.
+/// Applies one write to the store and to the model, and compares the results.
 pub(crate) fn apply(
     tx: &mut dyn WriteTransaction,
     model: &mut Model,
@@ -227,7 +227,7 @@ fn check(
     Ok(())
 }
 
-/// Reclaims all that there is to reclaim; then there are no elements but those of the model.
+/// Reclaims everything that can be reclaimed; then only the elements of the model are left.
 fn reclaim(
     writer: &mut dyn Writer,
     model: &mut Model,

@@ -1,4 +1,4 @@
-//! Readers beside the writer: each view is of one commit, also while databases get other trees.
+//! Readers beside the writer: each view shows one commit, even while databases get other trees.
 
 use std::{
     ops::ControlFlow,
@@ -20,7 +20,7 @@ fn check_view(snapshot: &mut dyn Snapshot, ids: &[DatabaseId]) -> Result<Option<
     for id in ids {
         let number = snapshot.get(*id, b"n")?.map(|r| counter::parse(r.value));
         numbers.push(number.map(|n| n.expect("a number") as u64));
-        // Statistics are of the last commit, and each but the first one leaves one record.
+        // Statistics are as of the last commit, and each but the first leaves one record.
         let records = snapshot.statistics(*id)?.records;
         assert!(records == 1 || (records == 0 && number.is_none()), "{records} records");
     }
@@ -28,7 +28,7 @@ fn check_view(snapshot: &mut dyn Snapshot, ids: &[DatabaseId]) -> Result<Option<
     Ok(numbers[0])
 }
 
-/// Every commit clears three databases and writes to them anew, so that trees change hands.
+/// Every commit clears three databases and writes to them again, so that trees change hands.
 fn write(store: &dyn Store, ids: &[DatabaseId]) {
     let mut writer = store.writer().unwrap();
     for n in 1..=COMMITS {
@@ -107,7 +107,7 @@ fn a_snapshot_stays_while_the_writer_goes_on() {
     old.release();
     transact(&mut *writer, put(50)).unwrap();
     assert_eq!(old.get(main, b"n").unwrap().unwrap().value, b"50");
-    // One that was let go of has its time at once, and its view with the first read.
+    // A released snapshot gets its time at once, and its view with the first read.
     old.release();
     clock.pass(10);
     old.renew().unwrap();
@@ -119,7 +119,7 @@ fn a_snapshot_stays_while_the_writer_goes_on() {
     assert_eq!(old.now_ms(), now_ms);
     transact(&mut *writer, put(52)).unwrap();
     assert_eq!(old.get(main, b"n").unwrap().unwrap().value, b"51");
-    // Without being renewed it takes both with the read.
+    // Without being renewed, it takes both with the read.
     old.release();
     assert_eq!(old.get(main, b"n").unwrap().unwrap().value, b"52");
     assert_eq!(old.now_ms(), now_ms + 10);
@@ -127,12 +127,12 @@ fn a_snapshot_stays_while_the_writer_goes_on() {
 
 const KEYS: usize = 20_000;
 
-/// Keys are written in no order, so that they go into the middle of what readers walk through.
+/// Keys are written in random order, so that they go into the middle of what readers walk over.
 fn scattered(n: usize) -> [u8; 8] {
     (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }
 
-/// What a scan gives must be exactly the first keys that were written, in order, both ways.
+/// A scan must return exactly the first keys that were written, in order, in both directions.
 fn check_scan(snapshot: &mut dyn Snapshot, main: DatabaseId) -> usize {
     let mut ways = [Direction::Forward, Direction::Backward].map(|direction| {
         let range = ScanRange { direction, ..ScanRange::all() };

@@ -1,4 +1,4 @@
-//! Names of databases: what takes one, what gives it back, and what becomes of ids.
+//! Names of databases: what takes one, what frees it, and what happens to ids.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -44,7 +44,7 @@ fn a_name_is_taken_by_the_first_write_and_by_nothing_else() {
         assert_eq!(store.find_database(&name), None);
         let id = writer.begin().unwrap().open_database(&name, 1).unwrap();
         let tx = writer.transaction();
-        // What writes nothing, and what is taken back.
+        // A transaction that writes nothing, and one that is rolled back.
         match n % 4 {
             0 => assert!(!tx.delete(id, b"k").unwrap()),
             1 => tx.clear(id).unwrap(),
@@ -128,7 +128,7 @@ fn the_numbers_come_round_and_each_role_has_its_limit() {
         let opened = transact(writer, |tx| tx.open_database(name, max).map(drop));
         opened.map_err(|error| error.to_string())
     };
-    // Whoever may have fewer finds what is there, and makes no more.
+    // With a lower limit, existing databases are found, and no more are made.
     assert!(open(&mut *writer, "one", 2).is_ok());
     let error = open(&mut *writer, "three", 2).unwrap_err();
     assert_eq!(error, DatabaseError::TooMany { max: 2 }.to_string());
@@ -141,7 +141,7 @@ fn the_numbers_come_round_and_each_role_has_its_limit() {
         }
         assert!(transact(&mut *writer, |tx| drop_by_name(tx, "three")).unwrap());
     }
-    // Within one group as well, where a name is free only at its end.
+    // Also within one group, where a name is free only at its end.
     for n in 0..100 {
         let tx = writer.begin().unwrap();
         let id = tx.open_database(&format!("n{n}"), ALL).unwrap();
@@ -192,7 +192,7 @@ fn what_a_lost_group_has_dropped_or_made_is_as_before() {
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
-/// What each database that is there holds.
+/// The contents of each existing database.
 type Model = BTreeMap<usize, BTreeMap<u8, u8>>;
 
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! What the store refuses, and that it goes on afterwards.
+//! What the store refuses, and that it continues afterwards.
 
 use std::{
     sync::{Arc, mpsc},
@@ -82,8 +82,8 @@ fn names_are_checked_and_counted() {
 
 #[test]
 fn every_database_can_be_written_and_cleared_in_one_transaction() {
-    // With the elements of collections each has two trees, and each checkpoint replaces all of them, so
-    // that every place for a tree is taken.
+    // With the elements of collections, each has two trees, and each checkpoint replaces all of
+    // them, so that every place for a tree is taken.
     const COUNT: usize = tree::DATABASES_DEFAULT;
     write_and_clear_all(TreeEngine::checkpointing(TestClock::new()), COUNT);
     write_and_clear_all(TreeEngine::with_runs(TestClock::new()), COUNT);
@@ -113,7 +113,7 @@ fn write_and_clear_all(mut engine: TreeEngine, count: usize) {
         // Begins the next group, and so a checkpoint of this one.
         writer.begin().unwrap();
     }
-    // Those elements belong to no record, which a check would rightly complain of.
+    // Those elements belong to no record, which a check would rightly report.
     {
         let store = engine.store();
         let mut writer = store.writer().unwrap();
@@ -165,7 +165,7 @@ fn a_snapshot_outlives_its_store() {
     assert_eq!(snapshot.get(main, b"k").unwrap().unwrap().value, b"v");
 }
 
-/// Nobody runs checkpoints any more, so a memtable that is full would stay so.
+/// Nobody runs checkpoints any more, so a full memtable would stay full.
 #[test]
 fn a_writer_that_outlives_its_store_is_told_so_and_does_not_wait() {
     let directory = fast_directory();
@@ -195,7 +195,7 @@ fn a_writer_that_outlives_its_store_is_told_so_and_does_not_wait() {
     assert_eq!(store.snapshot().unwrap().statistics(main).unwrap().records, 1);
 }
 
-/// What a snapshot costs does not grow with its age: it sees two memtables, and no more of them.
+/// The cost of a snapshot does not grow with its age: it sees two memtables, and no more.
 #[test]
 fn a_long_snapshot_holds_two_memtables_at_most() {
     const MEMTABLE_BYTES: u64 = 2 << 20;
@@ -214,11 +214,11 @@ fn a_long_snapshot_holds_two_memtables_at_most() {
     };
     (0..100).for_each(&mut put);
     let mut snapshot = store.snapshot().unwrap();
-    // Twelve memtables' worth.
+    // Enough for twelve memtables.
     (0..6_000).for_each(&mut put);
     let usage = store.usage();
     assert!(usage.held_bytes > 0, "{usage:?}");
-    // A chunk of memory and a group may lie beyond the limit of each.
+    // Each may exceed its limit by a chunk of memory and a group.
     let most = 2 * (MEMTABLE_BYTES + (2 << 20));
     assert!(usage.held_bytes <= most && usage.memtable_bytes <= most, "{usage:?}");
     assert!(usage.log_bytes > 0 && usage.base_bytes > 0, "{usage:?}");
@@ -241,7 +241,7 @@ fn a_long_snapshot_holds_two_memtables_at_most() {
 #[test]
 fn a_base_that_may_not_grow_says_what_to_raise() {
     fill_up(tree::RUNS_FROM_BYTES_DEFAULT);
-    // Runs have room, but are not taken for a way around the limit.
+    // Runs have room, but are not used as a way around the limit.
     fill_up(0);
 }
 

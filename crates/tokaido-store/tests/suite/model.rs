@@ -1,5 +1,5 @@
-//! The engines against a model: random operations, transactions that are kept and taken back,
-//! snapshots, groups and reopenings must do what a `BTreeMap` does.
+//! The engines compared with a model: random operations, transactions that are kept and rolled
+//! back, snapshots, groups and reopenings must do what a `BTreeMap` does.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ struct ModelRecord {
     expires_at_ms: Option<u64>,
 }
 
-/// Every record of every database, expired ones too, as long as nothing removed them.
+/// Every record of every database, including expired ones, until something removes it.
 type Model = BTreeMap<(usize, Vec<u8>), ModelRecord>;
 
 #[derive(Clone, Debug)]
@@ -143,7 +143,7 @@ fn model_seek(
     .cloned()
 }
 
-/// Applies one write to the store and to the model, and compares what the store answers.
+/// Applies one write to the store and to the model, and compares the results.
 fn apply(
     tx: &mut dyn WriteTransaction,
     model: &mut Model,
@@ -246,7 +246,7 @@ fn apply(
 }
 
 /// Compares everything that a transaction can see with the model, in both directions. Statistics
-/// are of the last commit, so a snapshot that is older has none to compare.
+/// are as of the last commit, so an older snapshot has none to compare.
 fn check(
     tx: &mut (impl ReadTransaction + ?Sized),
     model: &Model,
@@ -295,7 +295,7 @@ fn check(
     check_gets(tx, model, ids)
 }
 
-/// As [`check`], by keys alone.
+/// Like [`check`], but only with gets.
 fn check_gets(
     tx: &mut (impl ReadTransaction + ?Sized),
     model: &Model,

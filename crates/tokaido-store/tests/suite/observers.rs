@@ -1,4 +1,4 @@
-//! What observers are told: a replica made of it equals the store, whatever fails or is taken back.
+//! What observers are told: a replica built from it equals the store, whatever fails or is undone.
 
 use std::{
     collections::BTreeMap,
@@ -93,7 +93,7 @@ impl LogFile for FaultyFile {
     }
 }
 
-/// A record without what tells when it was written.
+/// A record without the number of its transaction.
 type Kept = (NewRecord<'static>, Vec<u8>);
 
 fn kept(record: &Record<'_>) -> Kept {
@@ -106,7 +106,7 @@ struct Replica {
     last: CommitNumber,
 }
 
-/// A failed assertion poisons the mutex, so that whoever compares fails, too.
+/// A failed assertion poisons the mutex, so that the comparison fails, too.
 #[derive(Default)]
 struct Follower(Mutex<Replica>);
 
@@ -138,7 +138,7 @@ impl Observer for Follower {
     }
 }
 
-/// Compares the replica with what is published, but for records that have expired.
+/// Compares the replica with what is published, except for expired records.
 fn check(store: &dyn Store, follower: &Follower) -> Result<(), TestCaseError> {
     let replica = follower.0.lock().unwrap();
     let mut snapshot = store.snapshot().unwrap();
@@ -181,7 +181,7 @@ fn run(memtable_bytes: usize, last_fails: bool, actions: &[Action]) -> Result<()
     let store = tree::open(directory.path(), options).unwrap();
     let ids = DATABASES.map(|name| store.database(name).unwrap());
     let mut writer: Box<dyn Writer> = store.writer().unwrap();
-    // Nobody is told of this: at the end, the databases are there and empty.
+    // Nobody is told of this: at the end, the databases exist and are empty.
     let put = |tx: &mut dyn WriteTransaction, id| tx.put(id, b"k", NewRecord::of(b"v"));
     transact(&mut *writer, |tx| ids.into_iter().try_for_each(|id| put(tx, id))).unwrap();
     transact(&mut *writer, |tx| ids.into_iter().try_for_each(|id| tx.clear(id))).unwrap();
@@ -273,7 +273,7 @@ fn an_observer_that_panics_fails_no_commit_and_is_told_until_its_guard_goes() {
     assert!(store.snapshot().unwrap().get(main, b"b").unwrap().is_some());
 }
 
-/// Keeps what it is told, as text.
+/// Records what it is told, as text.
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>);
 

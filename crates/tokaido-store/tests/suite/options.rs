@@ -1,4 +1,4 @@
-//! What the options of a store change, as far as it shows from outside.
+//! What the options of a store change, as far as it is visible from outside.
 
 use std::{fs, path::Path};
 
@@ -126,7 +126,7 @@ fn the_log_grows_by_what_was_asked_for() {
     }
 }
 
-/// Writes a record with an element into each of `count` databases, in a transaction each.
+/// Writes a record with an element into each of `count` databases, each in its own transaction.
 fn fill_databases(store: &TreeStore, count: usize) {
     for number in 0..count {
         transact::<_, WriteError>(&mut *store.writer().unwrap(), |tx| {
@@ -142,7 +142,7 @@ fn fill_databases(store: &TreeStore, count: usize) {
 }
 
 /// LMDB is opened with places for the trees of `databases_max` databases: there must be places for
-/// those that are there already, also for their second trees, wherever they stand.
+/// the existing ones, including their second trees, wherever they are.
 #[test]
 fn a_store_keeps_the_databases_that_are_more_than_it_may_be_given() {
     const COUNT: usize = 20;

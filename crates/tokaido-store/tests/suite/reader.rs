@@ -30,7 +30,7 @@ fn key(n: usize) -> String {
     format!("key:{n:05}")
 }
 
-/// As long as LMDB does not take it.
+/// A key that is too long for LMDB.
 fn long_key(n: usize) -> Vec<u8> {
     [&[b'l'; 600][..], key(n).as_bytes()].concat()
 }
@@ -51,7 +51,7 @@ fn put_all(store: &TreeStore, value: &str) {
     .unwrap();
 }
 
-/// A store that was shut down with an empty log, and which nobody has opened since.
+/// A store that was shut down with an empty log and has not been opened since.
 fn shut_down(value: &str) -> TempDir {
     let directory = fast_directory();
     put_all(&open(directory.path()), value);
@@ -145,8 +145,8 @@ fn last_segment(directory: &Path) -> u64 {
     names.map(|name| name.parse().unwrap()).max().unwrap()
 }
 
-/// A log without segments, as that of a backup, does not begin again before the segment that the base
-/// names: that one, made later and empty, would be taken for the only one.
+/// If a log has no segments, like that of a backup, it does not begin again before the segment that
+/// the base names: that segment, created later and empty, would be taken for the only one.
 #[test]
 fn numbers_of_segments_go_on_where_there_is_none() {
     let directory = shut_down("old");
@@ -159,8 +159,8 @@ fn numbers_of_segments_go_on_where_there_is_none() {
     assert!(matches!(error, ReaderError::LogNotEmpty { .. }), "{error}");
 }
 
-/// The base names the segment from which on it needs the log. That one without frames is no proof
-/// if there is a later one, and nor is its absence.
+/// The base names the first segment that it needs. If that one has no frames, or does not exist,
+/// this is no proof if there is a later one.
 #[test]
 fn frames_in_any_segment_are_found() {
     let directory = shut_down("old");
@@ -214,8 +214,8 @@ fn a_reader_that_outlives_a_compaction_says_so() {
     assert_eq!(value_of(&reader, "main", b"key:00001").as_deref(), Some("old"));
 }
 
-/// A counter is written and checkpointed again and again. What a reader gives is a number that the
-/// counter had since the reader began to open the store.
+/// A counter is written and checkpointed again and again. A reader must return a number that the
+/// counter has had since the reader began to open the store.
 #[test]
 fn a_reader_beside_a_writer_gives_a_state_that_was_there() {
     const WRITES: u64 = 2000;
@@ -230,7 +230,7 @@ fn a_reader_beside_a_writer_gives_a_state_that_was_there() {
             for n in 1..=WRITES {
                 begun.store(n, Ordering::SeqCst);
                 transact(&mut *store.writer().unwrap(), |tx| {
-                    // Pages go and come, so that the ones of the reader are used again.
+                    // Pages are freed and taken, so that those of the reader are reused.
                     let filling = vec![n as u8; (n as usize * 997) % 20_000];
                     tx.put(main, b"filling", NewRecord::of(&filling))?;
                     tx.put(main, b"counter", NewRecord::of(n.to_string().as_bytes()))
@@ -244,7 +244,7 @@ fn a_reader_beside_a_writer_gives_a_state_that_was_there() {
             let least = done.load(Ordering::SeqCst);
             let read = Reader::open(directory.path()).ok().and_then(|reader| {
                 let mut main = reader.database("main").ok()??;
-                // With two checkpoints and more, pages of the reader are used again.
+                // With two or more checkpoints, pages of the reader are reused.
                 let target = WRITES.min(done.load(Ordering::SeqCst) + least % 5);
                 while done.load(Ordering::SeqCst) < target {
                     thread::yield_now();
@@ -299,7 +299,7 @@ fn what_is_no_store_is_refused() {
     }
 }
 
-/// Whatever stands on its pages, a store is read from without a panic.
+/// Whatever is on its pages, a store is read without a panic.
 #[test]
 fn damaged_pages_give_an_error_or_another_answer() {
     let directory = shut_down("old");
@@ -329,7 +329,7 @@ fn damaged_pages_give_an_error_or_another_answer() {
     assert!(errors > 0 && answers > errors, "{errors} errors, {answers} answers");
 }
 
-/// A program of before has left a seal in the file of the lock.
+/// An older program has left a seal in the lock file.
 #[test]
 fn an_old_seal_counts_for_nothing_and_goes_at_the_next_opening() {
     let directory = shut_down("old");

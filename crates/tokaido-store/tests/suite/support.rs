@@ -1,4 +1,4 @@
-//! What the suites need of an engine, so that each runs over every engine that comes.
+//! What the suites need from an engine, so that each runs over every engine.
 
 use std::sync::{
     Arc,
@@ -16,7 +16,7 @@ mod directory;
 
 pub(crate) use directory::fast_directory;
 
-/// A clock that moves when a test says so.
+/// A clock that tests control.
 pub(crate) struct TestClock(AtomicU64);
 
 impl TestClock {
@@ -63,20 +63,20 @@ impl TreeEngine {
         Self::with(tree::Options { memtable_bytes: 0, checkpoint_pages: 1, ..options })
     }
 
-    /// As [`checkpointing`](Self::checkpointing), where each checkpoint makes a run: some are joined, and some merged.
+    /// Like [`checkpointing`](Self::checkpointing), but each checkpoint makes a run: some are joined, and some merged.
     pub(crate) fn with_runs(clock: Arc<TestClock>) -> Self {
         let options = tree::Options { clock, size_max: 1 << 30, ..tree::Options::default() };
         let options = tree::Options { memtable_bytes: 0, checkpoint_pages: 1, ..options };
         Self::with(tree::Options { runs_from_bytes: 0, runs_bytes_min: 30_000, ..options })
     }
 
-    /// Every closing leaves nothing in the log.
+    /// Every shutdown leaves the log empty.
     pub(crate) fn emptying_log(clock: Arc<TestClock>) -> Self {
         let options = tree::Options { clock, size_max: 1 << 30, ..tree::Options::default() };
         Self::with(tree::Options { log_left_bytes_max: 0, ..options })
     }
 
-    /// The store itself, of which there is no other handle, and its directory.
+    /// The store itself, which has no other handle, and its directory.
     pub(crate) fn into_parts(self) -> (TreeStore, TempDir) {
         (self.store.and_then(Arc::into_inner).expect("no handle is left"), self.directory)
     }

@@ -1,4 +1,4 @@
-//! What stands where in the base. docs/file-format.md has the whole.
+//! The layout of the base. docs/file-format.md describes it in full.
 //!
 //! | LMDB database | key | value |
 //! |---|---|---|
@@ -12,14 +12,14 @@
 //! | `s0`, `s1`, … | a key, or the head of long keys | a record, or a bucket of them (`long_key`) |
 //!
 //! A *slot* `sN` holds the tree whose entry names it, or nothing. Numbers are little-endian, except
-//! where they are part of a key and must sort.
+//! in keys, where they must sort.
 
 use crate::DatabaseStatistics;
 
-/// The version of a store that has, or had, runs. One with a later version is not opened.
+/// The version of a store that has, or had, runs. Stores with a later version are not opened.
 pub(crate) const FORMAT_VERSION: u32 = 2;
 
-/// The version of one that never had any, which programs that know no runs can open, too.
+/// The version of a store that never had runs; programs that do not know runs can open it, too.
 pub(in crate::tree) const VERSION_WITHOUT_RUNS: u32 = 1;
 
 /// Whether a store of this version can be read.

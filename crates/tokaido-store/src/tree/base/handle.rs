@@ -29,15 +29,15 @@ use super::{
     rescue::Rescue,
 };
 
-/// What a base holds as a whole.
+/// The contents of a base as a whole.
 pub(in crate::tree) struct BaseContents {
     /// The last transaction in it.
     pub sequence: u64,
-    /// The first segment of the log that may hold later ones; 0 if it names none.
+    /// The first log segment that may hold later transactions; 0 if the base names none.
     pub log_from: u64,
-    /// Its trees, and what stands in them and in the runs together.
+    /// Its trees, and the statistics of each over the base and its runs.
     pub trees: Vec<(u32, DatabaseStatistics)>,
-    /// The runs before it.
+    /// The runs layered before it.
     pub runs: RunList,
 }
 
@@ -49,7 +49,7 @@ impl BaseContents {
     }
 }
 
-/// The base cannot be opened, or a checkpoint not be written; then it is as it was.
+/// The base cannot be opened, or a checkpoint cannot be written; it is unchanged then.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::tree) enum BaseError {
     #[error(transparent)]
@@ -67,7 +67,7 @@ pub(in crate::tree) enum BaseError {
 }
 
 impl BaseError {
-    /// What the user can do so that trying again helps.
+    /// What the user can do before trying again.
     pub(in crate::tree) fn remedy(&self) -> &'static str {
         match self {
             Self::Lmdb(error) if error.is_map_full() => {
@@ -101,14 +101,14 @@ pub(in crate::tree) struct BaseOptions {
 }
 
 impl BaseOptions {
-    /// For a store that has more databases, or had, than it may be given.
+    /// For a store that has, or had, more databases than it may be given.
     pub(in crate::tree) fn with_all_databases(self) -> Self {
         Self { databases_max: limits::DATABASES_MAX, ..self }
     }
 
-    /// Places for the slots, the directory, and the look at the name after the last slot. Each
-    /// database may have two trees, so may the internal database, and there are the catalog and the
-    /// expiry index. A checkpoint drops the trees that go before it makes those that come.
+    /// Room for the slots, the directory, and the lookup of the name after the last slot. Each
+    /// database may have two trees, as may the internal database; the catalog and the expiry index
+    /// have one each. A checkpoint drops old trees before it creates new ones.
     fn environment(self) -> EnvironmentOptions {
         let slots = 2 * (self.databases_max + 1) + 2;
         EnvironmentOptions {
@@ -128,21 +128,21 @@ pub(in crate::tree) struct Base {
     pub(in crate::tree) store: u64,
     pub(super) rescue: Rescue,
     pub(in crate::tree) commits: CommitLock,
-    /// Whether the system was told that it does not fit into memory.
+    /// Whether read-ahead is off, since the base does not fit into memory.
     is_large: AtomicBool,
 }
 
-/// A base of more than this part of the memory does not fit into it: there are other things.
+/// A base of more than 1 / `MEMORY_PART` of the memory does not fit: other things need room, too.
 const MEMORY_PART: u64 = 2;
 
-/// One of no more bytes fits into any machine, whose memory is not looked up then: that takes longer than to open it.
+/// A base of at most this size fits into any machine. Asking how much memory there is takes longer than opening it.
 const SMALL_BYTES_MAX: u64 = 128 << 20;
 
-/// Where a new base is made.
+/// The directory where a new base is made.
 const NEW_DIRECTORY: &str = "base.new";
 
-/// Makes an empty base, durably and as a whole: LMDB leaves the first pages of a new file unsynced,
-/// and one that a power failure has torn there is no LMDB file.
+/// Makes an empty base, durably and atomically: LMDB leaves the first pages of a new file unsynced,
+/// and a file whose first pages were torn by a power failure is no longer an LMDB file.
 fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), BaseError> {
     let place = path.join(NEW_DIRECTORY);
     fs::create_dir(&place)?;
@@ -161,8 +161,8 @@ fn create(path: &Path, options: &EnvironmentOptions, store: u64) -> Result<(), B
 }
 
 impl Base {
-    /// Opens the base in the directory `path`, or makes an empty one for a new store, of the number
-    /// that `new_store` gives. The lock is kept as long as the base.
+    /// Opens the base in the directory `path`, or makes an empty one for a new store, with the
+    /// number that `new_store` returns. The caller keeps the lock as long as the base.
     pub(in crate::tree) fn open(
         path: &Path,
         _lock: &StoreLock,
@@ -189,7 +189,7 @@ impl Base {
         options: EnvironmentOptions,
     ) -> Result<(Self, BaseContents), BaseError> {
         remove_copy(path)?;
-        // SAFETY: the store's lock, which `open` was shown, keeps others out, of this process, too.
+        // SAFETY: the store's lock, which `open` was shown, keeps others out, in this process, too.
         let environment = unsafe { Environment::open(path, &options, Access::Write)? };
         let mut txn = environment.write()?;
         let directory = txn.find_database(format::BASE)?;
@@ -232,8 +232,8 @@ impl Base {
         Ok((base, BaseContents { sequence, log_from, trees, runs }))
     }
 
-    /// Lets the system read what stands beside a page that is asked for as long as all of the base fits into memory, where it
-    /// is soon as a whole then; and no longer, since it would take the place of pages that are needed.
+    /// Keeps read-ahead on while the whole base fits into memory, where it soon is then, and turns
+    /// it off once the base is larger, since pages read ahead would replace ones that are needed.
     pub(in crate::tree) fn follow_size(&self) {
         let Ok(file) = fs::metadata(self.rescue.directory().join(DATA_FILE)) else { return };
         let is_large = file.len() > SMALL_BYTES_MAX
@@ -246,20 +246,20 @@ impl Base {
         }
     }
 
-    /// Whether it does not fit into memory.
+    /// Whether the base does not fit into memory.
     pub(in crate::tree) fn is_large(&self) -> bool {
         self.is_large.load(Ordering::Relaxed)
     }
 
-    /// Commits what it holds once more, up to transaction `sequence`. What a process has left that
-    /// was killed in the middle of a commit may be in the system's memory alone.
+    /// Commits the content once more, up to transaction `sequence`. If a process was killed in the
+    /// middle of a commit, its last pages may be only in the operating system's memory.
     pub(in crate::tree) fn make_durable(&self, sequence: u64) -> Result<(), LmdbError> {
         let mut txn = self.environment.write()?;
         put(&mut txn, self.directory, format::SEQUENCE_KEY, &sequence.to_le_bytes())?;
         txn.commit()
     }
 
-    /// Lets go of the pages that backups hold which were killed: nobody else would ever.
+    /// Releases the pages that killed backups still hold: nobody else ever would.
     pub(in crate::tree) fn forget_dead_readers(&self) -> Result<(), LmdbError> {
         self.environment.forget_dead_readers()
     }
@@ -282,7 +282,7 @@ pub(super) fn read_trees(txn: &Txn, directory: Dbi) -> Result<Vec<(u32, TreeEntr
     Ok(trees)
 }
 
-/// The runs before the base.
+/// The runs layered before the base.
 pub(super) fn read_runs(txn: &Txn, directory: Dbi) -> Result<RunList, BaseError> {
     let Some(stored) = txn.find(directory, format::RUNS_KEY)? else {
         return Ok(RunList::default());
@@ -290,7 +290,7 @@ pub(super) fn read_runs(txn: &Txn, directory: Dbi) -> Result<RunList, BaseError>
     RunList::decode(stored).ok_or(BaseError::Damaged("the list of runs"))
 }
 
-/// What base and runs hold together, if there are runs.
+/// The totals of base and runs together, if there are runs.
 pub(super) fn read_totals(
     txn: &Txn,
     directory: Dbi,

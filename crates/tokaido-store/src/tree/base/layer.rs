@@ -15,23 +15,23 @@ use super::{
     long_key,
 };
 
-/// A piece of a checkpoint under way. Dropped without a commit, or when that fails, it changes nothing.
+/// A piece of a checkpoint under way. If it is dropped, or its commit fails, nothing has changed.
 pub(in crate::tree) struct Layer {
-    /// Before `base`, which closes the environment if it is the last to go.
+    /// Declared before `base`, since dropping the last user of `base` closes the environment.
     txn: WriteTxn,
     base: Arc<Base>,
     trees: HashMap<u32, TreeEntry>,
     slots: Vec<Dbi>,
     slots_known: usize,
-    /// The slots that no tree has.
+    /// The slots that hold no tree.
     free: Vec<usize>,
     pages: PageCount,
     runs: RunList,
-    /// What base and runs hold together, if there are runs.
+    /// The totals of base and runs together, if there are runs.
     totals: Vec<(u32, DatabaseStatistics)>,
 }
 
-/// Counts pages that are changed, about, from the places of entries in the order of their keys.
+/// Counts changed pages, roughly, from the addresses of entries in the order of their keys.
 #[derive(Default)]
 struct PageCount {
     count: usize,
@@ -39,7 +39,7 @@ struct PageCount {
 }
 
 impl PageCount {
-    /// An entry is at this place, in a page or in several.
+    /// Counts the pages of an entry, of which there may be several.
     fn note(&mut self, entry: &[u8]) {
         let at = entry.as_ptr().addr();
         if at.abs_diff(self.last) >= PAGE_LEN {
@@ -65,7 +65,7 @@ impl Layer {
         Ok(Self { txn, base, trees, slots_known, slots, free, pages, runs, totals })
     }
 
-    /// How many pages it has changed, about.
+    /// How many pages it has changed, roughly.
     pub(in crate::tree) fn pages_changed(&self) -> usize {
         self.pages.count
     }
@@ -98,7 +98,7 @@ impl Layer {
         Ok(())
     }
 
-    /// Gives the length of the value that was replaced.
+    /// Returns the length of the value that was replaced.
     fn apply_short(
         &mut self,
         dbi: Dbi,
@@ -146,7 +146,7 @@ impl Layer {
         Ok(old)
     }
 
-    /// Gives a tree a slot that no other has.
+    /// Gives a tree a slot that no other tree has.
     fn create(&mut self, tree: u32) -> Result<Dbi, BaseError> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -161,7 +161,7 @@ impl Layer {
         Ok(self.slots[slot])
     }
 
-    /// Drops every tree for which `is_live` does not hold.
+    /// Drops every tree for which `is_live` is false.
     pub(in crate::tree) fn retain(
         &mut self,
         is_live: impl Fn(u32) -> bool,
@@ -178,7 +178,7 @@ impl Layer {
         Ok(())
     }
 
-    /// What base and runs hold together.
+    /// The totals of base and runs together.
     pub(in crate::tree) fn totals(&self) -> Vec<(u32, DatabaseStatistics)> {
         match self.runs.entries.is_empty() {
             true => self.trees.iter().map(|(tree, entry)| (*tree, entry.statistics)).collect(),
@@ -186,7 +186,7 @@ impl Layer {
         }
     }
 
-    /// Names the runs that there are from now on, and what base and runs hold together.
+    /// Sets the list of runs, and the totals of base and runs together.
     pub(in crate::tree) fn set_runs(
         &mut self,
         runs: RunList,
@@ -221,8 +221,8 @@ impl Layer {
         self.commit_transaction()
     }
 
-    /// Commits, durably, the last piece of a checkpoint. `sequence` is the last transaction that the base holds now; those after it
-    /// stand in segment `log_from` of the log, and later ones.
+    /// Commits, durably, the last piece of a checkpoint. `sequence` is the last transaction that
+    /// the base now holds; later ones are in segment `log_from` of the log and those after it.
     pub(in crate::tree) fn commit(
         mut self,
         sequence: u64,
@@ -255,7 +255,7 @@ impl Layer {
     }
 }
 
-/// Bytes of a page on most machines. On another, pieces of a checkpoint have other sizes.
+/// Length of a page on most machines. On others, pieces of a checkpoint have other sizes.
 const PAGE_LEN: usize = 4096;
 
 fn value_len(stored: &[u8]) -> Result<usize, ReadError> {

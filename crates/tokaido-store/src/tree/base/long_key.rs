@@ -1,6 +1,6 @@
-//! Keys longer than LMDB takes.
+//! Keys longer than LMDB accepts.
 //!
-//! All keys that share their first [`HEAD_LEN`] bytes stand in one *bucket*: an entry of the tree
+//! All keys that share their first [`HEAD_LEN`] bytes are in one *bucket*: an entry of the tree
 //! under those bytes, which holds the keys in order, each with its record. A shorter key is an
 //! entry of its own. Since a tree key of exactly that length is always a bucket and nothing else,
 //! the two cannot be confused, and the order of the tree remains the order of the keys.
@@ -14,12 +14,12 @@ use tokaido_lmdb::LMDB_KEY_LEN_MAX;
 
 use crate::ReadError;
 
-/// Bytes of a long key that stand in the tree.
+/// How many bytes of a long key are in the tree.
 pub(in crate::tree) const HEAD_LEN: usize = 500;
 
 const _: () = assert!(HEAD_LEN <= LMDB_KEY_LEN_MAX);
 
-/// Whether `key` belongs into a bucket.
+/// Whether `key` belongs in a bucket.
 pub(in crate::tree) fn is_long(key: &[u8]) -> bool {
     key.len() >= HEAD_LEN
 }
@@ -86,7 +86,7 @@ pub(in crate::tree) fn find<'b>(
     Ok(None)
 }
 
-/// The bucket with `record` under `key`, or without it for `None`.
+/// The bucket with `record` under `key`, or without that key for `None`.
 pub(super) fn replace(
     bucket: &[u8],
     key: &[u8],

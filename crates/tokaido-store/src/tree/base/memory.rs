@@ -1,19 +1,19 @@
-//! How much memory this process may have: that of the machine, or of its control group.
+//! How much memory this process may use: that of the machine, or of its control group.
 
 use std::{fs, path::Path};
 
-/// Where control groups are mounted, and the file of each with its limit: version 2, and version 1.
+/// Where control groups are mounted, and the file with a group's limit: version 2, and version 1.
 const LIMITS: [(&str, &str, &str); 2] = [
     ("", "/sys/fs/cgroup", "memory.max"),
     ("memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
 ];
 
-/// Bytes of memory that this process may fill; `None` where the system does not say.
+/// Bytes of memory that this process may use; `None` if the operating system does not say.
 pub(super) fn bytes_max() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let of_groups = LIMITS.iter().filter_map(|(controller, mount, file)| {
         let group = group_of(&groups, controller)?;
-        // A group that is not seen from here, as in a container, is the one at the mount.
+        // A group that is not visible here, as in a container, is the one at the mount.
         let own = Path::new(mount).join(group.trim_start_matches('/')).join(file);
         let text =
             fs::read_to_string(own).or_else(|_| fs::read_to_string(Path::new(mount).join(file)));
@@ -22,7 +22,7 @@ pub(super) fn bytes_max() -> Option<u64> {
     of_groups.chain(of_machine()).min()
 }
 
-/// The group of a controller, in lines of `NUMBER:CONTROLLERS:PATH` (cgroups(7)).
+/// The group of a controller, from lines of `NUMBER:CONTROLLERS:PATH` (cgroups(7)).
 fn group_of<'g>(groups: &'g str, controller: &str) -> Option<&'g str> {
     groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);

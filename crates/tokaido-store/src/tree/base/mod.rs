@@ -1,7 +1,7 @@
-//! The base: what the last checkpoint holds, in an LMDB file.
+//! The base: an LMDB file with everything up to the last checkpoint.
 //!
-//! It is read through views, which are LMDB's read transactions, and written by the checkpointer
-//! alone, in LMDB transactions of some megabytes each. It names the runs before it, too.
+//! It is read through views, which are LMDB read transactions, and written only by the
+//! checkpointer, in LMDB transactions of some megabytes each. It also lists the runs before it.
 
 mod copy;
 pub(super) mod format;
@@ -25,5 +25,5 @@ pub(super) use view::{BaseScan, BaseView, Stored};
 /// The file that LMDB keeps in the directory of a store.
 pub(super) const DATA_FILE: &str = "data.mdb";
 
-/// The file in which LMDB lists its readers, beside that one.
+/// The file in which LMDB lists its readers, in the same directory.
 pub(super) const LMDB_LOCK_FILE: &str = "lock.mdb";

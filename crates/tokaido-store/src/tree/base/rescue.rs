@@ -1,8 +1,8 @@
-//! Reading on after LMDB has given its environment up.
+//! Continuing to read after LMDB has given up its environment.
 //!
 //! When a meta page cannot be written, LMDB refuses every further transaction of that environment,
-//! those that read as well. What was committed before is untouched, so it is opened once more, for
-//! reading alone. The checkpoint, which is the one that writes, gives up for good.
+//! including reads. What was committed before is untouched, so the file is opened once more,
+//! read-only. Checkpoints, which write, are given up for good.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,7 +15,7 @@ use crate::mutex::lock;
 
 use super::{format, handle::Base};
 
-/// What a base is opened from again.
+/// What is needed to open the base again.
 pub(super) struct Rescue {
     directory: PathBuf,
     options: EnvironmentOptions,
@@ -34,7 +34,7 @@ impl Rescue {
 }
 
 impl Base {
-    /// Begins a read transaction of what is committed now.
+    /// Begins a read transaction on the last commit.
     pub(super) fn read(&self) -> Result<ReadTxn, LmdbError> {
         match self.environment.read() {
             Err(error) if error.is_given_up() => self.read_again(error),
@@ -42,12 +42,12 @@ impl Base {
         }
     }
 
-    /// Whether nothing can be written to it until it is opened anew.
+    /// Whether nothing can be written to the base until it is opened again.
     pub(in crate::tree) fn is_given_up(&self) -> bool {
         self.environment.read().is_err_and(LmdbError::is_given_up)
     }
 
-    /// As [`read`](Self::read), after LMDB has failed with `error`.
+    /// Like [`read`](Self::read), after LMDB has failed with `error`.
     fn read_again(&self, error: LmdbError) -> Result<ReadTxn, LmdbError> {
         let Rescue { directory, options, environment } = &self.rescue;
         let mut environment = lock(environment);
@@ -56,11 +56,11 @@ impl Base {
             let names: Vec<String> = std::iter::once(format::BASE.to_owned())
                 .chain((0..slots.len()).map(format::slot_name))
                 .collect();
-            // SAFETY: the one that was given up writes no more, and its lock, as the store's, keeps
-            // everybody else from writing.
+            // SAFETY: the environment that was given up writes no more, and its lock, like the
+            // store's, keeps everybody else from writing.
             let mut opened = unsafe { Environment::open(directory, options, Access::ReadStill)? };
             let handles = opened.open_databases(&names)?;
-            // They are numbered in the order in which they are opened, here as there.
+            // They are numbered in the order of opening, here as in the first environment.
             if handles[0] != self.directory || handles[1..] != slots {
                 return Err(error);
             }

@@ -1,4 +1,4 @@
-//! Reading a segment that somebody may be writing to.
+//! Reading a segment that may be written to at the same time.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use super::{
 
 /// The whole frames at the front of a segment.
 pub(in crate::tree) struct Captured {
-    /// The segment up to the end of the last of them; empty if it has no header yet.
+    /// The segment up to the end of the last whole frame; empty if it has no header yet.
     pub bytes: Vec<u8>,
     /// The last transaction in them.
     pub last_sequence: Option<u64>,
@@ -18,10 +18,10 @@ pub(in crate::tree) struct Captured {
 
 /// Reads a segment up to where it is being written.
 ///
-/// A read beside a write may see a later frame and not the one before it, which looks like damage.
-/// But what stands before a frame was written before it: so when the first place that is not whole
-/// has a frame behind it, a second read must find that place whole. If it does not, it is damage,
-/// and the segment is given as it is.
+/// A read during a write may see a later frame and not the one before it, which looks like damage.
+/// But whatever precedes a frame was written before it. So if there is a frame after the first
+/// place that is not whole, a second read must find that place whole. If it does not, it is
+/// damage, and the segment is returned as it is.
 pub(in crate::tree) fn capture(storage: &dyn LogStorage, segment: u64) -> io::Result<Captured> {
     let mut bytes = storage.read(segment)?;
     let (mut end, mut last_sequence) = whole(&bytes);
@@ -37,7 +37,7 @@ pub(in crate::tree) fn capture(storage: &dyn LogStorage, segment: u64) -> io::Re
     Ok(Captured { bytes, last_sequence })
 }
 
-/// Where the frames end, and the last transaction in them.
+/// Where the whole frames end, and the last transaction in them.
 fn whole(bytes: &[u8]) -> (usize, Option<u64>) {
     match frames(bytes, HEADER_LEN).last() {
         Some((at, frame)) => ((at + frame.len).min(bytes.len()), Some(frame.last_sequence())),
@@ -55,7 +55,7 @@ mod tests {
         *,
     };
 
-    /// Gives another image of the segment at each read.
+    /// Returns another image of the segment for each read.
     struct Images(Mutex<VecDeque<Vec<u8>>>);
 
     impl LogStorage for Images {
@@ -88,7 +88,7 @@ mod tests {
         builder.finish(sequence - 1).to_vec()
     }
 
-    /// A segment with these of three frames, and zeros for the others.
+    /// A segment with those of three frames that are `true`, and zeros for the others.
     fn image(frames: [bool; 3]) -> Vec<u8> {
         let mut bytes = vec![b'h'; HEADER_LEN];
         for (sequence, is_there) in (1..).zip(frames) {

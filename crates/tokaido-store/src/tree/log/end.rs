@@ -1,4 +1,4 @@
-//! The end of the log, where the writer goes on: in the last segment that is there, or in a new one.
+//! The end of the log, where the writer continues: in the last existing segment, or in a new one.
 
 use std::{io, path::Path};
 
@@ -18,19 +18,19 @@ pub(in crate::tree) struct LogPlace<'s> {
 
 #[derive(Default)]
 pub(in crate::tree) struct LogEnd {
-    /// The segment that is written to.
+    /// The segment that is being written to.
     segment: Option<Segment>,
-    /// The one that was found; the first write opens it.
+    /// The segment that was found; the first write opens it.
     tail: Option<Tail>,
-    /// The number for the next one.
+    /// The number for the next segment.
     next_segment: u64,
-    /// Bytes of frames that an opening would read.
+    /// Bytes of frames that opening the store would read.
     bytes: u64,
-    /// Bytes of zeros that are written ahead at a time.
+    /// How many bytes of zeros are written ahead at a time.
     growth_len: u64,
 }
 
-/// The log could not be written to, or not be synced.
+/// The log could not be written to or synced.
 #[derive(Debug)]
 pub(in crate::tree) enum LogError {
     /// Nothing has changed.
@@ -56,13 +56,13 @@ impl LogEnd {
         }
     }
 
-    /// The same, after all segments were removed.
+    /// The same, after all segments have been removed.
     pub(in crate::tree) fn without_segments(self) -> Self {
         let Self { next_segment, growth_len, .. } = self;
         Self { next_segment, growth_len, ..Self::default() }
     }
 
-    /// Bytes of frames that an opening would read.
+    /// Bytes of frames that opening the store would read.
     pub(in crate::tree) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -74,8 +74,8 @@ impl LogEnd {
             let holds_frames = tail.holds_frames();
             self.tail = None;
             if !holds_frames {
-                // Whoever made it may have been killed before its header and its name were durable,
-                // which they are wherever a frame is. If that fails, another segment is begun.
+                // Its creator may have been killed before header and name were durable, which they
+                // are wherever there is a frame. If this fails, another segment is begun.
                 segment.begin(place.storage, place.store)?;
             }
             self.segment = Some(segment);
@@ -83,7 +83,7 @@ impl LogEnd {
         Ok(self.segment.as_mut())
     }
 
-    /// The segment to write to.
+    /// Opens the segment to write to.
     pub(in crate::tree) fn open(&mut self, place: LogPlace<'_>) -> io::Result<()> {
         if self.present(place)?.is_none() {
             self.begin_segment(place)?;
@@ -91,17 +91,17 @@ impl LogEnd {
         Ok(())
     }
 
-    /// Begins a segment, durably; gives its number. The one before it must be whole and synced.
+    /// Begins a segment, durably; returns its number. The one before it must be whole and synced.
     pub(in crate::tree) fn begin_segment(&mut self, place: LogPlace<'_>) -> io::Result<u64> {
         if self.segment.is_none() {
             // The store's files and its directory may be new, and must be found after a power
-            // failure. Whoever finds a segment knows that this was done.
+            // failure. A segment that exists shows that this was done.
             files::sync_directory(place.directory)?;
             files::sync_name(place.directory)?;
         }
-        // What is left of one that could not be made may be in the way of its number. No other number
-        // is left out, so that a reader can tell by one segment which is not there that there are no
-        // later ones.
+        // The remains of a segment that could not be created may occupy its number. No other number
+        // is skipped, so that a reader can tell from one missing segment that there are no later
+        // ones.
         let segment = loop {
             match Segment::create(place.storage, self.next_segment, place.store) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -116,7 +116,7 @@ impl LogEnd {
         Ok(self.next_segment - 1)
     }
 
-    /// Writes a frame to the segment that is open, without syncing it.
+    /// Writes a frame to the open segment, without syncing it.
     pub(in crate::tree) fn append(
         &mut self,
         frame: &mut FrameBuilder,
@@ -131,7 +131,7 @@ impl LogEnd {
         self.segment.as_mut().expect("`open` comes first")
     }
 
-    /// Makes all frames durable, those among them that were found and may not be on disk.
+    /// Makes all frames durable, including those that were found and may not be on disk.
     pub(in crate::tree) fn make_durable(&mut self, place: LogPlace<'_>) -> Result<(), LogError> {
         let Some(segment) = self.present(place).map_err(LogError::Unchanged)? else {
             return Ok(());
@@ -140,7 +140,7 @@ impl LogEnd {
         segment.make_durable(&unsure).map_err(LogError::Undetermined)
     }
 
-    /// Makes those frames durable that were found and may not be on disk, and says so behind
+    /// Makes those frames durable that were found and may not be on disk, and writes a mark after
     /// them, if that is the end.
     pub(in crate::tree) fn make_found_durable(
         &mut self,
@@ -153,15 +153,15 @@ impl LogEnd {
         self.make_durable(place)?;
         let segment = self.written();
         if segment.mark(sequence).is_err() {
-            // A full disk has no room for it. What is there of it must go, since a later segment
-            // would make it damage.
+            // A full disk has no room for the mark. Any part of it must go, since a later segment
+            // would make it look like damage.
             segment.cut_off_zeros()?;
         }
         Ok(())
     }
 
-    /// Leaves the log as the next opening has the least to do with it. `durable` is the last
-    /// transaction, if all are durable. Whether this goes well matters to nobody's data.
+    /// Leaves the log so that the next opening has as little work as possible. `durable` is the
+    /// last transaction, if all are durable. No data depends on whether this succeeds.
     pub(in crate::tree) fn close(
         &mut self,
         place: LogPlace<'_>,
@@ -194,7 +194,7 @@ mod tests {
         recover(storage, STORE, 0, |_, _| Ok(())).unwrap()
     }
 
-    /// A life that writes transaction `sequence`, and is closed.
+    /// Opens the log, writes transaction `sequence` and closes the log.
     fn life(storage: &Memory, sequence: u64, is_durable: bool) {
         let mut log = LogEnd::of(&found(storage), 1 << 20);
         let mut frame = FrameBuilder::default();
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(storage.list().unwrap(), [1]);
     }
 
-    /// A log whose directory does not become durable as often as is said.
+    /// A log whose directory fails to become durable as many times as the number says.
     struct Failing(Memory, std::sync::atomic::AtomicUsize);
 
     impl LogStorage for Failing {

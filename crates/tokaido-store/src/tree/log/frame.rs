@@ -4,19 +4,19 @@
 //! 0   magic              u32   "TKdF"
 //! 4   CRC32C             u32   of all that follows, payload included
 //! 8   payload length     u64
-//! 16  first sequence     u64   the others follow on
+//! 16  first sequence     u64   the others follow consecutively
 //! 24  durable sequence   u64   the last that was synced before this frame was written
-//! 32  transactions       u32   how many
+//! 32  transactions       u32   their number
 //! 36  zero               u32
 //! 40  payload                  for each transaction: length u32, operations
 //! ..  zeros                    up to a multiple of 16
 //! ```
 //! A group is one frame because a power failure may tear it anywhere: then all of it is gone, and
 //! no valid frame follows a torn one, unless its durable sequence says that the torn one had been
-//! synced. That is how damage is told from an interrupted write.
+//! synced. That is how damage is distinguished from an interrupted write.
 //!
-//! A frame of no transaction is a *mark*: it stands behind the last frame when a store was closed,
-//! and says that all before it was synced.
+//! A frame without transactions is a *mark*: it follows the last frame when a store was closed,
+//! and says that everything before it was synced.
 
 use std::iter;
 
@@ -67,12 +67,12 @@ impl FrameBuilder {
         transactions(payload, self.first_sequence, self.transactions).flatten()
     }
 
-    /// The first sequence in it.
+    /// The first sequence in the frame.
     pub(in crate::tree) fn first_sequence(&self) -> u64 {
         self.first_sequence
     }
 
-    /// The last sequence in it.
+    /// The last sequence in the frame.
     pub(in crate::tree) fn last_sequence(&self) -> u64 {
         self.first_sequence + u64::from(self.transactions.max(1)) - 1
     }
@@ -99,14 +99,14 @@ impl FrameBuilder {
     }
 }
 
-/// A mark behind transaction `sequence`, which was synced, and all before it.
+/// A mark after transaction `sequence`, which was synced, as was everything before it.
 pub(super) fn mark(sequence: u64) -> Vec<u8> {
     let bytes = vec![0; HEADER_LEN];
     let mut builder = FrameBuilder { bytes, transactions: 0, first_sequence: sequence };
     builder.finish(sequence).to_vec()
 }
 
-/// A frame that is whole.
+/// A complete frame.
 pub(super) struct Frame<'l> {
     pub(super) transactions: u32,
     pub(super) first_sequence: u64,
@@ -117,7 +117,7 @@ pub(super) struct Frame<'l> {
 }
 
 impl<'l> Frame<'l> {
-    /// The frame at the front of `bytes`, if a whole one stands there.
+    /// The frame at the start of `bytes`, if there is a whole one.
     pub(super) fn decode(bytes: &'l [u8]) -> Option<Self> {
         let (header, rest) = bytes.split_first_chunk::<HEADER_LEN>()?;
         let u32_at = |at: usize| header[at..].first_chunk().map(|b| u32::from_le_bytes(*b));
@@ -140,9 +140,9 @@ impl<'l> Frame<'l> {
         })
     }
 
-    /// The last sequence in it.
+    /// The last sequence in the frame.
     pub(super) fn last_sequence(&self) -> u64 {
-        // That of a mark is the one of the frame before it.
+        // A mark has that of the frame before it.
         self.first_sequence.saturating_add(u64::from(self.transactions.saturating_sub(1)))
     }
 
@@ -150,7 +150,7 @@ impl<'l> Frame<'l> {
         self.transactions == 0
     }
 
-    /// The transactions, with their sequence; `None` where the payload is none.
+    /// The transactions, with their sequence; `None` where the payload is invalid.
     pub(super) fn transactions(&self) -> impl Iterator<Item = Option<(u64, &'l [u8])>> {
         transactions(self.payload, self.first_sequence, self.transactions)
     }
@@ -171,7 +171,7 @@ fn transactions(
     })
 }
 
-/// The frames that stand one behind the other from `at` on, each with its place.
+/// The frames that follow each other without gaps from `at` on, each with its offset.
 pub(super) fn frames(bytes: &[u8], at: usize) -> impl Iterator<Item = (usize, Frame<'_>)> {
     let mut next = at;
     iter::from_fn(move || {
@@ -181,7 +181,7 @@ pub(super) fn frames(bytes: &[u8], at: usize) -> impl Iterator<Item = (usize, Fr
     })
 }
 
-/// All whole frames from `at` on, whatever stands between them.
+/// All whole frames from `at` on, whatever is between them.
 pub(super) fn scattered_frames(bytes: &[u8], at: usize) -> impl Iterator<Item = Frame<'_>> {
     let mut next = at;
     iter::from_fn(move || {

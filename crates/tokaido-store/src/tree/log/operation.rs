@@ -1,4 +1,4 @@
-//! What a transaction has done, as it stands in the log.
+//! What a transaction has done, as recorded in the log.
 //!
 //! ```text
 //! put      1 u8, tree u32, key length u16, record length u32, key, record
@@ -30,7 +30,7 @@ impl Operation<'_> {
     }
 }
 
-/// The operations of one transaction; an item is `None` where the bytes are none.
+/// The operations of one transaction; `None` where the bytes are invalid.
 pub(in crate::tree) fn operations(bytes: &[u8]) -> impl Iterator<Item = Option<Operation<'_>>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {

@@ -10,21 +10,20 @@ use super::{
     segment::{HEADER_LEN, check_header},
 };
 
-/// What reading the log found.
+/// The result of reading the log.
 #[derive(Debug)]
 pub(in crate::tree) struct Recovered {
     /// The last transaction.
     pub last_sequence: u64,
     /// The number for the next segment.
     pub next_segment: u64,
-    /// Bytes of frames, over all segments.
+    /// Bytes of frames in all segments.
     pub bytes: u64,
-    /// The last transaction of which the log says that it was synced.
+    /// The last transaction that was synced, according to the log.
     pub durable_sequence: u64,
     /// The end of the last segment, unless its header was never finished.
     pub tail: Option<Tail>,
-    /// Segment and byte where frames end and something else begins, which an interrupted write has
-    /// left.
+    /// Segment and byte where frames end and something else begins, left by an interrupted write.
     pub torn_at: Option<(u64, u64)>,
     /// The end of the last segment that has frames.
     frames: Option<Tail>,
@@ -41,11 +40,11 @@ pub(in crate::tree) enum RecoveryError {
     Version(u32),
 }
 
-/// Gives every transaction after `base_sequence` to `apply`, in order, with its operations.
+/// Passes every transaction after `base_sequence` to `apply`, in order, with its operations.
 ///
-/// A torn end is cut off the file, so that it is not taken for damage once frames of later
-/// segments say that they came after it. Frames that may not be on disk can afterwards be in
-/// the last segment only, where [`Tail::unsure_from`] tells of them.
+/// A torn end is cut off, so that it is not mistaken for damage once frames of later segments show
+/// that they came after it. Afterwards, frames that may not be on disk can only be in the last
+/// segment, where [`Tail::unsure_from`] points to them.
 pub(in crate::tree) fn recover(
     storage: &dyn LogStorage,
     store: u64,
@@ -61,7 +60,7 @@ pub(in crate::tree) fn recover(
     if let Some(frames) = &recovered.frames
         && recovered.tail.as_ref().is_none_or(|tail| tail.number != frames.number)
     {
-        // Nobody goes on there, so what was written last must not be torn, be it a mark.
+        // Nobody continues there, so what was written last must not be torn, even if it is a mark.
         let mut segment = frames.open(storage)?;
         let unsure = segment.read_unsure(storage)?;
         segment.make_durable(&unsure)?;
@@ -69,7 +68,7 @@ pub(in crate::tree) fn recover(
     Ok(recovered)
 }
 
-/// As [`recover`], but changes nothing: a tear is only told.
+/// Like [`recover`], but changes nothing: a tear is only reported.
 pub(in crate::tree) fn read_log(
     storage: &dyn LogStorage,
     store: u64,
@@ -119,7 +118,7 @@ pub(in crate::tree) fn read_log(
     Ok(recovered)
 }
 
-/// The number of a segment before which there was none.
+/// The number of the very first segment.
 const FIRST_SEGMENT: u64 = 1;
 
 /// Whether there are only zeros, of which there may be a megabyte.
@@ -128,8 +127,8 @@ fn is_zero(bytes: &[u8]) -> bool {
     words.iter().all(|word| u128::from_ne_bytes(*word) == 0) && rest.iter().all(|byte| *byte == 0)
 }
 
-/// Reads frames until there is none. Gives the offset at which they end, and that of the first of which
-/// no later one says that it had been synced.
+/// Reads frames until there are no more. Returns the offset where they end, and that of the first
+/// one that no later frame confirms as synced.
 fn read_segment(
     number: u64,
     bytes: &[u8],
@@ -137,7 +136,7 @@ fn read_segment(
     apply: &mut impl FnMut(u64, &[u8]) -> Result<(), String>,
 ) -> Result<(usize, Option<u64>), RecoveryError> {
     let mut end = HEADER_LEN;
-    // The last transaction of each frame that may not have been synced, and where it stands.
+    // The last transaction of each frame that may not have been synced, and the frame's offset.
     let mut unsure = VecDeque::new();
     for (at, frame) in frames(bytes, HEADER_LEN) {
         for transaction in frame.transactions() {
@@ -173,7 +172,7 @@ fn read_segment(
     Ok((end.min(bytes.len()), unsure.front().map(|(_, at)| *at)))
 }
 
-/// Looks behind a tear for a frame which says that what is torn had been synced.
+/// Looks after a tear for a frame which says that the torn part had been synced.
 fn check_tear(number: u64, bytes: &[u8], end: usize, last: u64) -> Result<(), RecoveryError> {
     match scattered_frames(bytes, end + ALIGN).any(|frame| frame.durable_sequence > last) {
         true => Err(damaged(number, end, LOST)),
@@ -181,7 +180,7 @@ fn check_tear(number: u64, bytes: &[u8], end: usize, last: u64) -> Result<(), Re
     }
 }
 
-/// How many whole transactions after `sequence` stand anywhere in a log that is damaged.
+/// How many whole transactions after `sequence` are anywhere in a damaged log.
 pub(in crate::tree) fn count_behind(storage: &dyn LogStorage, sequence: u64) -> io::Result<u64> {
     let mut count = 0;
     for number in storage.list()? {

@@ -8,11 +8,11 @@
 //! 24  store            u64       a random number, the same in all files of a store
 //! 32  CRC32C           u32       of the bytes before
 //! 36  zeros                      up to 48
-//! 48  frames, one behind the other, then zeros
+//! 48  frames, one after the other, then zeros
 //! ```
-//! The file grows by zeros in large steps, ahead of the frames: a sync then has data to write and
-//! no change of the file's length, which saves the file system's journal a commit. Closing the
-//! store cuts them off, so that the next opening need not look at them.
+//! The file grows by zeros in large steps, ahead of the frames: a sync then only has data to write
+//! and leaves the file's length alone, which saves a commit of the file system's journal. Closing
+//! the store cuts the zeros off, so that the next opening need not read them.
 
 use std::{io, sync::Arc};
 
@@ -32,7 +32,7 @@ pub(in crate::tree) struct Segment {
     tail: Tail,
     /// Whether the last frame is a mark, or there is none.
     is_marked: bool,
-    /// Whether nothing was changed since the last sync.
+    /// Whether nothing has changed since the last sync.
     is_synced: bool,
 }
 
@@ -40,18 +40,18 @@ pub(in crate::tree) struct Segment {
 #[derive(Clone, Debug)]
 pub(in crate::tree) struct Tail {
     pub number: u64,
-    /// Where the frames end, and the next one goes.
+    /// Where the frames end and the next one goes.
     pub end: u64,
-    /// Where the zeros behind them end.
+    /// Where the zeros after them end.
     pub len: u64,
-    /// Where those frames begin that were found, and of which nothing says that they were synced. They
-    /// may not be on disk even after a sync: whoever left them may have had a sync that failed, after
-    /// which the system takes them for written.
+    /// Where those of the found frames begin that nothing confirms as synced. They may not be on
+    /// disk even after a sync: in an earlier process, a sync may have failed, after which the
+    /// operating system takes them for written.
     pub unsure_from: Option<u64>,
 }
 
 impl Tail {
-    /// Whether frames stand there; then its name is durable, too.
+    /// Whether there are frames; if so, the segment's name is durable, too.
     pub(super) fn holds_frames(&self) -> bool {
         self.end > HEADER_LEN as u64
     }
@@ -77,7 +77,7 @@ impl Segment {
         let tail = Tail { number, end, len: end, unsure_from: None };
         let mut segment = tail.written_to(storage.create(number)?);
         if let Err(error) = segment.begin(storage, store) {
-            // It holds nothing; if it cannot be removed either, recovery takes it for empty.
+            // It is empty; if it cannot be removed either, recovery treats it as empty.
             let _ = storage.remove(number);
             return Err(error);
         }
@@ -91,8 +91,8 @@ impl Segment {
         storage.sync_directory()
     }
 
-    /// Writes a frame, without syncing it, and gives its length. If the file has to grow, it grows by
-    /// `growth_len` more.
+    /// Writes a frame, without syncing it, and returns its length. If the file has to grow, it
+    /// grows by `growth_len` more.
     pub(in crate::tree) fn append(
         &mut self,
         frame: &mut FrameBuilder,
@@ -106,8 +106,8 @@ impl Segment {
         let result =
             self.grow(end, growth_len).and_then(|()| self.file.write_at(bytes, self.tail.end));
         if let Err(error) = result {
-            // Part of the frame may be there: it must not be taken for damage, nor a later frame
-            // be looked for behind it.
+            // Part of the frame may be there: it must not be mistaken for damage, nor must a later
+            // frame be looked for after it.
             self.tail.len = self.tail.end;
             return match self.file.truncate(self.tail.end) {
                 Ok(()) => Err(LogError::Unchanged(error)),
@@ -119,7 +119,7 @@ impl Segment {
         Ok(len)
     }
 
-    /// Makes sure that the file reaches to `end`.
+    /// Makes sure that the file reaches `end`.
     fn grow(&mut self, end: u64, growth_len: u64) -> io::Result<()> {
         if end <= self.tail.len {
             return Ok(());
@@ -136,7 +136,7 @@ impl Segment {
         Arc::clone(&self.file)
     }
 
-    /// Makes the frames durable that were written here.
+    /// Makes the frames that were written here durable.
     pub(in crate::tree) fn sync(&mut self) -> io::Result<()> {
         self.file.sync()?;
         self.is_synced = true;
@@ -151,8 +151,8 @@ impl Segment {
         Ok(bytes.split_off((from as usize).min(bytes.len())))
     }
 
-    /// Makes all frames durable; `unsure` are those that were read. They are written again, since
-    /// syncing would not do.
+    /// Makes all frames durable; `unsure` are those that were read. They are written again, since a
+    /// sync alone is not enough.
     pub(super) fn make_durable(&mut self, unsure: &[u8]) -> io::Result<()> {
         if let Some(from) = self.tail.unsure_from {
             self.file.write_at(unsure, from)?;
@@ -165,12 +165,12 @@ impl Segment {
         Ok(())
     }
 
-    /// Says behind the frames that they were synced, up to transaction `sequence`, the last.
+    /// Writes a mark after the frames: they were synced, up to `sequence`, the last transaction.
     ///
-    /// The mark itself is not synced. If the power takes it, the frames are written again at the
-    /// next opening, as they would be without it; if it leaves a part, that is an interrupted
-    /// write, and is cut off. For that it must be in the last segment, and so `make_durable` comes
-    /// before another is made.
+    /// The mark itself is not synced. If a power failure takes it, the frames are written again at
+    /// the next opening, as they would be without it. If a part is left, that is an interrupted
+    /// write, and is cut off. For that it must be in the last segment, so `make_durable` is called
+    /// before another one is created.
     pub(super) fn mark(&mut self, sequence: u64) -> io::Result<()> {
         if self.is_marked {
             return Ok(());
@@ -184,8 +184,8 @@ impl Segment {
         Ok(())
     }
 
-    /// Cuts off the zeros that were written ahead, and what a mark that failed has left. No sync
-    /// is needed: what stands behind the frames, zeros or nothing, tells nothing.
+    /// Cuts off the zeros that were written ahead, and the remains of a failed mark. No sync is
+    /// needed: whether zeros or nothing follows the frames makes no difference.
     pub(super) fn cut_off_zeros(&mut self) -> io::Result<()> {
         if self.is_synced && self.tail.len == self.tail.end {
             return Ok(());
@@ -208,8 +208,8 @@ pub(super) fn header(number: u64, store: u64) -> [u8; HEADER_LEN] {
     header
 }
 
-/// Whether a segment has a header: one that was never finished has nothing behind it. It is an error
-/// if the header is of another version, another store or another segment.
+/// Whether a segment has a header. If the header was never finished, nothing follows it. It is an
+/// error if the header is of another version, another store or another segment.
 pub(super) fn check_header(bytes: &[u8], number: u64, store: u64) -> Result<bool, RecoveryError> {
     let Some(found) = bytes.first_chunk::<HEADER_LEN>() else { return Ok(false) };
     if *found == header(number, store) {

@@ -1,4 +1,4 @@
-//! Where log segments are kept: the seam at which tests lose power, fill disks and fail syncs.
+//! Where log segments are kept: here tests simulate power failures, full disks and failing syncs.
 
 use std::{
     fs::{self, File},
@@ -16,37 +16,37 @@ pub trait LogStorage: Send + Sync {
     /// The numbers of all segments, in order.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     fn list(&self) -> io::Result<Vec<u64>>;
 
     /// Creates an empty segment.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     fn create(&self, segment: u64) -> io::Result<Box<dyn LogFile>>;
 
     /// Opens a segment for writing.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     fn open(&self, segment: u64) -> io::Result<Box<dyn LogFile>>;
 
     /// All bytes of a segment.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     fn read(&self, segment: u64) -> io::Result<Vec<u8>>;
 
     /// Removes a segment.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     fn remove(&self, segment: u64) -> io::Result<()>;
 
     /// Makes creations and removals durable.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     fn sync_directory(&self) -> io::Result<()>;
 }
 
@@ -55,19 +55,19 @@ pub trait LogFile: Send + Sync {
     /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors
-    /// What the system says; then any part of it may be written.
+    /// The error of the operating system; any part of `bytes` may be written then.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Makes durable what was written.
+    /// Makes everything written so far durable.
     ///
     /// # Errors
-    /// What the system says; then it is unknown what is durable.
+    /// The error of the operating system; it is unknown then what is durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// Cuts the file.
+    /// Truncates the file to `len` bytes.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     fn truncate(&self, len: u64) -> io::Result<()>;
 }
 
@@ -76,30 +76,30 @@ pub struct DirectoryStorage {
     directory: PathBuf,
 }
 
-/// Where the segments are in the directory of a store.
+/// The directory of the segments, within that of a store.
 pub(in crate::tree) const LOG_DIRECTORY: &str = "log";
 
 impl DirectoryStorage {
-    /// The log below `directory`, whose folder is made if it is not there.
+    /// The log below `directory`; makes its folder if it does not exist.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     pub fn new(directory: &Path) -> io::Result<Self> {
         let directory = directory.join(LOG_DIRECTORY);
         fs::create_dir_all(&directory)?;
         Ok(Self { directory })
     }
 
-    /// The log below `directory`, if it is there, to be read.
+    /// The log below `directory`, for reading; it may not exist.
     pub(in crate::tree) fn existing(directory: &Path) -> Self {
         Self { directory: directory.join(LOG_DIRECTORY) }
     }
 
-    /// Whether the log has no frame, as far as lengths tell: no segment is longer than its header.
+    /// Whether the log has no frames, judging by lengths: no segment is longer than its header.
     ///
-    /// `first` is the segment from which on the base needs the log. If it is there, without frames, and
-    /// the next one is not, that is enough, and takes less time than to list all: no number is left out
-    /// when segments are made, and they are removed in their order.
+    /// `first` is the first segment that the base needs. If it exists, without frames, and the next
+    /// one does not, that is enough, and takes less time than listing all: no number is skipped
+    /// when segments are created, and they are removed in order.
     pub(in crate::tree) fn is_empty(&self, first: Option<u64>) -> io::Result<bool> {
         let len = |segment: u64| fs::metadata(self.path(segment)).map(|file| file.len());
         let is_bare = |segment: u64| len(segment).map(|len| len <= HEADER_LEN as u64);
@@ -113,7 +113,7 @@ impl DirectoryStorage {
             match is_bare(segment) {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
-                // A checkpoint of the process that has the store has removed it.
+                // It was removed by a checkpoint of the process that has the store open.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
                 Err(error) => return Err(error),
             }
@@ -136,7 +136,7 @@ impl LogStorage for DirectoryStorage {
         };
         for entry in entries {
             let name = entry?.file_name();
-            // Other files are not ours to judge.
+            // Other files are ignored.
             segments.extend(name.to_str().and_then(|name| name.parse::<u64>().ok()));
         }
         segments.sort_unstable();

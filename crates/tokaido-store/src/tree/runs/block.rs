@@ -7,7 +7,7 @@ use super::format::{BLOCK_HEAD_LEN, DELETED, ENTRY_HEAD_LEN, u16_at, u32_at};
 /// The stored record of a key, or that it was deleted.
 pub(in crate::tree) type Change<'v> = Option<&'v [u8]>;
 
-/// A block that is read.
+/// A block that is being read.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'v> {
     pub(super) tree: u32,
@@ -16,7 +16,7 @@ pub(super) struct Block<'v> {
 }
 
 impl<'v> Block<'v> {
-    /// `None` if it is no block.
+    /// `None` if the bytes are not a block.
     pub(super) fn parse(bytes: &'v [u8]) -> Option<Self> {
         let head = bytes.first_chunk::<BLOCK_HEAD_LEN>()?;
         let (tree, count) = (u32_at(head, 4), u32_at(head, 8) as usize);
@@ -24,12 +24,12 @@ impl<'v> Block<'v> {
         (count > 0 && places_end <= bytes.len()).then_some(Self { tree, count, bytes })
     }
 
-    /// Whether its sum is right.
+    /// Whether its checksum is correct.
     pub(super) fn is_whole(&self) -> bool {
         crc32c::crc32c(&self.bytes[4..]) == u32_at(self.bytes, 0)
     }
 
-    /// The entry of this place, which is below `count`; `None` if it is damaged.
+    /// The entry at this place, which is below `count`; `None` if it is damaged.
     #[inline]
     pub(super) fn entry(&self, place: usize) -> Option<(&'v [u8], Change<'v>)> {
         let at = u32_at(self.bytes, BLOCK_HEAD_LEN + 4 * place) as usize;
@@ -41,7 +41,7 @@ impl<'v> Block<'v> {
         }
     }
 
-    /// The place of the first entry that is not before `key`, and whether it is of that key.
+    /// The place of the first entry that is not before `key`, and whether it has that key.
     pub(super) fn search(&self, key: &[u8]) -> Option<(usize, bool)> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -56,7 +56,7 @@ impl<'v> Block<'v> {
     }
 }
 
-/// A block that is being made.
+/// A block that is being built.
 #[derive(Default)]
 pub(super) struct BlockBuilder {
     tree: u32,
@@ -73,17 +73,17 @@ impl BlockBuilder {
         self.tree
     }
 
-    /// Bytes that it will have.
+    /// The length of the block, in bytes.
     pub(super) fn len(&self) -> usize {
         BLOCK_HEAD_LEN + 4 * self.places.len() + self.entries.len()
     }
 
-    /// Bytes that an entry takes.
+    /// The length of an entry, in bytes.
     pub(super) fn entry_len(key: &[u8], change: Change<'_>) -> usize {
         4 + ENTRY_HEAD_LEN + key.len() + change.map_or(0, <[u8]>::len)
     }
 
-    /// Adds an entry behind those that are there, of the same tree.
+    /// Appends an entry, of the same tree as those before it.
     pub(super) fn push(&mut self, tree: u32, key: &[u8], change: Change<'_>) {
         debug_assert!(self.is_empty() || self.tree == tree);
         self.tree = tree;
@@ -95,7 +95,7 @@ impl BlockBuilder {
         self.entries.extend_from_slice(change.unwrap_or_default());
     }
 
-    /// The bytes of the block, behind what is in `out`. Begins an empty one.
+    /// Appends the bytes of the block to `out`, and begins an empty one.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; 4]);

@@ -1,4 +1,4 @@
-//! A place in a run, from which one goes on in either direction.
+//! A position in a run, which can move in either direction.
 
 use std::ops::Bound;
 
@@ -16,20 +16,20 @@ pub(super) struct Entry<'v> {
     pub(super) change: Change<'v>,
 }
 
-/// A place in a run.
+/// A position in a run.
 pub(in crate::tree) struct Cursor<'v> {
     run: &'v Run,
-    /// Whether the sum of each block that is come to is looked at.
+    /// Whether the checksum of each block that it enters is verified.
     is_careful: bool,
     number: usize,
-    /// `None` before the first block and behind the last one.
+    /// `None` before the first block and after the last one.
     block: Option<Block<'v>>,
     place: usize,
     entry: Option<Entry<'v>>,
 }
 
 impl<'v> Cursor<'v> {
-    /// At the first entry. For whoever goes through all of the run: the sum of each block must be right.
+    /// At the first entry. For reading a whole run: the checksum of each block must be correct.
     pub(in crate::tree) fn first(run: &'v Run) -> Result<Self, ReadError> {
         let mut cursor =
             Self { run, is_careful: true, number: 0, block: None, place: 0, entry: None };
@@ -37,7 +37,7 @@ impl<'v> Cursor<'v> {
         Ok(cursor)
     }
 
-    /// As [`first`](Self::first), from the first block on that may have something of a tree.
+    /// Like [`first`](Self::first), starting at the first block that may have entries of a tree.
     pub(super) fn first_of(run: &'v Run, tree: u32) -> Result<Self, ReadError> {
         let mut cursor =
             Self { run, is_careful: true, number: 0, block: None, place: 0, entry: None };
@@ -48,7 +48,7 @@ impl<'v> Cursor<'v> {
         Ok(cursor)
     }
 
-    /// At the entry of a tree that is nearest from `from` on; without an entry if there is none.
+    /// At the nearest entry of a tree, starting at `from`; without an entry if there is none.
     pub(in crate::tree) fn seek(
         run: &'v Run,
         tree: u32,
@@ -79,12 +79,12 @@ impl<'v> Cursor<'v> {
         Ok(cursor)
     }
 
-    /// Without an entry, if that is of another tree.
+    /// Clears the entry if it is of another tree.
     fn stay_in(&mut self, tree: u32) {
         self.entry = self.entry.filter(|entry| entry.tree == tree);
     }
 
-    /// Goes to the first entry at or behind a key, or behind the last one.
+    /// Goes to the first entry at or after a key, or after the last entry.
     fn go_to(&mut self, tree: u32, key: &[u8]) -> Result<(), ReadError> {
         let Some(number) = self.run.blocks_to(tree, key)?.checked_sub(1) else {
             return self.enter(0, Direction::Forward);
@@ -100,7 +100,7 @@ impl<'v> Cursor<'v> {
         self.enter(number + 1, Direction::Forward)
     }
 
-    /// Goes to the first entry of a block, or the last one if it is entered backward.
+    /// Goes to the first entry of a block, or to the last one if it is entered backwards.
     fn enter(&mut self, number: usize, direction: Direction) -> Result<(), ReadError> {
         self.number = number;
         if number >= self.run.blocks() {
@@ -118,7 +118,7 @@ impl<'v> Cursor<'v> {
         })
     }
 
-    /// Goes on behind what cannot be read, for whoever saves the rest.
+    /// Skips what cannot be read, for a caller that salvages the rest.
     pub(super) fn skip_damage(&mut self) {
         loop {
             let number = self.number + 1;
@@ -136,7 +136,7 @@ impl<'v> Cursor<'v> {
         Ok(())
     }
 
-    /// The entry at which it stands.
+    /// The entry that the cursor is on.
     #[inline]
     pub(super) fn entry(&self) -> Option<Entry<'v>> {
         self.entry
@@ -153,7 +153,7 @@ impl<'v> Cursor<'v> {
         self.entry.map(|entry| entry.key)
     }
 
-    /// Goes on to the next entry; from behind the last one backward to that.
+    /// Moves to the next entry. A backward step from the end moves to the last entry.
     pub(super) fn step(&mut self, direction: Direction) -> Result<(), ReadError> {
         let next = match (direction, &self.block) {
             (Direction::Forward, Some(block)) => {
@@ -175,7 +175,7 @@ impl<'v> Cursor<'v> {
         }
     }
 
-    /// As [`step`](Self::step), as long as there are entries of the tree.
+    /// Like [`step`](Self::step), as long as there are entries of the tree.
     pub(in crate::tree) fn step_in(
         &mut self,
         tree: u32,

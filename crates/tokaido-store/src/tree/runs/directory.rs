@@ -18,7 +18,7 @@ use super::{
     set::Runs,
 };
 
-/// Their place in the directory of a store.
+/// Their directory within that of a store.
 pub(in crate::tree) const RUNS_DIRECTORY: &str = "runs";
 
 /// The files `runs/00000000000000000001`, … below the directory of a store.
@@ -26,12 +26,12 @@ pub(in crate::tree) struct RunDirectory {
     above: PathBuf,
     /// The number of the next run.
     next: AtomicU64,
-    /// Whether its own name is known to be durable.
+    /// Whether the directory's own name is known to be durable.
     is_durable: AtomicBool,
 }
 
 impl RunDirectory {
-    /// That of the store in `above`, whose next run has this number.
+    /// The directory in the store `above`, whose next run has the number `next`.
     pub(in crate::tree) fn new(above: &Path, next: u64) -> Self {
         Self {
             above: above.to_owned(),
@@ -57,7 +57,7 @@ impl RunDirectory {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Makes the directory, durably. One that is there may be of a process that was killed before its name was synced.
+    /// Makes the directory, durably. An existing one may be from a process that was killed before its name was synced.
     pub(in crate::tree) fn make(&self) -> io::Result<()> {
         if self.is_durable.load(Ordering::Relaxed) {
             return Ok(());
@@ -70,12 +70,12 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Makes names durable.
+    /// Makes the names of new files durable.
     pub(in crate::tree) fn sync(&self) -> io::Result<()> {
         files::sync_directory(&self.directory())
     }
 
-    /// Opens the runs that the base of the store of this number names, the newest first.
+    /// Opens the runs that the base lists, the newest first; `store` is the store's number.
     pub(in crate::tree) fn open(&self, store: u64, entries: &[RunEntry]) -> Result<Runs, RunError> {
         let open = |entry: &RunEntry| Run::open(&self.path(entry.number), store, *entry);
         Ok(Runs::new(
@@ -83,7 +83,7 @@ impl RunDirectory {
         ))
     }
 
-    /// Removes a run that the base does not name. If it stays, the next opening removes it.
+    /// Removes a run that the base does not list. If that fails, the next opening removes it.
     pub(in crate::tree) fn remove(&self, number: u64) {
         match fs::remove_file(self.path(number)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -93,14 +93,14 @@ impl RunDirectory {
         }
     }
 
-    /// The files that the base does not name.
+    /// The files that the base does not list.
     pub(in crate::tree) fn needless(&self, entries: &[RunEntry]) -> io::Result<Vec<u64>> {
         let mut needless = self.list()?;
         needless.retain(|number| entries.iter().all(|entry| entry.number != *number));
         Ok(needless)
     }
 
-    /// The numbers of the files that are there.
+    /// The numbers of the existing files.
     fn list(&self) -> io::Result<Vec<u64>> {
         let mut numbers = Vec::new();
         let found = match fs::read_dir(self.directory()) {
@@ -108,13 +108,13 @@ impl RunDirectory {
             found => found?,
         };
         for file in found {
-            // Other files are not ours to judge.
+            // Other files are ignored.
             numbers.extend(file?.file_name().to_str().and_then(|name| name.parse::<u64>().ok()));
         }
         Ok(numbers)
     }
 
-    /// The files that are there, opened to be read. One that goes meanwhile is left out.
+    /// The existing files, opened for reading. One that is removed meanwhile is left out.
     pub(in crate::tree) fn files(&self) -> io::Result<Vec<(u64, File)>> {
         let mut files = Vec::new();
         for number in self.list()? {

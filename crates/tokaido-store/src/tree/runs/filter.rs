@@ -1,33 +1,33 @@
-//! A filter tells of most keys that a run does not have that it does not have them.
+//! A filter that rules out most keys that a run does not have.
 //!
 //! It is a blocked Bloom filter (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", 2007): all
-//! bits of a key are in one line of the processor's cache, which so is all that a look-up needs of it.
+//! bits of a key are in one cache line of the processor, which is all that a lookup needs.
 
 use crate::tree::prefetch::{LINE_LEN, prefetch};
 
-/// Bits of a filter for each key. With as many, it is wrong about one key in a hundred.
+/// Bits of a filter per key. With this many, it is wrong about one key in a hundred.
 const BITS_PER_KEY: usize = 10;
 
-/// Bits of each key.
+/// Bits that are set for each key.
 const PROBES: u32 = 6;
 
-/// Bits of a line, and how many bits of a hash tell one of them.
+/// Bits of a line, and how many bits of a hash select one of them.
 const LINE_BITS: usize = LINE_LEN * 8;
 const PLACE_BITS: u32 = LINE_BITS.trailing_zeros();
 
-/// Bytes of the filter for so many keys.
+/// Length of the filter for this many keys, in bytes.
 fn len_for(keys: usize) -> usize {
     (keys * BITS_PER_KEY).div_ceil(LINE_BITS).max(1) * LINE_LEN
 }
 
-/// Where the line of a hash begins in a filter of so many bytes, which are whole lines and not none.
+/// Where the line of a hash begins in a filter of `len` bytes, which is one or more whole lines.
 #[inline]
 fn line_at(len: usize, hash: u64) -> usize {
     let lines = (len / LINE_LEN) as u64;
     ((u128::from(hash) * u128::from(lines)) >> 64) as usize * LINE_LEN
 }
 
-/// The bits of a hash in its line. The upper bits of the hash have chosen the line.
+/// The bits of a hash in its line. The upper bits of the hash select the line.
 #[inline]
 fn places(hash: u64) -> impl Iterator<Item = (usize, u8)> {
     let bits = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -37,7 +37,7 @@ fn places(hash: u64) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
-/// Whether keys of this hash may be there. Of a filter that is damaged it is always so.
+/// Whether keys with this hash may be there. If the filter is damaged, this is always true.
 #[inline]
 pub(super) fn may_have(filter: &[u8], hash: u64) -> bool {
     let at = line_at(filter.len(), hash);
@@ -51,13 +51,13 @@ pub(super) fn prefetch_for(filter: &[u8], hash: u64) {
     prefetch(filter.as_ptr().wrapping_add(line_at(filter.len(), hash)));
 }
 
-/// A filter that is being made.
+/// A filter that is being built.
 pub(super) struct FilterBuilder {
     bytes: Vec<u8>,
 }
 
 impl FilterBuilder {
-    /// For at most so many keys.
+    /// For at most this many keys.
     pub(super) fn new(keys: usize) -> Self {
         Self { bytes: vec![0; len_for(keys)] }
     }

@@ -1,8 +1,8 @@
-//! What stands where in the file of a run, and what the base says of it. docs/file-format.md has the whole.
+//! The layout of a run's file, and what the base records about it. docs/file-format.md has it in full.
 //!
 //! ```text
 //! run    = block*, index, zeros, filter, footer
-//! block  = CRC32C of the rest u32, tree u32, number of entries u32, where each of them begins u32 each, entry*
+//! block  = CRC32C of the rest u32, tree u32, number of entries u32, where each entry begins u32 each, entry*
 //! entry  = length of the key u16, length of the record u32 or DELETED, key, record
 //! index  = { offset of the block u64, its length u32, its tree u32, length of its first key u16, that key }*,
 //!          where each of these begins u32 each
@@ -11,10 +11,10 @@
 
 use crate::ReadError;
 
-/// In the place of a record's length: the key was deleted.
+/// In place of a record's length: the key was deleted.
 pub(super) const DELETED: u32 = u32::MAX;
 
-/// Bytes of a block before the places of its entries.
+/// Bytes of a block before the offsets of its entries.
 pub(super) const BLOCK_HEAD_LEN: usize = 12;
 
 /// Bytes of an entry before its key.
@@ -23,7 +23,7 @@ pub(super) const ENTRY_HEAD_LEN: usize = 6;
 /// Bytes of an entry of the index before its key.
 pub(super) const INDEX_HEAD_LEN: usize = 18;
 
-/// A block is ended when it has so many bytes. One that has a longer record is as long as that.
+/// A block is finished once it has this many bytes. One with a longer record is as long as that.
 pub(super) const BLOCK_BYTES: usize = 4096;
 
 const MAGIC: &[u8; 8] = b"TOKAIDOR";
@@ -34,16 +34,16 @@ const VERSION: u32 = 1;
 /// Bytes of a footer.
 pub(super) const FOOTER_LEN: usize = 104;
 
-/// What the base says of a run.
+/// What the base records about a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tree) struct RunEntry {
-    /// Its number, which the base of the store has given to no other run.
+    /// Its number, which the store has given to no other run.
     pub(in crate::tree) number: u64,
     /// Bytes of its file.
     pub(in crate::tree) bytes: u64,
-    /// How many keys it has a record or a deletion of.
+    /// The number of keys for which it has a record or a tombstone.
     pub(in crate::tree) entries: u64,
-    /// The sum in its footer.
+    /// The checksum in its footer.
     pub(in crate::tree) sum: u32,
 }
 
@@ -69,7 +69,7 @@ impl RunEntry {
     }
 }
 
-/// Which runs there are, as the base says it.
+/// The list of runs, as stored in the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::tree) struct RunList {
     /// The number of the next run.
@@ -104,13 +104,13 @@ impl RunList {
 /// Where the parts of a run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Footer {
-    /// The number of the store, which stands in all its files.
+    /// The number of the store, which is in all its files.
     pub(super) store: u64,
     pub(super) number: u64,
     pub(super) entries: u64,
     pub(super) blocks: u64,
     pub(super) index_at: u64,
-    /// Where the places of the index's entries are.
+    /// Where the offsets of the index's entries are.
     pub(super) places_at: u64,
     pub(super) filter_at: u64,
     pub(super) filter_len: u64,
@@ -143,7 +143,7 @@ impl Footer {
         out
     }
 
-    /// Reads a footer back, with its sum.
+    /// Decodes a footer, and returns it with its checksum.
     pub(super) fn decode(bytes: &[u8; FOOTER_LEN]) -> Option<(Self, u32)> {
         let sum = u32_at(bytes, FOOTER_LEN - 4);
         let is_whole = bytes.starts_with(MAGIC)
@@ -168,7 +168,7 @@ impl Footer {
 /// The number at `at`.
 ///
 /// # Panics
-/// If the bytes end before it does.
+/// If the bytes end before the number does.
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
@@ -183,12 +183,12 @@ pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
 }
 
-/// A part of a run is damaged.
+/// The error for a damaged part of a run.
 pub(super) fn damaged(number: u64, what: &str) -> ReadError {
     ReadError::Damaged { what: format!("{what} of run {number}") }
 }
 
-/// What filters know a key by: its words, multiplied into one another. It stands in files, so it must not change.
+/// The hash of a key for filters: its words, multiplied into one another. It is in files, so it must not change.
 #[inline]
 pub(in crate::tree) fn key_hash(tree: u32, key: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -247,7 +247,7 @@ mod tests {
         let hashes: Vec<u64> = keys.map(|key| key_hash(2, key.as_bytes())).collect();
         for shift in [0, 16, 32, 48] {
             let part: HashSet<u16> = hashes.iter().map(|hash| (hash >> shift) as u16).collect();
-            // Of 65,536 values, 100,000 draws leave out one in 4.6.
+            // Out of 65,536 values, 100,000 draws miss one in 4.6.
             assert!((48_000..53_500).contains(&part.len()), "{shift}: {}", part.len());
         }
         assert_ne!(key_hash(2, b"a"), key_hash(3, b"a"));

@@ -1,4 +1,4 @@
-//! All entries of several runs in order, of each key the newest.
+//! All entries of several runs, in order; for each key, the newest.
 
 use crate::{Direction, ReadError};
 
@@ -15,11 +15,11 @@ pub(in crate::tree) struct MergedEntry<'v> {
     pub(in crate::tree) change: Change<'v>,
 }
 
-/// Goes through runs from their first entry to the last one. The sums of all blocks are looked at.
+/// Reads runs from the first entry to the last. The checksums of all blocks are verified.
 pub(in crate::tree) struct Merged<'v> {
     /// The newest first.
     cursors: Vec<Cursor<'v>>,
-    /// Whether it goes on behind what is damaged.
+    /// Whether it skips damage and continues.
     is_rescue: bool,
     damage: Vec<ReadError>,
 }
@@ -30,7 +30,7 @@ impl<'v> Merged<'v> {
         Ok(Self { cursors, is_rescue: false, damage: Vec::new() })
     }
 
-    /// Goes through one tree, and on behind what is damaged.
+    /// Reads one tree, skipping damage.
     pub(in crate::tree) fn rescue(runs: &'v Runs, tree: u32) -> Self {
         let mut damage = Vec::new();
         let cursors = runs
@@ -39,12 +39,12 @@ impl<'v> Merged<'v> {
         Self { cursors: cursors.collect(), is_rescue: true, damage }
     }
 
-    /// What was damaged on the way.
+    /// The damage that was skipped.
     pub(in crate::tree) fn into_damage(self) -> Vec<ReadError> {
         self.damage
     }
 
-    /// The next entry; `None` behind the last one.
+    /// The next entry; `None` after the last one.
     pub(in crate::tree) fn next(&mut self) -> Result<Option<MergedEntry<'v>>, ReadError> {
         let place = |entry: &Entry<'v>| (entry.tree, entry.key);
         let mut best: Option<Entry<'v>> = None;

@@ -1,12 +1,12 @@
-//! Runs: what checkpoints have taken out of memtables and the base does not have yet, each a sorted file.
+//! Runs: sorted files that checkpoints have written from memtables and that are not in the base yet.
 //!
 //! A checkpoint of a store that is much larger than a memtable would change a page of the base for nearly every record.
-//! So it writes the frozen memtable as one *run*: a file in the order of trees and keys that is never changed.
-//! Readers look into the runs, the newest first, before they look into the base. Once the runs are a good part of the
-//! base they are merged into it, together, so that each page that is changed takes many records with it.
+//! So it writes the frozen memtable as one *run*: a file in the order of trees and keys that never changes. Readers
+//! look into the runs, the newest first, before the base. Once the runs are a considerable part of the base, they are
+//! merged into it together, so that each changed page takes many records.
 //!
-//! Which runs there are stands in the base (`base::format`), so a run comes and goes with a commit of LMDB's.
-//! docs/file-format.md has the files, byte by byte.
+//! The list of runs is in the base (`base::format`), so a run is added and removed with an LMDB
+//! commit. docs/file-format.md describes the files, byte by byte.
 
 mod block;
 mod cursor;

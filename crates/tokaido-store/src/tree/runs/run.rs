@@ -1,4 +1,4 @@
-//! A run that is read.
+//! A run that is being read.
 
 use std::{cmp::Ordering, fs::File, io, path::Path};
 
@@ -31,7 +31,7 @@ pub(in crate::tree) struct Run {
     entry: RunEntry,
 }
 
-/// Where a block is, and what comes first in it.
+/// Where a block is, and its first entry.
 pub(super) struct IndexEntry<'v> {
     at: u64,
     len: u32,
@@ -46,8 +46,8 @@ impl IndexEntry<'_> {
 }
 
 impl Run {
-    /// Opens the run that the base of the store of this number names `entry`, from the file `path`. What stands in it is
-    /// looked at when it is read, and may then turn out to be damaged.
+    /// Opens the run that the base lists as `entry`, from the file `path`; `store` is the store's number. The contents
+    /// are only verified when they are read, and may then turn out to be damaged.
     pub(in crate::tree) fn open(
         path: &Path,
         store: u64,
@@ -79,8 +79,8 @@ impl Run {
         Ok(Self { map, footer, entry })
     }
 
-    /// Lets the system read a page that is asked for without those beside it, which take the place of others where the store
-    /// does not fit into memory.
+    /// Tells the operating system not to read pages ahead, since they would replace others where
+    /// the store does not fit into memory.
     pub(in crate::tree) fn expect_random_reads(&self) {
         self.map.expect_random_reads();
     }
@@ -89,8 +89,8 @@ impl Run {
         self.entry
     }
 
-    /// Reads all of it, and tells what is wrong: each sum must be right, keys must be in order, and the filter must know
-    /// them. Whether records can be read is for whoever knows what may stand in the tree.
+    /// Reads the whole run and reports damage: all checksums must be correct, keys must be in order, and the filter must
+    /// know them. It does not check records, since that depends on the kind of tree.
     pub(in crate::tree) fn verify(&self) -> Result<(), ReadError> {
         let Footer { index_at, places_at, blocks, index_sum, filter_sum, .. } = self.footer;
         let places_end = blocks.checked_mul(4).and_then(|len| places_at.checked_add(len));
@@ -178,13 +178,13 @@ impl Run {
         to.and_then(|to| self.map.bytes().get(from..to)).unwrap_or_default()
     }
 
-    /// Begins to load what [`find`](Self::find) looks at first.
+    /// Begins to load what [`find`](Self::find) needs first.
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {
         filter::prefetch_for(self.filter(), hash);
     }
 
-    /// What it has of a key whose hash this is, if it has anything.
+    /// The change of a key with this hash, if it has one.
     #[inline]
     pub(super) fn find(
         &self,
@@ -208,13 +208,13 @@ impl Run {
         }
     }
 
-    /// The last tree of which it has anything.
+    /// The last tree that it has entries of.
     pub(super) fn last_tree(&self) -> Result<Option<u32>, ReadError> {
         let last = self.blocks().checked_sub(1);
         last.map(|last| Ok(self.index_entry(last)?.tree)).transpose()
     }
 
-    /// Whether it has anything of a tree.
+    /// Whether it has entries of a tree.
     pub(super) fn has_tree(&self, tree: u32) -> Result<bool, ReadError> {
         let next = self.blocks_to(tree, &[])?;
         let first = next < self.blocks() && self.index_entry(next)?.tree == tree;

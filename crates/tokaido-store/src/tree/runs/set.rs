@@ -10,7 +10,7 @@ use super::{
     run::Run,
 };
 
-/// Runs, the newest first. Of those that have a key the first one speaks.
+/// Runs, the newest first. If several have a key, the first one decides.
 #[derive(Clone, Default)]
 pub(in crate::tree) struct Runs {
     runs: Vec<Arc<Run>>,
@@ -35,12 +35,12 @@ impl Runs {
         self.runs.iter()
     }
 
-    /// The runs of these places.
+    /// The runs at these places.
     pub(in crate::tree) fn part(&self, places: std::ops::Range<usize>) -> Self {
         Self { runs: self.runs[places].to_vec() }
     }
 
-    /// These runs with one in the place of others.
+    /// These runs, with those at `places` replaced by one.
     pub(in crate::tree) fn replaced(
         &self,
         places: std::ops::Range<usize>,
@@ -51,7 +51,7 @@ impl Runs {
         Self { runs }
     }
 
-    /// What the base says of them, the newest first.
+    /// Their entries in the base, the newest first.
     pub(in crate::tree) fn entries(&self) -> Vec<RunEntry> {
         self.runs.iter().map(|run| run.entry()).collect()
     }
@@ -61,12 +61,12 @@ impl Runs {
         self.runs.iter().map(|run| run.entry().bytes).sum()
     }
 
-    /// How many records and deletions they have, those of one key in several counted several times.
+    /// How many records and tombstones they have; a key in several runs counts several times.
     pub(in crate::tree) fn count(&self) -> u64 {
         self.runs.iter().map(|run| run.entry().entries).sum()
     }
 
-    /// What they have of a key, if they have anything.
+    /// The newest change of a key, if they have one.
     #[inline]
     pub(in crate::tree) fn find(
         &self,
@@ -80,14 +80,14 @@ impl Runs {
         }
     }
 
-    /// As [`find`](Self::find), for whoever has the hash of the key.
+    /// Like [`find`](Self::find), for a caller that has the hash of the key.
     pub(in crate::tree) fn find_hashed(
         &self,
         hash: u64,
         tree: u32,
         key: &[u8],
     ) -> Result<Option<Change<'_>>, ReadError> {
-        // What is waited for is memory, and it is waited for once if all of it is asked for at first.
+        // A lookup waits for memory. Requesting all of it first means waiting only once.
         for run in &self.runs {
             run.prefetch(hash);
         }
@@ -100,7 +100,7 @@ impl Runs {
         Ok(None)
     }
 
-    /// A cursor in each of them that has an entry of a tree from `from` on, the newest first.
+    /// A cursor in each run that has an entry of a tree from `from` on, the newest first.
     pub(in crate::tree) fn seek(
         &self,
         tree: u32,
@@ -117,7 +117,7 @@ impl Runs {
         Ok(cursors)
     }
 
-    /// Whether any of them has anything of a tree.
+    /// Whether any of them has entries of a tree.
     pub(in crate::tree) fn has_tree(&self, tree: u32) -> Result<bool, ReadError> {
         for run in &self.runs {
             if run.has_tree(tree)? {
@@ -127,7 +127,7 @@ impl Runs {
         Ok(false)
     }
 
-    /// The last tree of which they have anything.
+    /// The last tree that any of them has entries of.
     pub(in crate::tree) fn last_tree(&self) -> Result<Option<u32>, ReadError> {
         let mut last = None;
         for run in &self.runs {

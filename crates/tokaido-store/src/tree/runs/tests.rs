@@ -1,4 +1,4 @@
-//! Runs against an ordered map.
+//! Runs compared with an ordered map.
 
 use std::{collections::BTreeMap, ops::Bound, sync::Arc};
 
@@ -46,7 +46,7 @@ impl Bed {
 }
 
 fn models() -> impl Strategy<Value = Vec<Model>> {
-    // Few keys, so that runs have some in common, and values from nothing to several blocks.
+    // Few keys, so that runs share some, and values from nothing to several blocks.
     let key = prop_oneof![
         vec(0_u8..3, 1..3),
         (0_u16..2000).prop_map(|n| format!("key:{n:05}").into_bytes()),
@@ -61,7 +61,7 @@ fn models() -> impl Strategy<Value = Vec<Model>> {
     vec(vec(change, 0..400).prop_map(|changes| changes.into_iter().collect()), 1..4)
 }
 
-/// What a scan of one tree comes to.
+/// The result of a scan of one tree.
 fn scan(
     runs: &Runs,
     tree: u32,
@@ -162,7 +162,7 @@ fn each_byte_that_changes_is_noticed() {
         bytes[at] ^= 0x10;
         std::fs::write(&path, &bytes).unwrap();
         let verified = bed.open(entry).map(|run| run.verify());
-        // Between the index and the filter there may be zeros that nobody looks at.
+        // Between the index and the filter there may be zeros that nobody reads.
         let is_gap = bytes[at] == 0x10 && matches!(verified, Ok(Ok(())));
         assert!(is_gap || !matches!(verified, Ok(Ok(()))), "byte {at} of {}", sound.len());
     }

@@ -1,11 +1,11 @@
-//! Backups of a store that is in use, and the way back.
+//! Backups of a store that is in use, and restoring them.
 //!
-//! A backup is a store: the base with its runs, and the log since its last checkpoint. The log is copied first and the base
-//! then. A checkpoint goes into the base in pieces, and the log must have all that any piece of it has: so what was
-//! written to the log meanwhile is read once more while nothing is committed to the base, until LMDB has begun to copy
-//! what is committed by then. That takes no longer than to read from memory; writers go on meanwhile. It needs nothing else of the process that writes: the program makes it from
-//! outside, of a running server or of none, with LMDB's reader table to keep the pages that it
-//! reads; and a server makes it itself, of the store that it has open, when a client asks for it.
+//! A backup is a store: the base with its runs, and the log since its last checkpoint. The log is copied first, then the
+//! base. Since a checkpoint is written into the base in pieces, the log must have everything that any piece has. So what
+//! was written to the log meanwhile is read once more while nothing is committed to the base, until LMDB has begun to copy
+//! the last commit. That takes no longer than reading from memory, and writers continue meanwhile. The program makes a
+//! backup from outside, with or without a running server, and needs nothing else of the writing process: LMDB's reader
+//! table keeps the pages that it reads. A server backs up the store that it has open, when a client asks for it.
 
 use std::{
     collections::BTreeMap,
@@ -35,22 +35,22 @@ use crate::tree::{
     shared::Shared,
 };
 
-/// How often the log is read anew because a checkpoint has removed a segment meanwhile. One
-/// checkpoint fills a memtable first, so a second time is rare.
+/// How often the log is read again because a checkpoint has removed a segment meanwhile. A
+/// checkpoint needs a full memtable first, so a second time is rare.
 const LOG_ATTEMPTS_MAX: usize = 100;
 
-/// A backup that was made.
+/// The result of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupReport {
-    /// The last transaction in it.
+    /// The last transaction in the backup.
     pub sequence: u64,
     /// Bytes of its files.
     pub bytes: u64,
 }
 
-/// Copies the store in `directory` to `destination`, whether or not another process has it open.
-/// It holds every transaction that was acknowledged before, and of those that come meanwhile a part
-/// without gaps. The copy is on disk as a whole when it appears under its name.
+/// Copies the store in `directory` to `destination`, whether or not another process has it open. It
+/// holds every transaction that was acknowledged before, and a gapless part of those that come
+/// meanwhile. When the copy appears under its name, it is complete on disk.
 ///
 /// # Errors
 /// See [`UpkeepError`].
@@ -77,7 +77,7 @@ pub fn backup(directory: &Path, destination: &Path) -> Result<BackupReport, Upke
 }
 
 impl TreeStore {
-    /// As [`backup`], of a store that this process has open, while it reads and writes.
+    /// Like [`backup`], for a store that this process has open and is using.
     ///
     /// # Errors
     /// See [`UpkeepError`].
@@ -85,7 +85,7 @@ impl TreeStore {
         self.copier().backup(destination, &AtomicBool::new(false))
     }
 
-    /// What makes backups on any thread, for a program that has put the store behind a trait.
+    /// Makes backups on any thread, for a program that has put the store behind a trait.
     #[must_use]
     pub fn copier(&self) -> Copier {
         Copier { shared: Arc::clone(&self.shared) }
@@ -105,8 +105,8 @@ impl fmt::Debug for Copier {
 }
 
 impl Copier {
-    /// As [`TreeStore::backup`], until `stop` is set: then the copy is given up soon, and nothing of
-    /// it remains.
+    /// Like [`TreeStore::backup`], until `stop` is set: then the copy is soon cancelled, and
+    /// nothing of it remains.
     ///
     /// # Errors
     /// See [`UpkeepError`].
@@ -130,7 +130,7 @@ struct Making<'d> {
     source: &'d Path,
     destination: &'d Path,
     directory: DirectoryInMaking,
-    /// It is given up once this is set.
+    /// The copy is cancelled once this is set.
     stop: &'d AtomicBool,
 }
 
@@ -161,7 +161,7 @@ impl<'d> Making<'d> {
         UpkeepError::io(self.task, self.destination)
     }
 
-    /// `copy_base` is given what keeps commits to the base off until it has begun.
+    /// `copy_base` gets the lock that blocks commits to the base until the copy has begun.
     fn copy(
         self,
         storage: &dyn LogStorage,
@@ -188,7 +188,7 @@ impl<'d> Making<'d> {
         let file = files::create_new(&path.join(DATA_FILE))?;
         let commits_off = lock::keep_commits_off(self.source)?;
         let written_since = capture_from(storage, segments.keys().last().copied())?;
-        // A run that is open stays readable, also when it was merged meanwhile and its file is gone.
+        // An open run stays readable, even if it is merged meanwhile and its file is gone.
         let runs = RunDirectory::new(self.source, 0).files()?;
         copy_base(&file, commits_off)?;
         file.sync_all()?;
@@ -201,7 +201,7 @@ impl<'d> Making<'d> {
             write_segment(&copies, segment, &captured, self.stop)?;
         }
         let (base_sequence, sequence) = verify(path)?;
-        // What the base holds as well need not be read at every opening.
+        // Segments that the base covers need not be read at every opening.
         for (segment, last) in segments {
             if last.is_none_or(|last| last <= base_sequence) {
                 copies.remove(segment)?;
@@ -215,7 +215,7 @@ impl<'d> Making<'d> {
     }
 }
 
-/// Copies those of the runs that the copy of the base names.
+/// Copies the runs that the copy of the base lists.
 fn copy_runs(
     base: &BaseIdentity,
     runs: &[(u64, File)],
@@ -241,7 +241,7 @@ fn copy_runs(
 /// Segments that were copied, each with its last transaction.
 type Copied = BTreeMap<u64, Option<u64>>;
 
-/// Copies the segments that are there.
+/// Copies the existing segments.
 fn copy_log(storage: &dyn LogStorage, to: &Path, stop: &AtomicBool) -> io::Result<Copied> {
     let log = to.join(LOG_DIRECTORY);
     let mut attempts_left = LOG_ATTEMPTS_MAX;
@@ -257,7 +257,7 @@ fn copy_log(storage: &dyn LogStorage, to: &Path, stop: &AtomicBool) -> io::Resul
     }
 }
 
-/// Reads base, runs and log of a copy. Gives the last transaction of the base, and that of the log.
+/// Reads base, runs and log of a copy. Returns the last transactions of the base and of the log.
 fn verify(copy: &Path) -> Result<(u64, u64), PageFileError> {
     let BaseIdentity { store, sequence, runs } = survey_base(&copy.join(DATA_FILE))?;
     let damaged = |what: &dyn ToString| PageFileError::Damaged(what.to_string());
@@ -276,7 +276,7 @@ fn verify(copy: &Path) -> Result<(u64, u64), PageFileError> {
     }
 }
 
-/// Copies every segment, or none: gives "not found" if one is gone before it was read.
+/// Copies every segment, or none: returns "not found" if one was removed before it was read.
 fn copy_segments(
     storage: &dyn LogStorage,
     copies: &DirectoryStorage,
@@ -302,8 +302,8 @@ fn write_segment(
     paced::write_bytes(&files::create_new(&copies.path(segment))?, &captured.bytes, stop)
 }
 
-/// Reads the last segment that was copied, to which more may have been written since, and those after it. One that is
-/// gone meanwhile holds nothing that the base does not.
+/// Reads the last copied segment, to which more may have been written since, and those after it. A
+/// segment that was removed meanwhile holds nothing that the base does not.
 fn capture_from(
     storage: &dyn LogStorage,
     last_copied: Option<u64>,
@@ -323,7 +323,7 @@ fn capture_from(
     Ok(found)
 }
 
-/// Makes a store in `directory`, which is absent or empty, of a backup, once that is found sound.
+/// Makes a store in `directory`, which is absent or empty, from a backup that has passed a check.
 ///
 /// # Errors
 /// See [`UpkeepError`].

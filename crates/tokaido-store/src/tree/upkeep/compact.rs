@@ -1,9 +1,9 @@
-//! Making the file of the base as small as its records.
+//! Making the base's file as small as its records.
 //!
-//! LMDB never gives pages back to the file system: a file that was once large stays large, with
-//! free pages that later checkpoints use. A compaction writes a copy without them beside the file,
-//! syncs it, and renames it over the file. Whenever it is interrupted, `data.mdb` is either the old
-//! one or the new one, each with all records; what remains of a copy is removed at the next opening.
+//! LMDB never returns pages to the file system: a file that was once large stays large, with free
+//! pages that later checkpoints use. A compaction writes a copy without them beside the file, syncs
+//! it, and renames it over the file. Whenever it is interrupted, `data.mdb` is either the old file
+//! or the new one, each with all records; the next opening removes what remains of a copy.
 
 use std::{
     fs::{self, File},
@@ -26,10 +26,10 @@ use crate::{
     },
 };
 
-/// Room that is left on the disk beside the copy, in bytes.
+/// Room that must be left on the disk beside the copy, in bytes.
 const ROOM_LEFT_MIN: u64 = 1 << 20;
 
-/// What a compaction came to.
+/// The result of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactReport {
     /// Bytes of the file before.
@@ -38,8 +38,8 @@ pub struct CompactReport {
     pub bytes_after: u64,
 }
 
-/// Makes the file of the base as small as its records. The log and the runs are taken into the base first, and
-/// the store is checked, since LMDB's copying trusts the pages that it reads.
+/// Makes the base's file as small as its records. The log and the runs are written into the base
+/// first, and the store is checked, since LMDB trusts the pages that it copies.
 ///
 /// # Errors
 /// See [`UpkeepError`].
@@ -104,7 +104,7 @@ impl<'d> Compaction<'d> {
             let file = files::create_new(&path)?;
             copy_still(self.directory, &file, &self.lock)?;
             file.sync_all()?;
-            // A copy that tells another store, or another checkpoint, shall not take the place.
+            // A copy of another store, or another checkpoint, must not replace the file.
             if survey_base(&path)? != survey_base(&self.directory.join(DATA_FILE))? {
                 let what = "the copy is not what it was copied from; please report this as a bug";
                 return Err(io::Error::other(what));
@@ -117,7 +117,7 @@ impl<'d> Compaction<'d> {
         })
     }
 
-    /// Puts the copy into the place of the file.
+    /// Replaces the file with the copy.
     fn replace(&self) -> io::Result<()> {
         fs::rename(self.directory.join(COPY_FILE), self.directory.join(DATA_FILE))?;
         files::sync_directory(self.directory)
@@ -152,7 +152,7 @@ mod tests {
         directory
     }
 
-    /// What a process finds that opens the files as they are at this instant, after a kill.
+    /// How many records a process finds that opens the files as they are now, after a kill.
     fn records_after_a_kill(directory: &Path) -> u64 {
         let image = tempfile::tempdir().unwrap();
         fs::create_dir(image.path().join("log")).unwrap();
@@ -180,7 +180,7 @@ mod tests {
         let path = directory.path();
         let compaction = Compaction::begin(path).unwrap();
         assert_eq!(records_after_a_kill(path), RECORDS as u64);
-        // In the middle of the copy.
+        // In the middle of copying.
         fs::write(path.join(COPY_FILE), [7; 5000]).unwrap();
         assert_eq!(records_after_a_kill(path), RECORDS as u64);
         remove_copy(path).unwrap();
@@ -194,7 +194,7 @@ mod tests {
     fn a_base_that_cannot_be_read_is_not_replaced_by_a_copy_that_cannot_either() {
         let directory = store();
         let compaction = Compaction::begin(directory.path()).unwrap();
-        // Of a later version: LMDB copies what it does not look into.
+        // A later version: LMDB copies it without looking at it.
         let data = directory.path().join(DATA_FILE);
         let mut bytes = fs::read(&data).unwrap();
         let (version_1, version_3) = (b"format\x01", b"format\x03");

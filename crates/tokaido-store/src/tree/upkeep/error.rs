@@ -9,13 +9,13 @@ use crate::{CommitError, OpenError, WriteError};
 
 use super::check::{CheckError, CheckReport};
 
-/// What was to be done to a store was not done. Nothing of it remains, if the disk lets it be removed;
-/// otherwise what was made may be left as `DESTINATION.PID.making`, or, as a whole, under its name. A
+/// An operation on a store failed. Nothing of it remains, if the disk lets it be removed; otherwise
+/// its result may be left as `DESTINATION.PID.making`, or, if it is complete, under its name. A
 /// store that was to be compacted holds what it held.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpkeepError {
-    /// There is something at the destination already.
+    /// The destination exists already.
     #[error("{} is there already; name a directory that is not", destination.display())]
     Exists {
         /// The destination.
@@ -45,18 +45,18 @@ pub enum UpkeepError {
         /// The store's directory.
         directory: PathBuf,
     },
-    /// The store, or the backup that was to become one, is damaged.
+    /// The store, or the backup to be restored, is damaged.
     #[error("{0} is damaged: {what}; `tokaido check {0}` tells more, and with --salvage NEW saves what can be read", directory.display())]
     Damaged {
         /// Its directory.
         directory: PathBuf,
-        /// What is wrong, or the first of it.
+        /// What is wrong, or the first such finding.
         what: String,
     },
-    /// Whoever wanted the copy does so no more.
+    /// The caller has cancelled the copy.
     #[error("the copy to {} was given up, as it was asked to be", destination.display())]
     Stopped {
-        /// What would have become of it.
+        /// The destination of the copy.
         destination: PathBuf,
     },
     /// The disk has no room for the copy.
@@ -64,18 +64,18 @@ pub enum UpkeepError {
     NoRoom {
         /// The store's directory.
         directory: PathBuf,
-        /// Bytes that the copy takes.
+        /// Bytes that the copy needs.
         needed: u64,
-        /// Bytes that there are.
+        /// Bytes that are free.
         room: u64,
     },
-    /// The store cannot be looked at.
+    /// The store cannot be examined.
     #[error(transparent)]
     Check(#[from] CheckError),
-    /// The store cannot be opened, or the new one not be made.
+    /// The store cannot be opened, or the new one cannot be made.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// A record could not be written, or the log not be taken into the base.
+    /// A record could not be written, or the log could not be written into the base.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// What was written could not be made durable.
@@ -84,11 +84,11 @@ pub enum UpkeepError {
     /// A file could not be read or written.
     #[error("cannot {task} {}: {source}", path.display())]
     Io {
-        /// What was to be done.
+        /// The operation.
         task: &'static str,
-        /// To which directory.
+        /// The directory that it was for.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What is done to a store as a whole: checking, backing up, compacting and salvaging it.
+//! Operations on a store as a whole: checking, backing up, compacting and salvaging it.
 
 mod backup;
 mod check;

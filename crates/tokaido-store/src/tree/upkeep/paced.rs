@@ -1,8 +1,8 @@
 //! Writing a long file beside a log that others wait for.
 //!
-//! What is written and not synced stands in the system's memory until much of it goes to the disk at
-//! once, and a sync of the log that comes then waits behind all of it. So a copy is synced every few
-//! megabytes, and the log waits for no more than those. Between two pieces the copy can be given up.
+//! Unsynced data stays in the operating system's memory until much of it goes to disk at once, and
+//! a sync of the log then waits for all of it. So a copy is synced every few megabytes, and the log
+//! waits for no more than those. The copy can be cancelled between two pieces.
 
 use std::{
     fs::File,
@@ -12,22 +12,22 @@ use std::{
     thread,
 };
 
-/// Bytes that are written between two syncs, and held in memory: some milliseconds of a disk's time.
+/// Bytes that are written between two syncs, and held in memory: some milliseconds of disk time.
 const PIECE_BYTES: usize = 4 << 20;
 
-/// Writes all of `bytes`, and syncs them, unless `stop` is set meanwhile.
+/// Writes all of `bytes` and syncs them, unless `stop` is set meanwhile.
 pub(super) fn write_bytes(to: &File, bytes: &[u8], stop: &AtomicBool) -> io::Result<()> {
     write(to, bytes, stop)
 }
 
-/// As [`write_bytes`], what `from` has.
+/// Like [`write_bytes`], for what `from` has.
 pub(super) fn write_from(to: &File, from: impl Read, stop: &AtomicBool) -> io::Result<()> {
     write(to, from, stop)
 }
 
-/// As [`write_bytes`], what `produce` writes to the pipe that it is given, on a thread of its own.
-/// When the file takes no more of it, the pipe is broken. `begun` is called once there is something in the pipe,
-/// or never will be.
+/// Like [`write_bytes`], for what `produce` writes to the pipe that it is given, on its own thread.
+/// If writing to the file fails or stops, the pipe is broken. `begun` is called once there is
+/// something in the pipe, or never will be.
 pub(super) fn write_produced(
     to: &File,
     stop: &AtomicBool,
@@ -43,7 +43,7 @@ pub(super) fn write_produced(
         begun();
         let written = first_read.and_then(|len| write(to, first[..len].chain(reader), stop));
         let produced = producing.join().unwrap_or_else(|panic| resume_unwind(panic));
-        // A broken pipe is only the consequence of what went wrong with the file.
+        // A broken pipe is only the consequence of an error with the file.
         written.and(produced)
     })
 }
@@ -86,7 +86,7 @@ mod tests {
     fn a_copy_can_be_given_up_and_then_its_producer_ends() {
         let (file, stop) = (tempfile::tempfile().unwrap(), AtomicBool::new(false));
         let produce = |mut pipe: PipeWriter| {
-            // More than a pipe holds: so the first piece is being read, and is not whole before there is more.
+            // More than a pipe holds: so the first piece is being read, and is incomplete until there is more.
             pipe.write_all(&vec![0; PIECE_BYTES / 2])?;
             stop.store(true, Ordering::Relaxed);
             loop {

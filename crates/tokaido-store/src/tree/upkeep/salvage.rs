@@ -1,4 +1,4 @@
-//! A new store of what can be read of a damaged one.
+//! Makes a new store from what can be read of a damaged one.
 
 use std::{collections::HashMap, fs, path::Path};
 
@@ -26,9 +26,9 @@ pub struct SalvageReport {
     pub records: u64,
 }
 
-/// Makes a store in `destination` of every record that can be read of the one in `directory`, which
-/// is not changed: of the base, what stands on sound pages; of the log, what comes before the first
-/// damage. Records have other versions afterwards.
+/// Makes a store in `destination` from every record that can be read of the one in `directory`,
+/// which is not changed: from the base, records on sound pages; from the log, those before the
+/// first damage. Records have other versions afterwards.
 ///
 /// # Errors
 /// See [`UpkeepError`].
@@ -38,7 +38,7 @@ pub fn salvage(directory: &Path, destination: &Path) -> Result<SalvageReport, Up
         return Err(UpkeepError::Exists { destination: destination.to_owned() });
     }
     let making = DirectoryInMaking::beside(destination).map_err(&io)?;
-    // Nothing is acknowledged before the end, and the checkpoint there is synced. There is nothing to be merged behind it.
+    // Nothing is acknowledged before the end, and the checkpoint there is synced. Without runs, no merge follows it.
     let options = Options {
         sync: SyncMode::Os,
         databases_max: limits::DATABASES_MAX,
@@ -86,7 +86,7 @@ struct Salvage<'s> {
     writes: usize,
     bytes: usize,
     records: u64,
-    /// The collections of the damaged store, and which they are in the new one.
+    /// The collections of the damaged store, and their counterparts in the new one.
     collections: HashMap<Collection, Collection>,
 }
 
@@ -106,7 +106,7 @@ impl Salvage<'_> {
             }
             true => match self.element(keyspace, key) {
                 Some(place) => place,
-                // Those of a record that could not be read are lost with it.
+                // The elements of a record that could not be read are lost with it.
                 None => return Ok(()),
             },
         };
@@ -120,7 +120,7 @@ impl Salvage<'_> {
         }
         match self.writer.transaction().put(database, &key, new) {
             Ok(()) => self.records += u64::from(!keyspace.is_elements()),
-            // What no store can hold is damage, too, and the report has it.
+            // A record that no store can hold is damage, too, and is in the report.
             Err(WriteError::ValueLength { .. } | WriteError::Read(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -149,7 +149,7 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// The database of that name; one that no database can have is replaced.
+    /// The database of that name; a name that no database can have is replaced.
     fn database(&mut self, name: &str) -> Result<DatabaseId, UpkeepError> {
         if let Some((last, id)) = &self.database
             && last == name

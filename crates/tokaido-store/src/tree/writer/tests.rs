@@ -1,4 +1,4 @@
-//! What a writer does beside its transactions: failures, and rest.
+//! What a writer does besides transactions: failures, and resting.
 
 use std::{thread, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
 
 use super::{Instant, REST, TIDIED_BYTES_MIN, TreeWriter};
 
-/// What no record can be.
+/// Not a valid record.
 const NO_RECORD: [&[u8]; 2] = [b"\xff", b""];
 
 impl WriterState {
@@ -22,7 +22,7 @@ impl WriterState {
     }
 }
 
-/// Changes what the writer has, past everything that checks it.
+/// Changes the writer's state, bypassing all checks.
 fn tamper(store: &TreeStore, tamper: impl FnOnce(&mut WriterState)) {
     let mut state = store.shared.durable.take_writer_state().unwrap();
     tamper(&mut state);

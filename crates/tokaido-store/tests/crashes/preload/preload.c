@@ -1,15 +1,15 @@
-/* Stands between a process and its disk, by LD_PRELOAD: keeps a journal of what it writes, syncs,
+/* Is put between a process and its disk with LD_PRELOAD: keeps a journal of what it writes, syncs,
  * makes, renames and removes below one directory, and fails or kills at the call it is told to.
  *
  * TOKAIDO_PRELOAD_ROOT     the directory to watch, absolute and without links
  * TOKAIDO_PRELOAD_JOURNAL  the file to append the journal to; journal.rs reads it
  * TOKAIDO_PRELOAD_FAULT    space, short, broken, closed, unread, sync, once, kill or names: see
  *                          `fault_of`; none if not set
- * TOKAIDO_PRELOAD_NTH      which of the calls that can fail so is the first to do so, from 1
- * TOKAIDO_PRELOAD_MENDED   a file; once it is there nothing fails any more
+ * TOKAIDO_PRELOAD_NTH      which of the calls that can fail in this way fails first, from 1
+ * TOKAIDO_PRELOAD_MENDED   a file; once it exists, nothing fails any more
  *
- * Calls are made one at a time and stand in the journal in that order. LMDB's lock file is left out:
- * it is shared memory, and nothing in it outlives the processes that use it.
+ * Calls are made one at a time, and the journal has them in that order. LMDB's lock file is left
+ * out: it is shared memory, and nothing in it outlives the processes that use it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -38,7 +38,7 @@ enum fault { NONE, SPACE, SHORT, BROKEN, CLOSED, UNREAD, SYNC, ONCE, KILL };
 /* What a call does, as far as failing is concerned. */
 enum kind { TAKES_SPACE, GIVES_SPACE, OPENS, READS, SYNCS, SYNCS_NAMES };
 
-/* A file or directory below the root that is open. */
+/* An open file or directory below the root. */
 struct open_file {
     int is_open;
     int is_directory;
@@ -67,14 +67,14 @@ static void give_up(const char *why)
 static enum fault fault_of(const char *name)
 {
     if (!strcmp(name, "space")) return SPACE;   /* what takes space fails: ENOSPC */
-    if (!strcmp(name, "short")) return SHORT;   /* one write does half, then as `space` */
-    if (!strcmp(name, "broken")) return BROKEN; /* everything fails but opening and reading what is there: EIO */
-    if (!strcmp(name, "closed")) return CLOSED; /* opening what is there fails: EIO */
-    if (!strcmp(name, "unread")) return UNREAD; /* reading and listing what is there fails: EIO */
-    if (!strcmp(name, "sync")) return SYNC;     /* one sync fails: EIO; all that follow go well */
-    if (!strcmp(name, "once")) return ONCE;     /* one call, but none that reads, fails: EIO; all others go well */
+    if (!strcmp(name, "short")) return SHORT;   /* one write does half, then like `space` */
+    if (!strcmp(name, "broken")) return BROKEN; /* everything fails except opening and reading what exists: EIO */
+    if (!strcmp(name, "closed")) return CLOSED; /* opening what exists fails: EIO */
+    if (!strcmp(name, "unread")) return UNREAD; /* reading and listing what exists fails: EIO */
+    if (!strcmp(name, "sync")) return SYNC;     /* one sync fails: EIO; all later ones succeed */
+    if (!strcmp(name, "once")) return ONCE;     /* one call fails, but not a read: EIO; all others succeed */
     if (!strcmp(name, "kill")) return KILL;     /* half of the call is done, then SIGKILL */
-    if (!strcmp(name, "names")) {               /* as `kill`, at a sync of a directory */
+    if (!strcmp(name, "names")) {               /* like `kill`, at a sync of a directory */
         is_kill_of_names = 1;
         return KILL;
     }
@@ -141,7 +141,7 @@ static struct open_file *open_file(int fd)
     return &files[fd];
 }
 
-/* The path below the root that `path` has from the directory `fd`, or null. */
+/* The path below the root of `path`, taken from the directory `fd`, or null. */
 static const char *ours_at(int fd, const char *path, char *room)
 {
     if (path[0] == '/') return ours(path);
@@ -175,7 +175,7 @@ static int is_mended(void)
     return syscall(SYS_faccessat, AT_FDCWD, mended, F_OK) == 0;
 }
 
-/* Whether this call is to fail. `what` and `path` go into the journal if it is the first. */
+/* Whether this call must fail. `what` and `path` go into the journal if it is the first. */
 static int fails(enum kind kind, const char *what, const char *path)
 {
     if (!is_concerned(kind)) return 0;
@@ -277,7 +277,7 @@ int close(int fd)
     return result;
 }
 
-/* The C library opens and closes the descriptor of a directory by itself. */
+/* The C library opens and closes the descriptor of a directory itself. */
 DIR *opendir(const char *path)
 {
     DIR *(*real)(const char *) = (DIR * (*)(const char *)) dlsym(RTLD_NEXT, "opendir");
@@ -351,7 +351,7 @@ int fcntl64(int fd, int command, ...)
     return controlled(fd, command, argument);
 }
 
-/* --- reading, as far as it is not done through a map --- */
+/* --- reading, except through a map --- */
 
 static int is_unread(int fd, const char *what)
 {
@@ -394,7 +394,7 @@ static int is_zero(const char *bytes, size_t len)
     return len && !bytes[0] && !memcmp(bytes, bytes + 1, len - 1);
 }
 
-/* A large write of zeros is noted by its length. */
+/* A large write of zeros is recorded by its length. */
 static void note_write(const struct open_file *file, off_t at, const char *bytes, size_t len)
 {
     enum { ZEROS_MIN = 4096 };
@@ -415,11 +415,11 @@ static ssize_t do_write(struct open_file *file, int fd, const char *bytes, size_
             allowed = len / 2;
             fault = SPACE;
         } else if (fault == KILL) {
-            /* What was to be written through is in the page and not on the disk. */
+            /* A write that should go through is in the page and not on the disk. */
             allowed = file->is_synchronous ? len : len / 2;
             file->is_synchronous = 0;
         } else if (fault == SYNC) {
-            /* The page has what was written, the disk has not, and nobody knows. */
+            /* The page has what was written, the disk does not, and nobody knows. */
             syscall(SYS_pwrite64, fd, bytes, len, at);
             note('W', file->inode, at, bytes, len);
             note('F', file->inode, 0, "", 0);
@@ -448,7 +448,7 @@ static ssize_t write_at(int fd, const void *bytes, size_t len, off_t at)
 ssize_t pwrite(int fd, const void *bytes, size_t len, off_t at) { return write_at(fd, bytes, len, at); }
 ssize_t pwrite64(int fd, const void *bytes, size_t len, off_t at) { return write_at(fd, bytes, len, at); }
 
-/* Writes the parts as one, at `at`, or where the file stands if that is negative. */
+/* Writes the parts as one, at `at`, or at the file's position if that is negative. */
 static ssize_t do_write_parts(struct open_file *file, int fd, const struct iovec *parts, int count, off_t at)
 {
     size_t len = 0;
@@ -479,7 +479,7 @@ ssize_t write(int fd, const void *bytes, size_t len)
         is_ours = file != NULL;
         if (is_ours) done = do_write_parts(file, fd, &part, 1, -1);
     });
-    /* Without the lock: a pipe may wait for a thread that reads, and takes the lock for it. */
+    /* Without the lock: a pipe may wait for a reading thread, which takes the lock. */
     return is_ours ? done : syscall(SYS_write, fd, bytes, len);
 }
 
@@ -547,7 +547,7 @@ static int allocated(int fd)
 int fallocate(int fd, int mode, off_t at, off_t len) { (void)mode; (void)at; (void)len; return allocated(fd); }
 int fallocate64(int fd, int mode, off_t at, off_t len) { (void)mode; (void)at; (void)len; return allocated(fd); }
 
-/* Whoever copies within the system is told to read and write instead, as on a system without these. */
+/* Callers that copy within the kernel must read and write instead, as on a system without these calls. */
 static int is_refused(int to)
 {
     int is_ours;
@@ -629,7 +629,7 @@ int mkdir(const char *path, mode_t mode)
     return result;
 }
 
-/* What is open below `old` is below `new` from now on. */
+/* Moves open files from below `old` to below `new`. */
 static void move_open_files(const char *old, const char *new)
 {
     size_t len = strlen(old);
@@ -665,7 +665,7 @@ int rename(const char *from, const char *to)
     return result;
 }
 
-/* A disk that is full says so when it is asked. */
+/* A full disk reports no free room. */
 static int asked(const char *path, struct statvfs *room, int (*real)(const char *, struct statvfs *))
 {
     int result = real(path, room);

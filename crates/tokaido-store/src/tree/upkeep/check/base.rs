@@ -1,4 +1,4 @@
-//! The base as a whole: its directory, where its trees are, and which pages nobody has.
+//! The base as a whole: its directory, where its trees are, and which pages nobody owns.
 
 use std::collections::BTreeMap;
 
@@ -18,25 +18,25 @@ use super::report::{CheckReport, Finding};
 /// A tree of the base.
 pub(super) struct BaseTree {
     pub(super) root: Root,
-    /// What the directory says that it holds.
+    /// What the directory records about its contents.
     pub(super) recorded: DatabaseStatistics,
 }
 
-/// What is where in the base.
+/// The layout of the base.
 #[derive(Default)]
 pub(super) struct BaseSurvey {
-    /// The version of its format. The rest tells nothing if this program does not know it.
+    /// The version of its format. If this program does not know it, the rest is meaningless.
     pub(super) version: Option<u32>,
     /// `None` if the directory does not say.
     pub(super) store: Option<u64>,
     pub(super) sequence: u64,
     pub(super) trees: BTreeMap<u32, BaseTree>,
     pub(super) runs: RunList,
-    /// What base and runs hold together, if there are runs.
+    /// The totals of base and runs together, if there are runs.
     pub(super) totals: BTreeMap<u32, DatabaseStatistics>,
 }
 
-/// Notes a damaged page, or one that could not be read.
+/// Reports a damaged page, or one that could not be read.
 pub(super) fn page_finding(damage: PageDamage, tree: &str) -> Finding {
     let PageDamage { page, what, is_unread } = damage;
     let tree = tree.to_owned();
@@ -119,10 +119,10 @@ pub(super) fn survey(file: &PageFile, pages: &mut PageSet, report: &mut CheckRep
     survey
 }
 
-/// A tree that LMDB has under a name.
+/// A named LMDB tree.
 struct NamedRoot {
     root: Root,
-    /// The tree whose entry names it.
+    /// The tree whose entry refers to it.
     owner: Option<u32>,
 }
 
@@ -161,7 +161,7 @@ fn roots(
     roots
 }
 
-/// Compares the pages that trees have with those that are free. To be called once all trees have
+/// Compares the pages of trees with those that are free. Must be called after all trees have
 /// been walked over.
 pub(super) fn check_free_pages(
     file: &PageFile,
@@ -185,7 +185,7 @@ pub(super) fn check_free_pages(
             }
         }
     }
-    // LMDB counts the two pages at the head of the file among all.
+    // LMDB includes the two pages at the head of the file in the total.
     let all = file.pages().saturating_sub(2);
     let missing = all.saturating_sub(pages.count());
     report.base.pages = used + 2;
@@ -194,7 +194,7 @@ pub(super) fn check_free_pages(
     let findings = [
         (damaged > 0, format!("{TREE} has {damaged} damaged entries")),
         (twice > 0, format!("{twice} pages are in use and free at the same time")),
-        // Below a page that cannot be read there are others, of which nothing is known.
+        // An unreadable page hides those below it.
         (missing > 0 && !is_any_damaged, format!("{missing} pages are neither in use nor free")),
     ];
     for (is_wrong, what) in findings {

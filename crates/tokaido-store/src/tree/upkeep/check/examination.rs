@@ -1,4 +1,4 @@
-//! What is looked at, tree by tree, and what the trees must say of each other.
+//! Examines each tree, and whether the trees are consistent with each other.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -20,13 +20,13 @@ use super::{
     report::{CheckReport, DatabaseReport, Finding},
 };
 
-/// Gets the name of a database, which of its keyspaces it is, a key and its record.
+/// Gets the name of a database, the keyspace of the record, its key and the record.
 pub(in crate::tree) type Visitor<'v> = dyn FnMut(&str, DatabaseId, &[u8], &Record<'_>) + 'v;
 
-/// The check of a store, as far as it has come.
+/// The check of a store, as far as it has got.
 pub(super) struct Examination<'p> {
     pub(super) parts: &'p Parts,
-    /// The pages that have been stepped on.
+    /// The pages that have been visited.
     pub(super) pages: PageSet,
     pub(super) report: CheckReport,
 }
@@ -41,7 +41,7 @@ impl Examination<'_> {
         let mut links = Links::new(self.parts);
         let expiry_entries = self.walk_expiry(&mut links);
         links.are_whole = is_catalog_readable && links.is_expiry_readable;
-        // Elements come after all databases, when all collections are known.
+        // Elements are checked after all databases, when all collections are known.
         for entry in &catalog {
             links.are_whole &= self.keyspace(entry, &catalog, &mut links, visitor);
         }
@@ -54,7 +54,7 @@ impl Examination<'_> {
         report
     }
 
-    /// Walks over a tree, which findings call `label`. Tells whether all of it could be read.
+    /// Walks over a tree, which findings call `label`. Returns whether all of it could be read.
     fn walk(
         &mut self,
         tree: u32,
@@ -113,7 +113,7 @@ impl Examination<'_> {
         }
     }
 
-    /// Walks over the expiry index. Gives how many entries it has for records.
+    /// Walks over the expiry index. Returns how many entries it has for records.
     fn walk_expiry(&mut self, links: &mut Links<'_>) -> u64 {
         let mut entries = 0;
         links.is_expiry_readable = self.walk(EXPIRY_TREE, EXPIRY_INDEX, |report, entry, _| {
@@ -129,7 +129,7 @@ impl Examination<'_> {
         entries
     }
 
-    /// Walks over a keyspace. Tells whether all of it could be read.
+    /// Walks over a keyspace. Returns whether all of it could be read.
     fn keyspace(
         &mut self,
         entry: &CatalogEntry,
@@ -176,7 +176,7 @@ impl Examination<'_> {
     }
 
     /// Walks over the trees of the base that no database has any more. A database that was cleared
-    /// after the checkpoint has left one; then the log gives the database another tree.
+    /// after the checkpoint has left one; the log gives the database another tree then.
     fn walk_others(&mut self, catalog: &[CatalogEntry], is_catalog_readable: bool) -> bool {
         let is_cleared = self.parts.overlay.tree(CATALOG_TREE).next().is_some();
         let mut are_all_readable = true;
@@ -193,15 +193,15 @@ impl Examination<'_> {
     }
 }
 
-/// What trees say of the records of others.
+/// What trees say about the records of others.
 struct Links<'p> {
     parts: &'p Parts,
     finder: Finder<&'p PageFile>,
-    /// How many entries of the expiry index were asked for and are there.
+    /// How many entries of the expiry index were looked up and found.
     expiry_entries: u64,
     is_expiry_readable: bool,
-    /// The collections of which there may be elements: those of records, and those whose elements
-    /// are to be removed.
+    /// The collections that may have elements: those of records, and those whose elements are to
+    /// be removed.
     collections: HashSet<(DatabaseId, CollectionId)>,
     /// Whether all trees could be read so far.
     are_whole: bool,
@@ -219,13 +219,13 @@ impl<'p> Links<'p> {
         }
     }
 
-    /// Notes the collection of a record; tells whether it was not known.
+    /// Records the collection of a record; returns whether it was not known yet.
     fn add_collection(&mut self, database: DatabaseId, record: &Record<'_>) -> bool {
         let added = |collection| self.collections.insert((database.elements(), collection));
         record.collection.is_none_or(added)
     }
 
-    /// Whether an element's collection is known, or it is the database's own.
+    /// Whether an element's collection is known, or the element is the database's own.
     fn has_collection(&self, elements: DatabaseId, key: &[u8]) -> bool {
         if DatabaseId::has_own_element(key) {
             return true;
@@ -235,7 +235,7 @@ impl<'p> Links<'p> {
         collection.is_some_and(|collection| self.collections.contains(&(elements, collection)))
     }
 
-    /// Whether the expiry index, of base, runs and log together, has an entry, or cannot be read.
+    /// Whether the expiry index in base, runs and log together has an entry, or cannot be read.
     fn has_expiry_entry(&mut self, entry: &[u8]) -> bool {
         let has = match self.parts.overlay.get(EXPIRY_TREE, entry) {
             _ if !self.is_expiry_readable => return true,
@@ -251,7 +251,7 @@ impl<'p> Links<'p> {
 
     fn base_has_expiry_entry(&self, entry: &[u8]) -> bool {
         let Some(tree) = self.parts.survey.trees.get(&EXPIRY_TREE) else { return false };
-        // The whole tree has been walked over, so nothing of it is damaged.
+        // The whole tree has been walked over, so none of it is damaged.
         let found = self.finder.find(tree.root, long_key::tree_key(entry)).ok().flatten();
         found.is_some_and(|bytes| {
             !long_key::is_long(entry) || matches!(long_key::find(&bytes, entry), Ok(Some(_)))

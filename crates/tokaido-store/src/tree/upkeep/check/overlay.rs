@@ -1,4 +1,4 @@
-//! What the log changes of the base.
+//! What the log changes in the base.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -12,7 +12,7 @@ use crate::{
 
 use super::report::{CheckReport, Finding};
 
-/// By tree and key, the stored record, or that there is none.
+/// By tree and key: the stored record, or that there is none.
 #[derive(Default)]
 pub(super) struct Overlay {
     trees: BTreeMap<u32, Changes>,
@@ -33,13 +33,13 @@ impl Overlay {
         changes.map(|(key, stored)| (&key[..], stored.as_deref()))
     }
 
-    /// What the log says of a key, if it says anything.
+    /// The change of a key in the log, if there is one.
     pub(super) fn get(&self, tree: u32, key: &[u8]) -> Option<Option<&[u8]>> {
         Some(self.trees.get(&tree)?.get(key)?.as_deref())
     }
 
     fn apply(&mut self, bytes: &[u8]) -> Result<(), String> {
-        // All or nothing: a transaction that is damaged in its middle must not be there in part.
+        // All or nothing: a transaction that is damaged inside must not be applied in part.
         let operations: Option<Vec<_>> = operations(bytes).collect();
         let operations = operations.ok_or("a transaction does not hold what it says")?;
         for operation in &operations {
@@ -64,7 +64,7 @@ pub(super) fn read(
     let storage = DirectoryStorage::existing(directory);
     let mut overlay = Overlay { last_sequence: base_sequence, ..Overlay::default() };
     report.log.segments = storage.list().map_err(&io)?.len() as u64;
-    // Which log belongs to a base that does not say whose it is cannot be known.
+    // If the base does not say which store it is of, nobody knows which log belongs to it.
     let Some(store) = store else { return Ok(overlay) };
     let found = read_log(&storage, store, base_sequence, |sequence, bytes| {
         overlay.apply(bytes)?;

@@ -18,26 +18,26 @@ use super::{
     report::{CheckReport, Finding},
 };
 
-/// What a store consists of.
+/// The parts of a store.
 pub(super) struct Parts {
     pub(super) file: PageFile,
     pub(super) survey: BaseSurvey,
-    /// Those of the runs that can be opened.
+    /// Those runs that can be opened.
     pub(super) runs: Runs,
     pub(super) overlay: Overlay,
 }
 
-/// A tree that is walked over.
+/// A tree that is being checked.
 pub(super) struct Tree<'a> {
     pub(super) parts: &'a Parts,
     pub(super) number: u32,
-    /// How it is called in findings.
+    /// Its name in findings.
     pub(super) label: &'a str,
 }
 
 impl Tree<'_> {
-    /// Gives every record of base, runs and log to `live`, in the order of keys, and checks those of base and runs
-    /// on the way; those of the log have been. Tells whether base and runs were readable.
+    /// Passes every record of base, runs and log to `live`, in the order of keys, and checks those of base and
+    /// runs on the way; those of the log have been checked. Returns whether base and runs were readable.
     pub(super) fn walk(
         &self,
         pages: &mut PageSet,
@@ -59,8 +59,8 @@ impl Tree<'_> {
         is_readable
     }
 
-    /// Gives every record of base and runs that can be read to `visit`. Where everything could be read, the totals must
-    /// be right.
+    /// Passes every readable record of base and runs to `visit`. If everything could be read, the
+    /// totals must be correct.
     fn walk_disk(
         &self,
         pages: &mut PageSet,
@@ -74,7 +74,7 @@ impl Tree<'_> {
         let mut are_records_sound = true;
         let mut give = |report: &mut CheckReport, key: &[u8], stored: &[u8], is_of_run: bool| {
             match self.check(key, stored, &mut counted) {
-                // One of the base was found sound by then.
+                // Records of the base were found sound before.
                 Err(what) if is_of_run => {
                     are_records_sound = false;
                     report.add(Finding::record(self.label, key, what));
@@ -107,8 +107,8 @@ impl Tree<'_> {
         is_readable
     }
 
-    /// Gives every record of the base that can be read to `visit`. Where everything could be read,
-    /// the statistics must be right.
+    /// Passes every readable record of the base to `visit`. If everything could be read, the
+    /// statistics must be correct.
     fn walk_base(
         &self,
         pages: &mut PageSet,
@@ -142,7 +142,7 @@ impl Tree<'_> {
         is_readable
     }
 
-    /// Gives the records of a bucket of long keys to `check`. Tells whether all could be read.
+    /// Passes the records of a bucket of long keys to `check`. Returns whether all could be read.
     fn open_bucket(
         &self,
         head: &[u8],
@@ -168,7 +168,7 @@ impl Tree<'_> {
         true
     }
 
-    /// Counts a record and says what is wrong with it.
+    /// Counts a record and returns what is wrong with it.
     fn check(
         &self,
         key: &[u8],
@@ -179,7 +179,7 @@ impl Tree<'_> {
         let value_len = record.as_ref().map_or(0, |record| record.value.len());
         counted.add(DatabaseStatistics::of_record(key.len(), value_len));
         let found = record.map_err(|error| error.to_string())?.version;
-        // A checkpoint that was interrupted has left some of what stands in the log.
+        // An interrupted checkpoint may have written some of the log's records.
         let last = self.parts.overlay.last_sequence();
         if found > last {
             return Err(format!("transaction {found} wrote it, but the last one is {last}"));
@@ -188,7 +188,7 @@ impl Tree<'_> {
     }
 }
 
-/// What the runs have of one tree, in the order of keys.
+/// The changes of one tree in the runs, in the order of keys.
 struct RunChanges<'r> {
     entries: Merged<'r>,
     tree: u32,
@@ -203,12 +203,12 @@ impl<'r> RunChanges<'r> {
     }
 
     fn advance(&mut self) {
-        // One that goes on behind damage gives no error.
+        // An iterator that skips damage returns no error.
         let next = self.entries.next().ok().flatten();
         self.next = next.filter(|entry| entry.tree == self.tree);
     }
 
-    /// The next key with its record, or that it was deleted, if the key is such.
+    /// The next key with its record or tombstone, if `is_such` is true for the key.
     fn next_if(&mut self, is_such: impl Fn(&[u8]) -> bool) -> Option<(&'r [u8], Change<'r>)> {
         let next = self.next.filter(|entry| is_such(entry.key))?;
         self.advance();

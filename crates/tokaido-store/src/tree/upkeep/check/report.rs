@@ -11,7 +11,7 @@ pub const FINDINGS_MAX: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Finding {
-    /// The log cannot be read beyond this place.
+    /// The log cannot be read beyond this point.
     #[error("log segment {segment}, byte {byte}: {what}")]
     Log {
         /// The number of the segment, which is the name of its file.
@@ -21,24 +21,24 @@ pub enum Finding {
         /// What is wrong there.
         what: String,
     },
-    /// A page of the base is damaged, or tells something else than the others.
+    /// A page of the base is damaged, or contradicts others.
     #[error("data.mdb, page {page}, {tree}: {what}")]
     Page {
         /// The number of the page. It begins at that many times the length of a page.
         page: u64,
-        /// Whose it is.
+        /// The tree that it belongs to.
         tree: String,
         /// What is wrong with it.
         what: String,
     },
-    /// The system has refused to read a page of the base, so nobody knows what stands there.
+    /// The operating system failed to read a page of the base, so its content is unknown.
     #[error("data.mdb, page {page}, {tree}: it could not be read: {what}")]
     Unread {
         /// The number of the page.
         page: u64,
-        /// Whose it is.
+        /// The tree that it belongs to.
         tree: String,
-        /// What the system said.
+        /// The error of the operating system.
         what: String,
     },
     /// The directory of the base, or the catalog of databases, contradicts itself or the rest.
@@ -50,14 +50,14 @@ pub enum Finding {
     /// A record cannot be read, or is not what it should be.
     #[error("{tree}, key {}: {what}", shown(key))]
     Record {
-        /// Whose it is.
+        /// The tree that it belongs to.
         tree: String,
         /// Its key.
         key: Vec<u8>,
         /// What is wrong with it.
         what: String,
     },
-    /// The base has other records than its statistics say.
+    /// The base's records do not match its statistics.
     #[error(
         "{tree}: its statistics say {} records, {} bytes of keys and {} of values, \
          but there are {}, {} and {}",
@@ -65,15 +65,15 @@ pub enum Finding {
         counted.records, counted.key_bytes, counted.value_bytes
     )]
     Statistics {
-        /// Whose they are.
+        /// The tree that they belong to.
         tree: String,
         /// What the statistics say.
         recorded: DatabaseStatistics,
         /// What was counted.
         counted: DatabaseStatistics,
     },
-    /// A record has an expiry, but no entry in the index of expiries: nobody will see it then, but
-    /// nothing will remove it.
+    /// A record has an expiry, but no entry in the expiry index: nobody will see it once it has
+    /// expired, but nothing will remove it.
     #[error(
         "{tree}, key {}: it expires at {expires_at_ms}, but is not in the expiry index",
         shown(key)
@@ -92,15 +92,15 @@ pub enum Finding {
         /// What is wrong.
         what: String,
     },
-    /// Pages that no tree has, and that are not free either; or that are both.
+    /// Pages that belong to no tree and are not free either; or that are both.
     #[error("data.mdb: {what}")]
     Pages {
-        /// What is wrong, and with how many.
+        /// What is wrong, and with how many pages.
         what: String,
     },
 }
 
-/// A key as text: quoted, with escapes, and not at its full length if it is long.
+/// A key as text: quoted, with escapes, and shortened if it is long.
 fn shown(key: &[u8]) -> String {
     const LEN_MAX: usize = 64;
     match key.len() {
@@ -109,55 +109,55 @@ fn shown(key: &[u8]) -> String {
     }
 }
 
-/// What a check has found, sound or not.
+/// The result of a check, whether or not the store is sound.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
     /// What is wrong; at most [`FINDINGS_MAX`].
     pub findings: Vec<Finding>,
-    /// How many findings there were beyond those.
+    /// How many more findings there were.
     pub findings_more: u64,
-    /// Whoever began to make the store was stopped before anybody could write to it. That is no
-    /// damage: opening it makes it anew.
+    /// Creating the store was interrupted before anybody could write to it. That is no damage:
+    /// opening it creates it anew.
     pub is_unfinished: bool,
-    /// What LMDB's file holds.
+    /// The contents of LMDB's file.
     pub base: BaseReport,
-    /// What the runs hold.
+    /// The contents of the runs.
     pub runs: RunsReport,
-    /// What the log holds.
+    /// The contents of the log.
     pub log: LogReport,
-    /// What they come to, by database, in the order of their indexes. Of a damaged
-    /// store, what could be read.
+    /// What these add up to, by database, in the order of their indexes. For a damaged store, what
+    /// could be read.
     pub databases: Vec<DatabaseReport>,
-    /// Entries of the expiry index that no record has any more. They are no damage: they go when
-    /// they are due.
+    /// Entries of the expiry index that no record has any more. They are no damage: they are
+    /// removed when they are due.
     pub expiry_entries_stale: u64,
 }
 
-/// What LMDB's file holds.
+/// The contents of LMDB's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaseReport {
     /// The last transaction in it.
     pub sequence: u64,
-    /// Pages in use, and pages that are free.
+    /// Pages, in use or free.
     pub pages: u64,
-    /// Pages that the next checkpoints may use again.
+    /// Pages that later checkpoints may reuse.
     pub pages_free: u64,
-    /// Bytes of a page.
+    /// Length of a page, in bytes.
     pub page_len: u64,
 }
 
-/// What the runs hold, which are to be merged into the base.
+/// The contents of the runs, which are to be merged into the base.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunsReport {
     /// How many there are.
     pub runs: u64,
     /// Bytes of their files.
     pub bytes: u64,
-    /// Records and deletions, those of one key in several runs counted several times.
+    /// Records and tombstones; a key in several runs counts several times.
     pub entries: u64,
 }
 
-/// What the log holds.
+/// The contents of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogReport {
     /// Its segments.
@@ -166,22 +166,22 @@ pub struct LogReport {
     pub transactions: u64,
     /// Bytes of frames, up to the first damage.
     pub bytes: u64,
-    /// Segment and byte at which an interrupted write begins. That is no damage: nobody was told
-    /// that it happened, and opening the store cuts it off.
+    /// Segment and byte where an interrupted write begins. That is no damage: it was not
+    /// acknowledged, and opening the store cuts it off.
     pub torn_at: Option<(u64, u64)>,
-    /// Transactions behind the first damage that are whole. They cannot be applied, since those
-    /// before them are missing.
+    /// Whole transactions after the first damage. They cannot be applied, since those before them
+    /// are missing.
     pub transactions_behind: u64,
 }
 
-/// What a database holds.
+/// The contents of a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatabaseReport {
     /// Its name.
     pub name: String,
     /// Its records, expired ones included.
     pub statistics: DatabaseStatistics,
-    /// The elements of its collections, with those that are still to be removed.
+    /// The elements of its collections, including those that are still to be removed.
     pub elements: DatabaseStatistics,
     /// How many of its records have an expiry.
     pub expiring: u64,
@@ -200,7 +200,7 @@ impl CheckReport {
         self.findings.is_empty()
     }
 
-    /// A part that could not be read, so that the rest says little of the store.
+    /// A part that could not be read, so that the rest says little about the store.
     pub(in crate::tree) fn unread(&self) -> Option<io::Error> {
         let is_unread = |finding: &&Finding| matches!(finding, Finding::Unread { .. });
         self.findings.iter().find(is_unread).map(|finding| io::Error::other(finding.to_string()))
@@ -219,7 +219,7 @@ impl CheckReport {
     }
 }
 
-/// A store could not be checked, so nothing is known of it.
+/// A store could not be checked, so nothing is known about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
@@ -229,7 +229,7 @@ pub enum CheckError {
         /// The directory.
         directory: std::path::PathBuf,
     },
-    /// A process writes to the store.
+    /// A process is writing to the store.
     #[error("{} is in use by another tokaido process; stop that one, or take a backup with `tokaido backup` and check that", directory.display())]
     Held {
         /// The store's directory.

@@ -1,4 +1,4 @@
-//! The check from end to end.
+//! The check from start to end.
 
 use std::{fs::File, io, path::Path, sync::Arc};
 
@@ -23,17 +23,17 @@ use super::{
     report::{CheckError, CheckReport, Finding},
 };
 
-/// Looks at everything in the store of `directory`, and changes nothing. It reads all of the base,
-/// and takes about as much memory as the log is long.
+/// Checks everything in the store in `directory`, and changes nothing. It reads all of the base,
+/// and needs about as much memory as the log is long.
 ///
 /// # Errors
-/// Only if the store cannot be looked at; what is wrong with it is in the report.
+/// Only if the store cannot be examined; damage is listed in the report.
 pub fn check(directory: &Path) -> Result<CheckReport, CheckError> {
     let _still = keep_still(directory)?;
     examine(directory, &mut |_, _, _, _| {})
 }
 
-/// Which store a base is of, and what it holds.
+/// Which store a base belongs to, and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::tree) struct BaseIdentity {
     pub store: u64,
@@ -42,7 +42,7 @@ pub(in crate::tree) struct BaseIdentity {
     pub runs: RunList,
 }
 
-/// What the directory of the base in a file says, if it is sound.
+/// What the directory of the base in a file records, if it is sound.
 pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<BaseIdentity, PageFileError> {
     let file = PageFile::open(data_file)?;
     let mut report = CheckReport::default();
@@ -64,7 +64,7 @@ pub(in crate::tree) fn survey_base(data_file: &Path) -> Result<BaseIdentity, Pag
     Err(PageFileError::Damaged(what))
 }
 
-/// As [`check`], of a store that is [kept still](keep_still), and gives every record that can be read
+/// Like [`check`], for a store that is [kept still](keep_still), and passes every readable record
 /// to `visitor`.
 pub(in crate::tree) fn examine(
     directory: &Path,
@@ -100,7 +100,7 @@ pub(in crate::tree) fn examine(
     Ok(Examination { parts: &parts, pages, report }.run(visitor))
 }
 
-/// Opens the runs, and looks whether each is whole.
+/// Opens the runs and verifies each.
 fn open_runs(
     directory: &Path,
     survey: &BaseSurvey,
@@ -127,19 +127,19 @@ fn open_runs(
     Ok(Runs::new(runs))
 }
 
-/// Whether whoever began to make the store was stopped before it had a base. Nobody could write to it
-/// yet: the log is made after the base, and LMDB's own lock with it.
+/// Whether creating the store was interrupted before it had a base. Nobody could have written to it
+/// yet: the log is created after the base, and so is LMDB's own lock file.
 fn is_unfinished(directory: &Path) -> bool {
     [DATA_FILE, LMDB_LOCK_FILE, LOG_DIRECTORY].iter().all(|name| !directory.join(name).exists())
 }
 
-/// Keeps everybody from writing to the store as long as what is given is kept.
+/// Keeps everybody from writing to the store as long as the result is kept.
 pub(in crate::tree) fn keep_still(directory: &Path) -> Result<Option<File>, CheckError> {
     let owned = || directory.to_owned();
     match lock::keep_still(directory) {
         Ok(lock) => Ok(Some(lock)),
         Err(LockError::Held) => Err(CheckError::Held { directory: owned() }),
-        // Whoever opens a store makes the file of its lock; so nobody has this one.
+        // Opening a store creates its lock file; so nobody has this one open.
         Err(LockError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
             match directory.join(DATA_FILE).is_file() {
                 true => Ok(None),

@@ -1,5 +1,5 @@
-//! Stores whose trees are sound, each for itself, but contradict each other, or whose log is whole
-//! and says what no store would: made by writing past everything that keeps them together.
+//! Stores whose trees are sound individually but contradict each other, or whose log is whole but
+//! says what no store would. They are made by bypassing everything that keeps them consistent.
 
 use std::{fs, io::Write, path::Path, sync::Arc};
 
@@ -33,7 +33,7 @@ fn store() -> TempDir {
     directory
 }
 
-/// Tree, key, and the stored record or that there shall be none.
+/// Tree, key, and the stored record, or that there must be none.
 type Change<'c> = (u32, &'c [u8], Option<&'c [u8]>);
 
 /// Changes the base, as a checkpoint would.
@@ -54,7 +54,7 @@ fn stored(value: &[u8], version: u64) -> Vec<u8> {
     [Header::new(&NewRecord::of(value), version).as_bytes(), value].concat()
 }
 
-/// Writes a transaction behind the log, its sums right.
+/// Appends a transaction to the log, with correct checksums.
 fn append(directory: &Path, (tree, key, record): Change<'_>) {
     let mut frame = FrameBuilder::default();
     frame.push(2, std::iter::once(Operation { tree, key, record }));
@@ -63,7 +63,7 @@ fn append(directory: &Path, (tree, key, record): Change<'_>) {
     fs::File::options().append(true).open(last).unwrap().write_all(frame.finish(1)).unwrap();
 }
 
-/// The findings after the base was changed so, as text.
+/// The findings after these changes to the base, as text.
 fn findings(changes: &[Change<'_>]) -> Vec<String> {
     let directory = store();
     change(directory.path(), changes);
@@ -179,7 +179,7 @@ fn a_key_of_the_base_that_none_can_have_is_found() {
     assert!(found[0].ends_with("a key has 1 to 4096 bytes, this one has 4097"), "{found:?}");
 }
 
-/// Whatever opening refuses a check finds.
+/// A check finds everything that opening refuses.
 #[test]
 fn what_cannot_be_opened_is_found() {
     let record = stored(b"v", 2);
