@@ -1,7 +1,7 @@
-//! What the project depends on: under a licence that `deny.toml` allows, without needless
-//! duplicates, and each with its line in `docs/dependencies.md`.
+//! Checks of the dependencies: licences that `deny.toml` allows, no needless duplicates, and a line
+//! for each in `docs/dependencies.md`.
 //!
-//! `cargo deny` does more (advisories, sources) and is run where it is installed; installing it
+//! `cargo deny` checks more (advisories, sources) and is run if it is installed; installing it
 //! would take longer than all tests.
 
 mod licence;
@@ -19,7 +19,7 @@ use crate::{
 /// The page with a line for each direct dependency.
 const PAGE: &str = "docs/dependencies.md";
 
-/// Checks all of it.
+/// Runs all checks.
 pub(crate) fn check() -> Outcome {
     let metadata = metadata()?;
     let packages = packages(&metadata)?;
@@ -48,7 +48,7 @@ fn metadata() -> Outcome<Value> {
     serde_json::from_str(&text).map_err(Failure::of("cannot read cargo metadata"))
 }
 
-/// All packages that are built on this platform; the lists of cargo metadata name others too, but
+/// All packages that are built on this platform. The lists in cargo metadata name others, too, but
 /// only the resolved graph counts.
 fn packages(metadata: &Value) -> Outcome<Vec<Package>> {
     let nodes = metadata["resolve"]["nodes"].as_array();
@@ -81,7 +81,7 @@ fn check_licences(packages: &[Package]) -> Outcome {
     Err(Failure::new(format!("licences that deny.toml does not allow:\n{list}")))
 }
 
-/// Two versions of one crate cost build time, not correctness, so they are only shown.
+/// Two versions of a crate cost build time, not correctness, so they are only reported.
 fn report_duplicates(packages: &[Package]) {
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in packages {
@@ -92,8 +92,8 @@ fn report_duplicates(packages: &[Package]) {
     }
 }
 
-/// Every dependency that a member of the workspace names has a row on the page, and every row
-/// still has its dependency.
+/// Every dependency of a workspace member must have a row on the page, and every row must still
+/// have its dependency.
 fn check_page(metadata: &Value) -> Outcome {
     let needed = direct_dependencies(metadata);
     let page = files::read(PAGE)?;

@@ -1,14 +1,14 @@
-//! What a failed suite said of its failures, out of all that it wrote: shown once more at the end,
-//! where a reader of a long log looks first.
+//! What a failed suite printed about its failures, extracted from all of its output. It is shown
+//! again at the end, where a reader of a long log looks first.
 
 use std::collections::VecDeque;
 
-/// Lines of failures that are kept. What a test writes before it fails can be long.
+/// Lines about failures that are kept. A test's output before it fails can be long.
 const FAILURE_LINES: usize = 400;
-/// Lines kept from the end of an output that tells of its failures in no form known here.
+/// Lines kept from the end of an output that does not report failures in a known form.
 const LAST_LINES: usize = 40;
 
-/// Picks lines while the output goes by.
+/// Collects lines as the output passes.
 #[derive(Default)]
 pub(crate) struct Excerpt {
     failures: Vec<String>,
@@ -29,13 +29,13 @@ impl Excerpt {
         self.last.push_back(line.to_owned());
     }
 
-    /// The failures, or where there are none (a program that does not build, a signal) the last lines.
+    /// The failures, or the last lines if there are none (after a build failure or a signal).
     pub(crate) fn lines(self) -> Vec<String> {
         if self.failures.is_empty() { self.last.into() } else { self.failures }
     }
 }
 
-/// As Rust's test harness and pytest write it.
+/// Recognises the forms of Rust's test harness and of pytest.
 fn begins_failures(line: &str) -> bool {
     line == "failures:" || line.contains("= FAILURES =") || line.contains("= ERRORS =")
 }

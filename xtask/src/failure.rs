@@ -1,12 +1,12 @@
-//! Why a task ended early: a message for the person at the terminal.
+//! Why a task ended early: a message for the user.
 
 use std::fmt;
 
-/// The message; it says what to do next where that is known.
+/// The message; it says what to do next if that is known.
 #[derive(Debug)]
 pub(crate) struct Failure(String);
 
-/// What a task gives.
+/// The result of a task.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
@@ -14,7 +14,7 @@ impl Failure {
         Self(message.into())
     }
 
-    /// For `map_err`: what was tried, then why it did not work.
+    /// For `map_err`: what was tried, then why it failed.
     pub(crate) fn of<E: fmt::Display>(tried: impl fmt::Display) -> impl FnOnce(E) -> Self {
         move |error| Self(format!("{tried}: {error}"))
     }

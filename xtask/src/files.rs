@@ -15,7 +15,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// Every file that git tracks, or would if it were added, whose name ends in one of `endings`;
+/// Every file that git tracks, or would track once added, whose name ends in one of `endings`;
 /// relative to the root, sorted.
 pub(crate) fn tracked(endings: &[&str]) -> Outcome<Vec<PathBuf>> {
     let listing = Command::new(

@@ -1,5 +1,5 @@
-//! Tests of what threads share: in many orders under shuttle, and under Miri, which knows undefined
-//! behaviour when it sees it and has every effect of weak memory.
+//! Tests of shared state: in many interleavings under shuttle, and under Miri, which detects
+//! undefined behaviour and simulates weak memory.
 
 use crate::{
     failure::{Failure, Outcome},
@@ -9,11 +9,11 @@ use crate::{
 
 const STORE: [&str; 3] = ["test", "-p", "tokaido-store"];
 
-/// Miri's rules of aliasing are those of tree borrows: a node of the memtable is reached by
-/// a reference to its head, which stacked borrows end where the head ends.
+/// Miri uses the aliasing rules of tree borrows. A memtable node is reached through a reference to
+/// its head, and under stacked borrows that would not be valid past the head's end.
 const RULES: &str = "-Zmiri-disable-isolation -Zmiri-tree-borrows -Zmiri-strict-provenance";
 
-/// The parts of the store, beside the memtable, that need neither LMDB nor a map of a file, and
+/// The parts of the store, besides the memtable, that need neither LMDB nor a mapped file, and
 /// whose tests are short enough for Miri, which is some hundred times slower.
 const PARTS: [&str; 5] = [
     "log::operation::tests::garbage",
@@ -23,7 +23,7 @@ const PARTS: [&str; 5] = [
     "record::tests",
 ];
 
-/// The locks and atomics of the store are swapped for shuttle's, which works for these tests only.
+/// The store's locks and atomics are replaced by shuttle's, which works only for these tests.
 pub(crate) fn shuttle() -> Outcome<Ready> {
     let command = || Command::cargo(STORE).arguments(&["--locked", "--features", "shuttle"]);
     run_all_of(&command().arguments(&["--lib", "memtable::"]), &["memtable::"])?;
@@ -35,7 +35,7 @@ pub(crate) fn miri() -> Outcome<Ready> {
     if let missing @ Ready::No(_) = nightly() {
         return Ok(missing);
     }
-    // Each seed is another order of the threads.
+    // Each seed gives another interleaving of the threads.
     let seeds = format!("{RULES} -Zmiri-many-seeds=0..4");
     under_miri(&seeds, &["memtable::"])?;
     under_miri(RULES, &PARTS)?;
@@ -52,8 +52,8 @@ fn under_miri(flags: &str, tests: &[&str]) -> Outcome {
     run_all_of(&command, tests)
 }
 
-/// Runs tests, and fails if there is none of one of these names: a test that was renamed, or is
-/// no longer compiled, would pass unseen.
+/// Runs tests, and fails if no test matches one of these names: otherwise a test that was renamed,
+/// or is no longer compiled, would go unnoticed.
 fn run_all_of(tests: &Command, names: &[&str]) -> Outcome {
     let said = tests.run_and_read()?;
     let has_run = |name: &str| said.lines().any(|line| is_of(line, name));
@@ -63,12 +63,12 @@ fn run_all_of(tests: &Command, names: &[&str]) -> Outcome {
     }
 }
 
-/// Whether a line of the test harness tells of a test under that name.
+/// Whether a line of the test harness is about a test with this name.
 fn is_of(line: &str, name: &str) -> bool {
     line.strip_prefix("test ").is_some_and(|rest| rest.contains(name))
 }
 
-/// Makes sure of a nightly toolchain that has Miri.
+/// Ensures that there is a nightly toolchain with Miri.
 fn nightly() -> Ready {
     let miri = Command::new("rustup", ["run", "nightly", "cargo", "miri", "--version"]);
     if !process::is_installed("rustup") {

@@ -1,4 +1,4 @@
-//! `cargo xtask`: everything that is done to this repository, behind one entry.
+//! `cargo xtask`: all maintenance tasks of this repository, behind one entry point.
 
 mod dependencies;
 mod docs;

@@ -1,11 +1,11 @@
-//! As much of Markdown as the checks of the documents need: fences and rows of tables.
+//! The parts of Markdown that the checks of the documents need: fences and table rows.
 
 /// A fenced block of code.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fence<'t> {
-    /// The first word behind the opening backticks.
+    /// The first word after the opening backticks.
     pub(crate) language: &'t str,
-    /// What stands behind it: a file name, for us.
+    /// The rest of that line: a file name.
     pub(crate) name: &'t str,
     /// The line of the opening backticks, from 1.
     pub(crate) line: usize,
@@ -26,7 +26,7 @@ pub(crate) fn fences(page: &str) -> Vec<Fence<'_>> {
     fences
 }
 
-/// The cells of each row of each table, heads and rules left out.
+/// The cells of each row of each table, without heads and rules.
 pub(crate) fn table_rows(page: &str) -> impl Iterator<Item = Vec<&str>> {
     let rows: Vec<&str> = page.lines().map(str::trim).collect();
     let is_rule = |row: &str| row.starts_with('|') && row.chars().all(|c| "|-: ".contains(c));
@@ -38,7 +38,7 @@ pub(crate) fn table_rows(page: &str) -> impl Iterator<Item = Vec<&str>> {
         .into_iter()
 }
 
-/// A table of its own: `head` and `rows` of cells.
+/// A new table: `head` and `rows` of cells.
 pub(crate) fn table<C: AsRef<str>>(head: &[&str], rows: &[Vec<C>]) -> String {
     let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
     let mut table = line(head.to_vec());

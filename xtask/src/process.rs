@@ -1,4 +1,4 @@
-//! Running other programs: shown before they run, and a failure names the whole command.
+//! Running other programs: commands are shown before they run, and failures name them in full.
 
 use std::{
     ffi::OsString,
@@ -14,10 +14,10 @@ use crate::{
     files,
 };
 
-/// How long tests may run in continuous integration, for `timeout`: so the test that hangs is in what they said.
+/// How long tests may run in CI, for `timeout`. So their output shows which test hangs.
 const TESTS_TIME_MAX: &str = "25m";
 
-/// The status of `timeout` where it has ended the program.
+/// The status of `timeout` if it has ended the program.
 const TIMED_OUT: i32 = 124;
 
 /// A program with its arguments, run at the root of the repository unless told otherwise, without
@@ -68,7 +68,7 @@ impl Command {
         self
     }
 
-    /// For whoever needs more than `run` and `output`.
+    /// For callers that need more than `run` and `output`.
     pub(crate) fn prepare(&self) -> process::Command {
         let mut command = process::Command::new(&self.program);
         command.args(&self.arguments).current_dir(&self.directory).stdin(Stdio::null());
@@ -78,7 +78,7 @@ impl Command {
         command
     }
 
-    /// Shows the command and runs it; its output goes where ours goes.
+    /// Shows the command and runs it; its output goes where this program's goes.
     pub(crate) fn run(&self) -> Outcome {
         println!("$ {self}");
         let status = self.prepare().status().map_err(Failure::of(format!("cannot run {self}")))?;
@@ -88,7 +88,7 @@ impl Command {
         Err(Failure::new(format!("`{self}` failed ({status})")))
     }
 
-    /// The same, ended after [`TESTS_TIME_MAX`] together with all that it has started.
+    /// The same command, ended after [`TESTS_TIME_MAX`] along with everything that it has started.
     fn limited(&self) -> Self {
         let program = self.program.clone().into_os_string();
         let before = ["--kill-after=10s".into(), TESTS_TIME_MAX.into(), program];
@@ -96,16 +96,16 @@ impl Command {
         Self { program: "timeout".into(), arguments, ..self.clone() }
     }
 
-    /// As [`run`](Self::run), both streams in one; a failure tells what the output said of it.
+    /// As [`run`](Self::run), with merged output streams; a failure includes an excerpt of these.
     pub(crate) fn run_tests(&self) -> Outcome {
         println!("$ {self}");
         let tried = || Failure::of(format!("cannot run {self}"));
         let (output, input) = io::pipe().map_err(tried())?;
         let mut child = {
-            // The command, and with it our writing end, goes before the output is read to its end.
+            // Drops the command, and with it the writing end, before the output is read to its end.
             let mut command = match is_in_ci() {
                 true => self.limited().prepare(),
-                // The terminal's Ctrl-C would not reach it.
+                // Under `timeout`, the terminal's Ctrl-C would not reach it.
                 false => self.prepare(),
             };
             command.stdout(input.try_clone().map_err(tried())?).stderr(input);
@@ -130,7 +130,7 @@ impl Command {
         Err(Failure::new(format!("`{self}` {failed}. It said:\n{said}")))
     }
 
-    /// As [`run`](Self::run), and gives what it wrote to standard output, which is shown at its end.
+    /// As [`run`](Self::run), but returns its standard output, which is shown when it ends.
     pub(crate) fn run_and_read(&self) -> Outcome<String> {
         println!("$ {self}");
         let output = self.prepare().stderr(Stdio::inherit()).output();
@@ -143,7 +143,7 @@ impl Command {
         Err(Failure::new(format!("`{self}` failed ({})", output.status)))
     }
 
-    /// Runs it silently and gives what it wrote to standard output.
+    /// Runs it silently and returns its standard output.
     pub(crate) fn output(&self) -> Outcome<String> {
         let output = self.prepare().output().map_err(Failure::of(format!("cannot run {self}")))?;
         if output.status.success() {
@@ -165,12 +165,12 @@ impl fmt::Display for Command {
     }
 }
 
-/// Whether this is continuous integration, where everything must be there, and nothing may hang.
+/// Whether this is continuous integration, where nothing may be missing, and nothing may hang.
 pub(crate) fn is_in_ci() -> bool {
     std::env::var("CI").is_ok_and(|ci| ci == "true")
 }
 
-/// Whether a program of that name is to be found.
+/// Whether a program of that name is on the path.
 pub(crate) fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())

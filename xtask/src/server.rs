@@ -1,4 +1,4 @@
-//! A server to test: the built binary on a directory of its own.
+//! A server to test: the built binary with its own directory.
 
 use std::{
     fs::File,
@@ -17,13 +17,13 @@ use crate::{
     process::Command,
 };
 
-/// The port of a server that was not told another; the documents show it.
+/// The default port of a server; the documents show it.
 pub(crate) const PORT_DEFAULT: u16 = 7653;
 
-/// Longest that a server may take until it listens.
+/// The longest time that a server may take until it listens.
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Builds the server and gives the path of its program.
+/// Builds the server and returns the path of its program.
 pub(crate) fn binary() -> Outcome<PathBuf> {
     Command::cargo(["build", "--locked", "--package", "tokaido"]).run()?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
@@ -36,7 +36,7 @@ pub(crate) fn free_port() -> Outcome<u16> {
     ports::free().map_err(Failure::of("cannot find a port"))
 }
 
-/// A running server; it ends with this value.
+/// A running server; it is stopped when this is dropped.
 pub(crate) struct Server {
     child: Child,
     port: u16,
@@ -45,7 +45,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts `tokaido serve` with the procedures in `procedures`, from the root, and more options, and waits until it listens.
+    /// Starts `tokaido serve` and waits until it listens. `procedures` is a path from the root.
     pub(crate) fn start(binary: &Path, procedures: &str, options: &[&str]) -> Outcome<Self> {
         let port = free_port()?;
         let directory = TempDir::new().map_err(Failure::of("cannot make a directory"))?;
@@ -93,7 +93,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It is gone already if either fails, which is what is wanted.
+        // If either fails, it is already gone, which is fine.
         drop(self.child.kill());
         drop(self.child.wait());
     }

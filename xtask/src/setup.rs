@@ -1,6 +1,6 @@
-//! What tests and benchmarks need from outside, brought in where that can be done: Debian packages
-//! by root, a Python environment in `.venv`, the modules of Node. What is pinned is pinned beside
-//! the tests that use it.
+//! Installs what tests and benchmarks need from outside, where possible: Debian packages if run as
+//! root, a Python environment in `.venv`, Node modules. Versions are pinned beside the tests that
+//! use them.
 
 use std::{
     fs,
@@ -13,20 +13,20 @@ use crate::{
     process::{self, Command},
 };
 
-/// The Python packages of the tests, each with its version.
+/// The Python packages that the tests need, each with its version.
 const REQUIREMENTS: &str = "tests/clients/python/requirements.txt";
 
-/// The environment they are installed into, and the copy of the requirements that tells whether
-/// they have changed since.
+/// The environment they are installed into, and a copy of the requirements, to detect changes
+/// since.
 const ENVIRONMENT: &str = ".venv";
 const INSTALLED: &str = ".venv/requirements.txt";
 
-/// Whether something is there, or why not.
+/// Whether something is available, or why not.
 pub(crate) enum Ready {
     Yes,
-    /// Some of it cannot be had on this machine; the rest was done without.
+    /// Some of it is not available on this machine; the rest was done without.
     Partly(String),
-    /// It cannot be had on this machine.
+    /// It is not available on this machine.
     No(String),
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn install(package: &str) -> Outcome<Ready> {
         Command::new("apt-get", arguments).variable("DEBIAN_FRONTEND", "noninteractive")
     };
     let install = ["install", "--yes", "--no-install-recommends", package];
-    // The lists of a fresh machine are empty or old, so a failure is first met by new ones.
+    // The package lists of a fresh machine are empty or old, so update them after a first failure.
     if apt(&install).run().is_err() {
         apt(&["update"]).run()?;
         apt(&install).run()?;
@@ -57,9 +57,9 @@ pub(crate) fn install(package: &str) -> Outcome<Ready> {
     Ok(Ready::Yes)
 }
 
-/// Installs those of these Debian packages that are missing, if this is root.
+/// Installs those of the Debian packages that are missing, if this is root.
 pub(crate) fn packages(names: &[&str]) -> Outcome<Ready> {
-    // Every package has a directory there.
+    // Every installed package has a directory there.
     let is_missing = |name: &&&str| !Path::new("/usr/share/doc").join(name).exists();
     for package in names.iter().filter(is_missing) {
         if let missing @ Ready::No(_) = install(package)? {
@@ -74,7 +74,7 @@ pub(crate) fn python() -> PathBuf {
     files::root().join(ENVIRONMENT).join("bin/python")
 }
 
-/// Makes that environment, unless it stands there with the same requirements already.
+/// Creates that environment, unless it already exists with the same requirements.
 pub(crate) fn python_environment() -> Outcome<Ready> {
     let requirements = files::read(REQUIREMENTS)?;
     let installed = fs::read_to_string(files::root().join(INSTALLED)).ok();
@@ -86,7 +86,7 @@ pub(crate) fn python_environment() -> Outcome<Ready> {
     }
     let environment = Command::new("python3", ["-m", "venv", "--clear", ENVIRONMENT]);
     if environment.run().is_err() {
-        // Debian's own Python comes without this part.
+        // Debian's own Python lacks the venv module.
         if let missing @ Ready::No(_) = install("python3-venv")? {
             return Ok(missing);
         }
@@ -98,7 +98,7 @@ pub(crate) fn python_environment() -> Outcome<Ready> {
     Ok(Ready::Yes)
 }
 
-/// Installs the modules that `directory` locks, unless that has been done.
+/// Installs the modules locked in `directory`, unless that has been done.
 pub(crate) fn node_modules(directory: &str) -> Outcome<Ready> {
     if let missing @ Ready::No(_) = program("npm", "npm")? {
         return Ok(missing);
@@ -118,8 +118,8 @@ pub(crate) fn node_modules(directory: &str) -> Outcome<Ready> {
 /// Where Java finds the clients and the tests, in the directory of the tests.
 pub(crate) const JAVA_CLASS_PATH: &str = "target/lib/*:target/classes";
 
-/// Brings in the clients that the `pom.xml` in `directory` names, unless that has been done, and compiles
-/// the tests beside it.
+/// Fetches the clients listed in the `pom.xml` in `directory`, unless that has been done, and
+/// compiles the tests beside it.
 pub(crate) fn java_classes(directory: &str) -> Outcome<Ready> {
     for (name, package) in [("javac", "default-jdk-headless"), ("mvn", "maven")] {
         if let missing @ Ready::No(_) = program(name, package)? {
@@ -130,7 +130,7 @@ pub(crate) fn java_classes(directory: &str) -> Outcome<Ready> {
     let wanted = fs::read(directory.join("pom.xml")).map_err(Failure::of("cannot read pom.xml"))?;
     let installed = directory.join("target/lib/.installed-pom.xml");
     if fs::read(&installed).ok().as_ref() != Some(&wanted) {
-        // What does not have the checksum that it was published with is refused.
+        // Anything that does not match its published checksum is refused.
         let fetch = ["-q", "-B", "-C", "dependency:copy-dependencies"];
         Command::new("mvn", fetch)
             .argument("-DoutputDirectory=target/lib")

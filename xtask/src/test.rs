@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test there is, a suite after another, and what each said at the end.
+//! `cargo xtask test`: runs all tests, one suite after another, with a summary at the end.
 
 use std::{
     path::Path,
@@ -22,7 +22,7 @@ const NODE: &str = "tests/clients/node";
 const GO: &str = "tests/clients/go";
 const JAVA: &str = "tests/clients/java";
 
-/// A suite sets up what it needs and runs, unless that is not to be had.
+/// A suite sets up what it needs and runs, unless that is not available.
 type Suite = fn() -> Outcome<Ready>;
 
 const SUITES: [(&str, Suite); 10] = [
@@ -44,7 +44,7 @@ struct Verdict {
     took: Duration,
 }
 
-/// Runs the suites named, or all. One that fails does not keep the others from running.
+/// Runs the named suites, or all. One that fails does not keep the others from running.
 pub(crate) fn run(names: &[&str]) -> Outcome {
     if let Some(unknown) = names.iter().find(|name| SUITES.iter().all(|(suite, _)| suite != *name))
     {
@@ -62,8 +62,8 @@ pub(crate) fn run(names: &[&str]) -> Outcome {
     conclude(&verdicts, process::is_in_ci())
 }
 
-/// Shows what each suite said, what failed last of all. A suite that could not run, or only in part, counts as failed where
-/// everything is supposed to be there.
+/// Shows the result of each suite, and failures at the end. A suite that could not run, or only in
+/// part, counts as failed where everything is supposed to be available.
 fn conclude(verdicts: &[Verdict], must_be_complete: bool) -> Outcome {
     println!();
     let mut bad = Vec::new();
@@ -91,7 +91,7 @@ fn conclude(verdicts: &[Verdict], must_be_complete: bool) -> Outcome {
 }
 
 fn rust() -> Outcome<Ready> {
-    // A few tests compare with TinyCDB's tool, with Ruby, or measure these servers. The others need not wait for them.
+    // A few tests compare with cdb or Ruby, or measure these servers. The others run without them.
     const PROGRAMS: [(&str, &str); 4] = [
         ("cdb", "tinycdb"),
         ("ruby", "ruby"),
@@ -117,7 +117,7 @@ fn documents() -> Outcome<Ready> {
     Ok(Ready::Yes)
 }
 
-/// What the documents and the black-box tests call by name.
+/// Programs that the documents and the black-box tests call by name.
 fn programs() -> Outcome<Ready> {
     if let missing @ Ready::No(_) = setup::program("redis-cli", "redis-tools")? {
         return Ok(missing);
@@ -125,7 +125,7 @@ fn programs() -> Outcome<Ready> {
     setup::program("curl", "curl")
 }
 
-/// What the black-box tests compare with, and the tools that come with it.
+/// Programs that the black-box tests compare with, and the tools that come with them.
 fn peers() -> Outcome<Ready> {
     if let missing @ Ready::No(_) = setup::program("memcached", "memcached")? {
         return Ok(missing);
@@ -138,27 +138,27 @@ fn peers() -> Outcome<Ready> {
             return Ok(missing);
         }
     }
-    // It is where only root's path leads; mod_lua comes with it.
+    // It is only on root's path; mod_lua comes with it.
     if !Path::new("/usr/sbin/apache2").exists()
         && let missing @ Ready::No(_) = setup::program("apache2", "apache2")?
     {
         return Ok(missing);
     }
-    // Its module of Lua needs the other packages.
+    // Its Lua module needs the other packages.
     let nginx = ["libnginx-mod-http-lua", "lua-resty-core", "lua-resty-lrucache", "lua-cjson"];
     if let missing @ Ready::No(_) = setup::packages(&nginx)? {
         return Ok(missing);
     }
-    // Its library is what counts.
+    // Only its library is needed.
     setup::program("tctmgr", "tokyocabinet-bin")
 }
 
-/// What shows the reports of the bench.
+/// The browser that shows the reports of the bench.
 fn browser() -> Outcome<Ready> {
     setup::program("chromium", "chromium")
 }
 
-/// Whom `bench suite` measures, besides the servers and interpreters that other tests need.
+/// What `bench suite` measures, besides the servers and interpreters that other tests need.
 const BENCH_PACKAGES: [&str; 15] = [
     "libcdb1",
     "libhiredis0.14",
@@ -177,7 +177,7 @@ const BENCH_PACKAGES: [&str; 15] = [
     "tarantool",
 ];
 
-/// redis-py, redis-cli, memcached's clients, HTTP, and all that takes the server down. They start servers themselves.
+/// redis-py, redis-cli, memcached's clients, HTTP, and shutdowns. Tests start their own servers.
 fn python() -> Outcome<Ready> {
     let redis = setup::program("redis-server", "redis-server")?;
     for missing in [programs()?, peers()?, browser()?, setup::python_environment()?] {
@@ -187,13 +187,13 @@ fn python() -> Outcome<Ready> {
     }
     let measured = setup::packages(&BENCH_PACKAGES)?;
     let binary = server::binary()?;
-    // Of a test that takes ten minutes it is told where it stands.
+    // For a test that takes ten minutes, print where it hangs.
     let hung = ["-o", "faulthandler_timeout=600"];
     Command::new(setup::python(), ["-m", "pytest", "tests", "--quiet", "-rs", "--durations=5"])
         .arguments(&hung)
         .variable("TOKAIDO_BINARY", binary)
         .run_tests()?;
-    // What is compared with it is skipped; the others need not wait for it.
+    // Comparisons with missing programs are skipped; the other tests run without them.
     Ok(match (redis, measured) {
         (Ready::No(why), _) | (_, Ready::No(why)) => Ready::Partly(why),
         (ready, _) => ready,

@@ -1,7 +1,7 @@
 //! A constant database as a dictionary: `cargo run -p tokaido-cdb --example cdb`.
 //!
-//! It is made once, read by a memory map without copying, and replaced as a whole. TinyCDB's `cdb`
-//! reads the file as well.
+//! It is made once, read through a memory map without copying, and replaced as a whole. TinyCDB's
+//! `cdb` can read the file, too.
 
 use std::{error::Error, io::Write, path::Path};
 
@@ -11,7 +11,7 @@ const WORDS: [(&str, &str); 4] =
     [("eki", "station"), ("michi", "road"), ("umi", "sea"), ("michi", "way")];
 
 fn make(path: &Path, words: &[(&str, &str)]) -> Result<(), Box<dyn Error>> {
-    // The file is a temporary one until `finish` renames it: readers see all of it or none.
+    // A temporary file until `finish` renames it: readers see all of it or none.
     let mut writer = Writer::create(path, &Options::default())?;
     for (word, meaning) in words {
         writer.put(word.as_bytes(), meaning.as_bytes())?;
@@ -31,7 +31,7 @@ fn run(directory: &Path, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
         writeln!(out, "michi: {}", std::str::from_utf8(value?)?)?;
     }
 
-    // A new file takes the old one's place; who has the old one open keeps reading it.
+    // A new file replaces the old one; a reader that has the old one open keeps reading it.
     make(&path, &[("eki", "post station")])?;
     assert_eq!(words.get(b"eki")?, Some(&b"station"[..]));
     let now = Reader::open(&path)?;

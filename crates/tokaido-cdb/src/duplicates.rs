@@ -1,4 +1,4 @@
-//! Finding the records that were put before, and the gaps that removed ones leave.
+//! Finding records that were put earlier, and the gaps that removed ones leave.
 
 use std::{collections::HashMap, io};
 
@@ -17,14 +17,14 @@ const NONE: u32 = u32::MAX;
 /// The records by the hash of their keys. The keys themselves stay in the file.
 #[derive(Default)]
 pub(super) struct Index {
-    /// The number of the newest record of a hash.
+    /// The number of the newest record with a hash.
     newest: HashMap<u32, u32>,
     /// For each record, the number of the one before it with the same hash.
     older: Vec<u32>,
 }
 
 impl Index {
-    /// Adds the record that comes next.
+    /// Adds the next record.
     pub(super) fn add(&mut self, hash: u32) {
         // A file has less than 2^32 bytes, and a record has at least 8.
         let number = self.older.len() as u32;
@@ -72,16 +72,16 @@ fn record_with(key: &[u8], position: u64, output: &mut Output) -> io::Result<Opt
     Ok(Some(PAIR_LEN as u64 + u64::from(key_len) + u64::from(value_len)))
 }
 
-/// What removed records have left in the file.
+/// The gaps that removed records have left in the file.
 #[derive(Default)]
 pub(super) struct Gaps {
-    /// Where each begins, and how long it is.
+    /// The position and length of each.
     gaps: Vec<(u64, u64)>,
     len: u64,
 }
 
 impl Gaps {
-    /// Bytes of all gaps.
+    /// Total bytes in gaps.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
@@ -91,7 +91,7 @@ impl Gaps {
         self.len += len;
     }
 
-    /// Moves the records together, as if the removed ones had never been there.
+    /// Moves the records together, as if the removed ones had never existed.
     pub(super) fn close(&mut self, entries: &mut [Entry], output: &mut Output) -> io::Result<()> {
         if self.gaps.is_empty() {
             return Ok(());

@@ -1,10 +1,10 @@
-//! What can go wrong with a constant database. Each message says what to do next.
+//! Errors with constant databases. Each message says what to do next.
 
 use std::{io, path::PathBuf};
 
 use super::format::FILE_LEN_MAX;
 
-/// A file is no cdb file, or is damaged or cut short.
+/// A file is not a cdb file, or is damaged or cut short.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no sound cdb file: {what} at byte {position}; make the file anew from its source")]
 pub struct Damaged {
@@ -26,7 +26,7 @@ pub enum OpenError {
         /// What the system said.
         source: io::Error,
     },
-    /// The file is no cdb file, or is damaged or cut short.
+    /// The file is not a cdb file, or is damaged or cut short.
     #[error("{}: {source}", path.display())]
     Damaged {
         /// The file.
@@ -36,12 +36,12 @@ pub enum OpenError {
     },
 }
 
-/// A file could not be made. The target is as it was, except for [`MakeError::NotSynced`] and for
-/// [`Temporary::None`](super::Temporary::None), which gives the old target up at the start.
+/// A file could not be made. The target is unchanged, except with [`MakeError::NotSynced`] and with
+/// [`Temporary::None`](super::Temporary::None), which removes the old target at the start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MakeError {
-    /// The file cannot be made or written.
+    /// The file cannot be created or written.
     #[error("cannot write {}: {source}; the file was not made", path.display())]
     Io {
         /// The file that was written to: the temporary one, or the target.
@@ -49,8 +49,8 @@ pub enum MakeError {
         /// What the system said.
         source: io::Error,
     },
-    /// The file would be larger than the format allows. The record was not taken; those before it
-    /// were, and the file can be finished with them.
+    /// The file would be larger than the format allows. The record was not accepted; those before
+    /// it were, and the file can be finished with them.
     #[error(
         "record {record} would make the file {len} bytes long, and the most is {len_max} \
          (the format has at most {FILE_LEN_MAX}); divide the records over several files"
@@ -63,8 +63,8 @@ pub enum MakeError {
         /// The limit.
         len_max: u64,
     },
-    /// The key is there already, and [`Duplicates::Refuse`](super::Duplicates::Refuse) was asked
-    /// for. The record was not taken.
+    /// The key is there already, and [`Duplicates::Refuse`](super::Duplicates::Refuse) was set. The
+    /// record was not accepted.
     #[error(
         "record {record} has the key {key:?}, which is there already; remove one of the two, or \
          choose which to keep"
@@ -72,16 +72,16 @@ pub enum MakeError {
     Duplicate {
         /// The record's number; the first is 1.
         record: u64,
-        /// The key, shortened, with replacement characters where it is no text.
+        /// The key, shortened, with replacement characters where it is not text.
         key: String,
     },
-    /// The permissions are no permissions of a file.
+    /// The permissions are not valid for a file.
     #[error("{permissions:#o} are no permissions of a file; the most is 0o777")]
     BadPermissions {
-        /// What was asked for.
+        /// The permissions that were given.
         permissions: u32,
     },
-    /// An earlier call failed, so that what is in the temporary file is unknown.
+    /// An earlier call failed, so the contents of the temporary file are unknown.
     #[error("an earlier write to {} failed; begin again", path.display())]
     Broken {
         /// The file that was written to.
@@ -104,7 +104,7 @@ pub enum MakeError {
 /// Maximum number of characters of a key that a message shows.
 const SHOWN_KEY_LEN_MAX: usize = 60;
 
-/// A key for a message: shortened, with replacement characters where it is no text.
+/// A key for a message: shortened, with replacement characters where it is not text.
 #[must_use]
 pub fn shown_key(key: &[u8]) -> String {
     // A character has at most 4 bytes; a key of megabytes need not be looked at as a whole.

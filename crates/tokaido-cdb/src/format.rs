@@ -1,25 +1,25 @@
-//! The bytes that reader and writer agree on: sizes, the hash, and pairs of numbers.
+//! The file format shared by reader and writer: sizes, the hash, and pairs of numbers.
 
 /// Maximum length of a cdb file, in bytes: positions in it have 32 bits.
 pub const FILE_LEN_MAX: u64 = u32::MAX as u64;
 
-/// The hash tables of a file; a key's table is its hash modulo this.
+/// The number of hash tables in a file; a key's table is its hash modulo this.
 pub(super) const TABLES: usize = 256;
 
-/// The bytes of a pair: the position and the length of a table, the lengths of a key and a value,
-/// or the hash and the position of a record.
+/// The bytes of a pair: the position and length of a table, the lengths of a key and a value, or
+/// the hash and position of a record.
 pub(super) const PAIR_LEN: usize = 8;
 
 /// The bytes before the first record: a pair for each table.
 pub(super) const HEADER_LEN: usize = TABLES * PAIR_LEN;
 
-/// Slots of the hash tables for each record. Half of them stay empty, so that a look-up ends soon.
+/// Slots of the hash tables for each record. Half of them stay empty, so that look-ups end soon.
 pub(super) const SLOTS_PER_RECORD: usize = 2;
 
 /// The bytes of a record's slots.
 pub(super) const SLOTS_LEN: u64 = (SLOTS_PER_RECORD * PAIR_LEN) as u64;
 
-/// The bytes of a record among the records: the two lengths, the key, the value.
+/// The bytes of a record, without its slots: the two lengths, the key, the value.
 pub(super) fn record_len(key_len: usize, value_len: usize) -> u64 {
     PAIR_LEN as u64 + key_len as u64 + value_len as u64
 }
@@ -34,7 +34,7 @@ pub(super) fn table_of(hash: u32) -> usize {
     hash as usize % TABLES
 }
 
-/// The slot at which the search for a hash begins, in a table of so many slots (at least one).
+/// The slot at which the search for a hash begins, in a table of `slots` slots (at least one).
 pub(super) fn first_slot(hash: u32, slots: usize) -> usize {
     (hash as usize / TABLES) % slots
 }

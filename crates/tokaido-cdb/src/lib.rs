@@ -2,9 +2,9 @@
 //! as a whole.
 //!
 //! A [`Writer`] streams records into a temporary file and renames it over the target; a [`Reader`]
-//! maps a file into memory and finds a key with two look-ups. The files work both ways with TinyCDB
-//! and other programs of the format, whose bytes `docs/cdb.md` describes. [`View`] reads a file
-//! that is in memory already.
+//! maps a file into memory and finds a key with two look-ups. The files are interchangeable with
+//! those of TinyCDB and other programs that use the format, which `docs/cdb.md` describes. [`View`]
+//! reads a file that is in memory already.
 //!
 //! ```
 //! use tokaido_cdb::{Options, Reader, Writer};

@@ -1,13 +1,13 @@
 //! A file mapped into memory, for reading.
 //!
-//! This is the one place of the crate with unsafe code. What the bytes say is not trusted here or
-//! elsewhere; but a file that is *cut short* while it is mapped makes the system stop the process
-//! (SIGBUS) on the next touch of a page that has gone, as with any mapped file. Writers of the
+//! This is the only place in the crate with unsafe code. The contents of the file are not trusted,
+//! here or elsewhere. But if a file is *truncated* while it is mapped, the system kills the process
+//! (SIGBUS) on the next access to a page that is gone, as with any mapped file. Writers of the
 //! format never do that: they make a new file and rename it.
 
 use std::{fs::File, io, os::fd::AsRawFd, ptr, ptr::NonNull, slice};
 
-/// The mapped bytes of a file that is not changed. The file may be closed, renamed or removed meanwhile.
+/// The mapped bytes of a file that does not change. It may be closed, renamed or removed meanwhile.
 #[derive(Debug)]
 pub struct Map {
     start: NonNull<u8>,
@@ -20,13 +20,13 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps the first `len` bytes of `file`, which has at least as many.
+    /// Maps the first `len` bytes of `file`, which must have at least as many.
     ///
     /// # Errors
-    /// What the system says.
+    /// Those of the system.
     pub fn new(file: &File, len: usize) -> io::Result<Self> {
         // SAFETY: the system chooses the address, so nothing that is in use is mapped over; the
-        // descriptor is open; a length that it does not like is answered with an error.
+        // descriptor is open; the system answers an invalid length with an error.
         let start = unsafe {
             libc::mmap(ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0)
         };
@@ -37,9 +37,9 @@ impl Map {
         Ok(Self { start, len })
     }
 
-    /// Tells the system to read a page that is not in memory without those beside it. A hint: nothing depends on it.
+    /// Tells the system to read a missing page without its neighbours. Only a hint.
     pub fn expect_random_reads(&self) {
-        // SAFETY: the mapping is ours and whole, and the advice changes none of its bytes.
+        // SAFETY: `self` owns the whole mapping, and the advice changes none of its bytes.
         unsafe { libc::madvise(self.start.as_ptr().cast(), self.len, libc::MADV_RANDOM) };
     }
 
@@ -47,14 +47,14 @@ impl Map {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `start` and `len` are those of a mapping that is readable and lives as long as
-        // `self`. Nobody writes to a cdb file that is in its place (see the head of this file).
+        // `self`. Nothing writes to a cdb file that is in its place (see the top of this file).
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and whole, and no slice of it outlives `self`.
+        // SAFETY: `self` owns the whole mapping, and no slice of it outlives `self`.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

@@ -1,4 +1,4 @@
-//! How a cdb file is made.
+//! Options for making a cdb file.
 
 use std::path::PathBuf;
 
@@ -11,19 +11,19 @@ pub struct Options {
     pub duplicates: Duplicates,
     /// Where the file is built.
     pub temporary: Temporary,
-    /// The file's permissions, such as `0o644`, whatever the umask. Without them it gets `0o666`
-    /// less the umask.
+    /// The file's permissions, such as `0o644`, regardless of the umask. By default they are
+    /// `0o666` minus the umask.
     pub permissions: Option<u32>,
     /// Whether [`Writer::finish`](super::Writer::finish) waits until the file, and its name, are on
     /// disk. Without it, a power failure soon after may leave an empty file.
     pub sync: bool,
-    /// Maximum length of the file with its hash tables, in bytes. More than [`FILE_LEN_MAX`] counts as that, and
-    /// less than a file without records has (2048) as this.
+    /// Maximum length of the file with its hash tables, in bytes. Clamped to at least the length of
+    /// a file without records (2048) and at most [`FILE_LEN_MAX`].
     pub len_max: u64,
 }
 
 impl Default for Options {
-    /// Keeps duplicates, builds beside the target, syncs.
+    /// Keeps duplicates, builds the file beside the target, syncs.
     fn default() -> Self {
         Self {
             duplicates: Duplicates::Keep,
@@ -35,18 +35,18 @@ impl Default for Options {
     }
 }
 
-/// What becomes of a record whose key was put before. All but [`Duplicates::Keep`] need to look for
-/// the key, which costs some 20 bytes of memory for each record, and time.
+/// What to do with a record whose key was put before. All but [`Duplicates::Keep`] have to look for
+/// the key, which costs time and some 20 bytes of memory for each record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Duplicates {
-    /// It is added, and nobody looks.
+    /// It is added, without looking for the key.
     #[default]
     Keep,
-    /// It is added, and [`Put`](super::Put) tells (`cdb -w`).
+    /// It is added, and [`Put`](super::Put) reports it (`cdb -w`).
     Report,
     /// It is an error (`cdb -e`).
     Refuse,
-    /// It is added, and the earlier record is taken out of the file (`cdb -r`).
+    /// It is added, and the earlier record is removed from the file (`cdb -r`).
     Replace,
     /// It is added, and the earlier record is overwritten with zeros: a scan of the file still
     /// finds it, with an empty key (`cdb -0`).
@@ -55,13 +55,13 @@ pub enum Duplicates {
     KeepFirst,
 }
 
-/// Where a file is built before it takes the target's place.
+/// Where a file is built before it replaces the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Temporary {
-    /// In a file of a new name in the target's directory.
+    /// In a file with a new name in the target's directory.
     #[default]
     Beside,
-    /// In this file, which must be in the same file system as the target. A file that is there is
+    /// In this file, which must be on the same file system as the target. An existing file there is
     /// removed first.
     At(PathBuf),
     /// In the target itself, which is removed first: for a caller that renames the file. Readers

@@ -1,9 +1,9 @@
-//! The file being written: appended to through a buffer, and read, overwritten and shortened before
-//! it is finished, which removing a duplicate needs.
+//! The file being written. It is appended to through a buffer. Until it is finished it can also be
+//! read, overwritten and shortened, which removing a duplicate needs.
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
-/// Bytes held back before they are written (256 KiB). Most files are written at once.
+/// Bytes buffered before they are written (256 KiB). Most files are written in one go.
 const BUFFER_LEN_MAX: usize = 256 << 10;
 
 /// Bytes that are moved at once when a gap is closed (256 KiB).
@@ -11,7 +11,7 @@ const MOVE_LEN_MAX: usize = 256 << 10;
 
 pub(super) struct Output {
     file: File,
-    /// What comes after `flushed` bytes of the file.
+    /// What follows the first `flushed` bytes of the file.
     buffer: Vec<u8>,
     flushed: u64,
     /// The largest value that `flushed` has had: the file's length.
@@ -53,8 +53,8 @@ impl Output {
         self.file_len = self.file_len.max(self.flushed);
     }
 
-    /// Where in the buffer these bytes are, which are all within the output. Those that are not
-    /// all there are all in the file after this.
+    /// Where these bytes, which are all within the output, are in the buffer. If they are not all
+    /// there, this flushes, so that they are all in the file.
     fn find(&mut self, position: u64, len: usize) -> io::Result<Option<usize>> {
         debug_assert!(position + len as u64 <= self.len());
         if position >= self.flushed {
@@ -84,7 +84,7 @@ impl Output {
         Ok(())
     }
 
-    /// Takes the end back, so that `len` bytes are left.
+    /// Truncates the output to `len` bytes.
     pub(super) fn shorten(&mut self, len: u64) {
         debug_assert!(len <= self.len());
         if len >= self.flushed {
@@ -109,7 +109,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes what is left, and gives the file, which ends where the output ends.
+    /// Writes what is left, and returns the file, which ends where the output ends.
     pub(super) fn finish(mut self) -> io::Result<File> {
         self.flush()?;
         if self.file_len > self.flushed {

@@ -1,4 +1,4 @@
-//! Reading a cdb file on disk, and noticing that another one has taken its place.
+//! Reading a cdb file on disk, and noticing that it was replaced.
 
 use std::{
     fs::{self, File, Metadata},
@@ -18,7 +18,7 @@ use super::{
 /// A cdb file, mapped into memory. Threads may share it.
 ///
 /// It serves the file that was there when it was opened, even if that is replaced or removed
-/// meanwhile. [`Reader::is_stale`] tells, and [`Reader::reopen`] gives a reader of the new file:
+/// meanwhile. [`Reader::is_stale`] detects this, and [`Reader::reopen`] opens the new file:
 ///
 /// ```
 /// # use tokaido_cdb::{Options, Reader, Writer};
@@ -47,8 +47,8 @@ pub struct Reader {
     identity: Identity,
 }
 
-/// What tells a file from one that took its place. While a file is mapped, no other one gets its
-/// inode number.
+/// Identifies a file, to tell it from one that replaced it. While a file is mapped, no other file
+/// gets its inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -69,10 +69,10 @@ impl Identity {
         }
     }
 
-    /// Of the file that is at the path now.
+    /// The identity of the file that is at the path now.
     ///
     /// # Errors
-    /// What the system says, if there is none.
+    /// The system's error, if there is none.
     pub fn at(path: &Path) -> io::Result<Self> {
         fs::metadata(path).map(|metadata| Self::of(&metadata))
     }
@@ -110,8 +110,8 @@ impl Reader {
         Ok(Self { map, data_end, path: path.to_owned(), identity: Identity::of(&metadata) })
     }
 
-    /// Opens what is at the path now. This reader goes on with the old file, so that it can be
-    /// exchanged once the new one is known to be sound.
+    /// Opens what is at the path now. This reader keeps the old file, so that it can be replaced
+    /// once the new one is known to be valid.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -119,11 +119,10 @@ impl Reader {
         Self::open(&self.path)
     }
 
-    /// Whether another file, or a changed one, is at the path now. One call of `stat`.
+    /// Whether another file, or a changed one, is at the path now. Costs one `stat` call.
     ///
     /// # Errors
-    /// [`OpenError::Io`] if no file is there now or the system does not say; the old one is still
-    /// served.
+    /// [`OpenError::Io`] if there is no file now, or `stat` fails; the old one is still served.
     pub fn is_stale(&self) -> Result<bool, OpenError> {
         match fs::metadata(&self.path) {
             Ok(metadata) => Ok(Identity::of(&metadata) != self.identity),
@@ -131,13 +130,13 @@ impl Reader {
         }
     }
 
-    /// What tells the file that is served from others.
+    /// The identity of the file that is served.
     #[must_use]
     pub fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// The path that the file was opened by.
+    /// The path that the file was opened with.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -151,7 +150,7 @@ impl Reader {
     /// The value of `key`: the first one, if there are several.
     ///
     /// # Errors
-    /// [`Damaged`] if the way to the key leads out of the file.
+    /// [`Damaged`] if a position on the way to the key is outside the file.
     #[inline]
     pub fn get(&self, key: &[u8]) -> Result<Option<&[u8]>, Damaged> {
         self.view().get(key)
@@ -170,7 +169,7 @@ impl Reader {
     /// Counts the records, and measures how well the hash tables spread them.
     ///
     /// # Errors
-    /// [`Damaged`] if a record or a table leads out of the file.
+    /// [`Damaged`] if a record or a table extends past the file.
     pub fn statistics(&self) -> Result<Statistics, Damaged> {
         self.view().statistics()
     }

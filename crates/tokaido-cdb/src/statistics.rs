@@ -8,10 +8,10 @@ use super::{
     view::View,
 };
 
-/// Distances that are counted one by one; the last counter has all that are larger.
+/// The number of distance counters; the last one counts all larger distances.
 const DISTANCES: usize = 11;
 
-/// The shortest, the average and the longest of some lengths; all 0 if there are none.
+/// The minimum, average and maximum of some lengths; all 0 if there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lengths {
     /// The shortest.
@@ -22,10 +22,10 @@ pub struct Lengths {
     pub max: u64,
 }
 
-/// What a cdb file holds. Its [`Display`](fmt::Display) form is what `cdb -s` prints.
+/// What a cdb file holds. Its [`Display`](fmt::Display) form is the output of `cdb -s`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statistics {
-    /// Records, with duplicates, and with those that were filled with zeros.
+    /// Records, including duplicates and those that were filled with zeros.
     pub records: u64,
     /// Bytes of the keys.
     pub keys: Lengths,
@@ -37,8 +37,8 @@ pub struct Statistics {
     pub slots: u64,
     /// Slots of the tables that have any.
     pub table_slots: Lengths,
-    /// How many records are so many slots away from where the search for their key begins: 0 to 9,
-    /// and 10 or more.
+    /// How many records are 0 to 9, and 10 or more, slots away from where the search for their key
+    /// begins.
     pub distances: [u64; DISTANCES],
 }
 

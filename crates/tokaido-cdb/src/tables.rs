@@ -1,4 +1,4 @@
-//! The hash tables at the end of a file, and the header that leads to them.
+//! The hash tables at the end of a file, and the header that points to them.
 
 use std::io;
 
@@ -7,15 +7,15 @@ use super::{
     output::Output,
 };
 
-/// A record as the tables have it.
+/// A record's entry in the tables.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Entry {
     pub(super) hash: u32,
     pub(super) position: u32,
 }
 
-/// Appends the tables of the records, which are in the order of their positions, and gives the
-/// header. The caller has seen to it that all positions fit into 32 bits.
+/// Appends the tables of the records, which must be in the order of their positions, and returns
+/// the header. The caller has made sure that all positions fit into 32 bits.
 pub(super) fn append(entries: &[Entry], output: &mut Output) -> io::Result<Vec<u8>> {
     let (grouped, starts) = group(entries);
     let mut header = Vec::with_capacity(HEADER_LEN);
@@ -41,8 +41,8 @@ pub(super) fn append(entries: &[Entry], output: &mut Output) -> io::Result<Vec<u
     Ok(header)
 }
 
-/// The records by their table, each table's in the order of their positions; and where each table's
-/// begin.
+/// The records grouped by table, in the order of their positions within each; and where each
+/// table's records begin.
 fn group(entries: &[Entry]) -> (Vec<Entry>, [usize; TABLES + 1]) {
     let mut starts = [0; TABLES + 1];
     for entry in entries {

@@ -1,5 +1,5 @@
-//! The file that a writer builds, from its creation to its place: whatever happens in between, it
-//! is removed.
+//! The file that a writer builds, from its creation until it replaces the target. If anything fails
+//! in between, it is removed.
 
 use std::{
     fs::{self, File, Permissions},
@@ -15,13 +15,13 @@ use super::{
     options::{Options, Temporary},
 };
 
-/// The permissions of a file, less the umask.
+/// The permissions of a file, before the umask.
 const PERMISSIONS_DEFAULT: u32 = 0o666;
 
-/// All that a file's permissions may be: no set-user-id bits.
+/// The maximum of a file's permissions: no set-user-id bits.
 const PERMISSIONS_MAX: u32 = 0o777;
 
-/// The names of temporary files. One that is left over after a crash may be removed.
+/// The names of temporary files. Those left over after a crash may be removed.
 const TEMPORARY_PREFIX: &str = ".tokaido-";
 const TEMPORARY_SUFFIX: &str = ".cdb.tmp";
 
@@ -64,7 +64,7 @@ impl Target {
         &self.built
     }
 
-    /// Puts the file, to which nothing will be written any more, in its place.
+    /// Puts the finished file in its place.
     pub(super) fn install(self, file: &File) -> Result<(), MakeError> {
         let Self { built, path, is_in_place, sync } = self;
         if sync {
@@ -92,8 +92,8 @@ fn create_beside(path: &Path) -> io::Result<(File, TempPath)> {
     builder.tempfile_in(directory_of(path)).map(tempfile::NamedTempFile::into_parts)
 }
 
-/// Creates a file of this name, and not what a link of this name leads to. What is there is removed
-/// if it is a file or a link, but not, say, a device.
+/// Creates a file of this name, without following a link. An existing file or link is removed
+/// first, but not, say, a device.
 fn create_anew(path: &Path) -> io::Result<(File, TempPath)> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_file() || metadata.is_symlink() => fs::remove_file(path)?,

@@ -1,5 +1,5 @@
-//! Reading a cdb file that is in memory, whoever brought it there. Nothing in it is trusted: every
-//! position is checked before it is followed, and every loop ends with the bytes.
+//! Reading a cdb file that is in memory, however it got there. Nothing in it is trusted: every
+//! position is checked before it is followed, and every loop is bounded by the file's length.
 
 use std::iter::FusedIterator;
 
@@ -11,7 +11,7 @@ use super::{
 
 /// A cdb file in memory.
 ///
-/// A look-up costs the hash of the key, one step into a hash table and, on average, less than two
+/// A look-up costs hashing the key, one access to a hash table and, on average, less than two
 /// comparisons. Nothing is copied.
 ///
 /// ```
@@ -41,7 +41,7 @@ impl<'a> View<'a> {
     /// Reads the header, and checks that the records and all hash tables are within the file.
     ///
     /// # Errors
-    /// [`Damaged`] if `bytes` are not a cdb file, not a finished one, or were cut short.
+    /// [`Damaged`] if `bytes` are not a cdb file, are an unfinished one, or were cut short.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Damaged> {
         let len = bytes.len() as u64;
         let damaged = |what, position| Err(Damaged { what, position });
@@ -57,7 +57,7 @@ impl<'a> View<'a> {
         for (number, &table) in tables.iter().enumerate() {
             let (position, slots) = format::decode_pair(table);
             let end = u64::from(position) + u64::from(slots) * PAIR_LEN as u64;
-            // Some writers give a table without slots no position; none looks there.
+            // Some writers give a table without slots no position; no reader looks there.
             if slots == 0 && number > 0 {
                 continue;
             }
@@ -71,7 +71,7 @@ impl<'a> View<'a> {
         Ok(Self { bytes, data_end: data_end as usize })
     }
 
-    /// The view of bytes that were checked before.
+    /// A view of bytes that have been checked before.
     pub(super) fn of_checked(bytes: &'a [u8], data_end: usize) -> Self {
         Self { bytes, data_end }
     }
@@ -83,7 +83,7 @@ impl<'a> View<'a> {
     /// The value of `key`: the first one, if there are several.
     ///
     /// # Errors
-    /// [`Damaged`] if the way to the key leads out of the file.
+    /// [`Damaged`] if a position on the way to the key is outside the file.
     #[inline]
     pub fn get(&self, key: &[u8]) -> Result<Option<&'a [u8]>, Damaged> {
         self.get_all(key).next().transpose()
@@ -105,8 +105,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// All records, in the order of the file, which is that in which they were put. After an error
-    /// nothing follows.
+    /// All records, in the order of the file, which is the order in which they were put. After an
+    /// error nothing follows.
     pub fn iter(&self) -> Iter<'a> {
         Iter { view: *self, next: HEADER_LEN }
     }
@@ -120,13 +120,13 @@ impl<'a> View<'a> {
     /// Counts the records, and measures how well the hash tables spread them.
     ///
     /// # Errors
-    /// [`Damaged`] if a record or a table leads out of the file.
+    /// [`Damaged`] if a record or a table extends past the file.
     pub fn statistics(&self) -> Result<Statistics, Damaged> {
         Statistics::of(self)
     }
 
-    /// The slots of a hash table, by its number below [`TABLES`]. They were checked, but the map
-    /// of a file may show other bytes by now.
+    /// The slots of a hash table, by its number below [`TABLES`]. They were checked, but a mapped
+    /// file may have changed since.
     #[inline]
     pub(super) fn table(&self, number: usize) -> Result<&'a [[u8; PAIR_LEN]], Damaged> {
         debug_assert!(number < TABLES);
@@ -138,7 +138,7 @@ impl<'a> View<'a> {
             .ok_or(Damaged { what: "a hash table behind the end of the file", position: at as u64 })
     }
 
-    /// The record at `position`, and the position behind it.
+    /// The record at `position`, and the position after it.
     #[inline]
     fn record(&self, position: usize) -> Result<(Record<'a>, usize), Damaged> {
         let damaged = |what| Damaged { what, position: position as u64 };
@@ -176,9 +176,9 @@ pub struct Values<'a, 'k> {
     hash: u32,
     slots: &'a [[u8; PAIR_LEN]],
     next: usize,
-    /// Slots not looked at: what ends the search in a table without an empty slot.
+    /// Slots not looked at yet. Ends the search in a table without an empty slot.
     left: usize,
-    /// What was wrong with the table, if it could not be searched.
+    /// The damage, if the table could not be searched.
     damaged: Option<Damaged>,
 }
 
@@ -227,7 +227,7 @@ pub struct Iter<'a> {
 }
 
 impl Iter<'_> {
-    /// Where the next record is; `None` at the end.
+    /// The position of the next record; `None` at the end.
     #[must_use]
     pub fn position(&self) -> Option<usize> {
         (self.next < self.view.data_end).then_some(self.next)

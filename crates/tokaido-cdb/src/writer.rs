@@ -1,4 +1,4 @@
-//! Making a cdb file: records as they come, then the hash tables, then the header, then its place.
+//! Making a cdb file: records as they come, then hash tables, then the header, then the rename.
 
 use std::{
     io,
@@ -15,14 +15,14 @@ use super::{
     target::Target,
 };
 
-/// Removed records are left in the temporary file until they are as long as the others, and at
-/// least this long (64 MiB), so that each byte is moved a few times at most.
+/// Removed records stay in the temporary file until they take as much space as the others, and at
+/// least this much (64 MiB), so that each byte is moved a few times at most.
 const GAPS_LEN_MAX: u64 = 64 << 20;
 
 /// Makes a cdb file.
 ///
-/// The target is not touched before [`Writer::finish`], which puts the new file in its place at
-/// once. A writer that is dropped before leaves nothing behind.
+/// The target is not touched before [`Writer::finish`], which replaces it with the new file
+/// atomically. A writer that is dropped before that leaves nothing behind.
 ///
 /// ```
 /// use tokaido_cdb::{Duplicates, Options, Put, Reader, Writer};
@@ -45,9 +45,9 @@ pub struct Writer {
     entries: Vec<Entry>,
     index: Index,
     gaps: Gaps,
-    /// Records taken by `put`, for messages.
+    /// Records accepted by `put`, for messages.
     put: u64,
-    /// Whether `entries` are not in the order of their positions.
+    /// Whether `entries` may be out of the order of their positions.
     is_shuffled: bool,
     is_broken: bool,
 }
@@ -55,14 +55,14 @@ pub struct Writer {
 /// Whether a key was new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// It was, or nobody looked ([`Duplicates::Keep`]).
+    /// It was, or was not checked ([`Duplicates::Keep`]).
     Added,
-    /// It was put before; [`Duplicates`] says what became of the two records.
+    /// It was put before; [`Duplicates`] says what happened to the two records.
     Duplicate,
 }
 
 impl Writer {
-    /// Begins a file that is to be at `path`.
+    /// Begins a file that will end up at `path`.
     ///
     /// # Errors
     /// [`MakeError::Io`] and [`MakeError::BadPermissions`].
@@ -80,16 +80,16 @@ impl Writer {
             is_shuffled: false,
             is_broken: false,
         };
-        // The header's place. A reader refuses zeros, so that an unfinished file is known.
+        // Room for the header. A reader refuses zeros, so an unfinished file is recognised.
         writer.guard(|writer| writer.output.append(&[0; HEADER_LEN]))?;
         Ok(writer)
     }
 
-    /// Takes a record. Key and value may be empty, and hold any bytes.
+    /// Adds a record. Key and value may be empty, and may hold any bytes.
     ///
     /// # Errors
-    /// [`MakeError::TooLarge`] and [`MakeError::Duplicate`], after which the writer goes on without
-    /// this record; [`MakeError::Io`] and then [`MakeError::Broken`].
+    /// [`MakeError::TooLarge`] and [`MakeError::Duplicate`], after which the writer continues
+    /// without this record; [`MakeError::Io`], and [`MakeError::Broken`] from then on.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<Put, MakeError> {
         self.check()?;
         let record = self.put + 1;
@@ -119,7 +119,7 @@ impl Writer {
         Ok(if earlier.is_some() { Put::Duplicate } else { Put::Added })
     }
 
-    /// Records that the finished file will find.
+    /// The number of records that will be found in the finished file.
     pub fn records(&self) -> u64 {
         self.entries.len() as u64
     }
@@ -127,7 +127,7 @@ impl Writer {
     /// Writes the hash tables and the header, and puts the file in its place.
     ///
     /// # Errors
-    /// [`MakeError::Io`], [`MakeError::Broken`] and, if the file is in its place all the same,
+    /// [`MakeError::Io`], [`MakeError::Broken`] and, if the file is in its place nevertheless,
     /// [`MakeError::NotSynced`].
     pub fn finish(mut self) -> Result<(), MakeError> {
         self.check()?;
@@ -157,7 +157,7 @@ impl Writer {
         self.target.built().to_owned()
     }
 
-    /// Does something with the file, and remembers an error: what is in the file is unknown then.
+    /// Does something with the file, and remembers an error: then the file's contents are unknown.
     fn guard<T>(&mut self, act: impl FnOnce(&mut Self) -> io::Result<T>) -> Result<T, MakeError> {
         act(self).map_err(|source| {
             self.is_broken = true;
@@ -165,8 +165,8 @@ impl Writer {
         })
     }
 
-    /// Refuses a record with which the file would be too long, after `freed` bytes have been taken
-    /// out of it.
+    /// Refuses a record that would make the file too long, after `freed` bytes have been removed
+    /// from it.
     fn check_len(&self, key: &[u8], value: &[u8], freed: u64) -> Result<(), MakeError> {
         let present = self.output.len() - self.gaps.len();
         let tables = self.entries.len() as u64 * SLOTS_LEN;
@@ -186,7 +186,7 @@ impl Writer {
         if is_full || are_gaps_large {
             self.guard(|w| w.gaps.close(&mut w.entries, &mut w.output))?;
         }
-        // So does the position fit into 32 bits.
+        // So the position fits into 32 bits.
         debug_assert!(self.output.len() < self.len_max);
         let position = self.output.len() as u32;
         self.guard(|w| {
@@ -198,7 +198,7 @@ impl Writer {
         Ok(position)
     }
 
-    /// Takes the record of this number and length out, and appends another one under its number.
+    /// Removes the record with this number and length, and appends another one under its number.
     fn replace(
         &mut self,
         number: usize,
@@ -225,7 +225,7 @@ impl Writer {
     }
 }
 
-/// Makes a record of no key and a value of zeros out of another of the same length.
+/// Overwrites a record with one of the same length, with an empty key and a value of zeros.
 fn fill_with_zeros(position: u64, len: u64, output: &mut Output) -> io::Result<()> {
     const ZEROS: [u8; 4096] = [0; 4096];
     let value_len = len - PAIR_LEN as u64;

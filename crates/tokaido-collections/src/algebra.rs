@@ -1,4 +1,4 @@
-//! What several sets have in common, have together, or have left.
+//! Intersection, difference and union of sets.
 
 use std::{collections::HashSet, ops::ControlFlow};
 
@@ -6,10 +6,10 @@ use tokaido_store::{ReadError, ReadTransaction};
 
 use super::set::Set;
 
-/// So many members of one set are looked up in the others at a time.
+/// How many members of one set are looked up in the others at a time.
 const BATCH_MEMBERS: usize = 256;
 
-/// Shows `visit` the members that all of the sets have, until it breaks off.
+/// Calls `visit` with the members that all of the sets have, until it breaks off.
 ///
 /// # Errors
 /// As [`Set::len`], of any of them.
@@ -32,7 +32,7 @@ pub fn intersect(
     }
 }
 
-/// Shows `visit` the members that the first of the sets has, and none of the others, until it breaks off.
+/// Calls `visit` with the members that only the first of the sets has, until it breaks off.
 ///
 /// # Errors
 /// As [`Set::len`], of any of them.
@@ -48,8 +48,8 @@ pub fn subtract(
     filter(tx, first, others, false, &mut visit)
 }
 
-/// Shows `visit` the members that any of the sets has, each once, until it breaks off. It holds all that it
-/// has shown.
+/// Calls `visit` with the members that any of the sets has, each once, until it breaks off. Keeps
+/// all of them in memory.
 ///
 /// # Errors
 /// As [`Set::len`], of any of them.
@@ -71,7 +71,7 @@ pub fn unite(
     Ok(())
 }
 
-/// Shows `visit` the members of `set` that each of the others has, or that none of them has.
+/// Calls `visit` with the members of `set` that each of the others has, or that none of them has.
 fn filter(
     tx: &mut (impl ReadTransaction + ?Sized),
     set: &Set<'_>,

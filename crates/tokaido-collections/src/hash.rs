@@ -10,7 +10,7 @@ use super::{
     table::Table,
 };
 
-/// The hash under one key, whether it is there or not.
+/// The hash under one key, whether it exists or not.
 #[derive(Clone, Copy, Debug)]
 pub struct Hash<'k> {
     table: Table<'k>,
@@ -26,7 +26,7 @@ impl<'k> Hash<'k> {
     /// The number of fields; 0 if there is no hash.
     ///
     /// # Errors
-    /// [`ReadError::OtherKind`], here and in all that follows, if the record is no hash.
+    /// [`ReadError::OtherKind`], here and in all methods below, if the record is not a hash.
     pub fn len(&self, tx: &mut (impl ReadTransaction + ?Sized)) -> Result<u64, ReadError> {
         self.table.len(tx)
     }
@@ -39,7 +39,7 @@ impl<'k> Hash<'k> {
         Ok(self.len(tx)? == 0)
     }
 
-    /// Shows `visit` the values of `fields`, in that order; `None` where there is no such field.
+    /// Calls `visit` with the values of `fields`, in that order; `None` for missing ones.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -52,8 +52,7 @@ impl<'k> Hash<'k> {
         self.table.look_up(tx, &mut fields.into_iter(), &mut visit)
     }
 
-    /// Shows `visit` every field with its value, until it breaks off, in no order that means
-    /// anything.
+    /// Calls `visit` with every field and its value, in no particular order, until it breaks off.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -65,9 +64,10 @@ impl<'k> Hash<'k> {
         self.table.visit(tx, &mut visit)
     }
 
-    /// Shows `visit` about `count` fields with their values from `cursor` on, which is 0 at first, until it
-    /// breaks off, and gives the cursor to go on with; 0 at the end. A packed hash is shown as a whole. What
-    /// is there from the first page to the last is shown at least once.
+    /// Calls `visit` with about `count` fields and their values from `cursor` on, which is 0 at
+    /// first, until it breaks off. Returns the cursor to continue with; 0 at the end. A packed hash
+    /// is visited as a whole. Fields present from the first page to the last are visited at least
+    /// once.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -81,9 +81,9 @@ impl<'k> Hash<'k> {
         self.table.page(tx, cursor, count, &mut visit)
     }
 
-    /// Shows `visit` the fields behind `after` with their values, or from the first one on, until it breaks off, and
-    /// tells whether it did; then the last field that it was shown leads on. A packed hash is shown as a whole, and
-    /// has nothing behind any field. What is there all the while is shown once.
+    /// Calls `visit` with the fields after `after`, or all, with their values, until it breaks off;
+    /// returns whether it did. To continue, pass the last field visited. A packed hash is visited
+    /// as a whole, and has nothing after any field. Fields present throughout are visited once.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -96,7 +96,7 @@ impl<'k> Hash<'k> {
         self.table.visit_after(tx, after, &mut visit)
     }
 
-    /// Sets fields to values, in order; gives how many of the fields are new.
+    /// Sets fields to values, in order; returns how many of the fields are new.
     ///
     /// # Errors
     /// As [`len`](Self::len) and [`WriteTransaction::put`]; [`WriteError::FieldLength`].
@@ -109,7 +109,7 @@ impl<'k> Hash<'k> {
         self.table.insert(tx, packing, &mut fields.into_iter())
     }
 
-    /// Removes fields; gives how many of them there were. The hash goes with its last field.
+    /// Removes fields; returns how many there were. The hash is deleted with its last field.
     ///
     /// # Errors
     /// As [`set`](Self::set).
@@ -121,8 +121,8 @@ impl<'k> Hash<'k> {
         self.table.remove(tx, &mut fields.into_iter())
     }
 
-    /// Shows `visit` as many fields with their values as `times` says, each drawn by lot from all of them,
-    /// until it breaks off; none if there is no hash. In a large hash, some are drawn a little more often.
+    /// Calls `visit` with `times` fields and their values, each drawn at random from all, until it
+    /// breaks off; none if there is no hash. In a large hash, some are drawn a little more often.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -136,8 +136,8 @@ impl<'k> Hash<'k> {
         self.table.draw(tx, times, random, &mut visit)
     }
 
-    /// Shows `visit` as many different fields with their values as `count` says, drawn by lot, or all if there
-    /// are not more, until it breaks off.
+    /// Calls `visit` with `count` different fields and their values, drawn at random, or all if
+    /// there are no more, until it breaks off.
     ///
     /// # Errors
     /// As [`len`](Self::len).

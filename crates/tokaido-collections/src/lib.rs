@@ -1,13 +1,13 @@
-//! Hashes, sets, lists, sorted sets and streams, made of what every transaction can do: records of their kind,
-//! and the elements of collections.
+//! Hashes, sets, lists, sorted sets and streams, built on what every transaction offers: records of
+//! a kind, and elements of collections.
 //!
-//! A small collection is *packed* into its record: its texts stand in the record's value, and a change
-//! writes the record again. One that has more elements, or longer ones, than [`Packing`] says is *large*: each
-//! element is a record of its own, and the collection's record counts them. A large one does not
-//! become a packed one again. docs/file-format.md has both forms, byte by byte.
+//! A small collection is *packed*: its texts are in its record's value, and a change rewrites that.
+//! One with more or longer elements than [`Packing`] allows is *large*: each element is a record of
+//! its own, and the collection's record counts them. A large one never becomes packed again.
+//! docs/file-format.md describes both forms, byte by byte.
 //!
-//! What is empty is not there: the record goes with the last element. Only a stream has no packed form, and may be empty. Every change writes the
-//! record, so that its version tells of it.
+//! Empty collections do not exist: the record is deleted with the last element. Only streams have
+//! no packed form, and may be empty. Every change writes the record, so its version reflects it.
 
 #![deny(missing_docs)]
 
@@ -34,8 +34,8 @@ pub use set::Set;
 pub use sorted_set::{SortedSet, Span};
 pub use stream::{Consumer, Fields, Group, OpenGroup, Pending, State, Stream, StreamId, Trim};
 
-/// The number of elements of a collection, as its record tells; of a hash that is packed, it is that of its
-/// texts, two for each field.
+/// The number of elements of a collection, according to its record; for a packed hash it is the
+/// number of texts, two for each field.
 ///
 /// # Errors
 /// If the record is damaged.

@@ -1,7 +1,7 @@
-//! Lists: items in the order in which they were put.
+//! Lists: items in the order that their callers gave them.
 //!
-//! The items of a large list have positions without gaps, so that an index leads to one at once. To
-//! insert or remove one in the middle, those on the shorter side of it are moved.
+//! The items of a large list have positions without gaps, so that an index gives the position
+//! directly. Inserting or removing an item in the middle moves those on its shorter side.
 
 use std::ops::{Bound, ControlFlow, Range};
 
@@ -18,7 +18,7 @@ use super::{
 /// The only range of elements.
 const TAG: u8 = 1;
 
-/// Where the first item of a large list stands, so that there is room on both sides.
+/// The position of the first item of a new large list, which leaves room on both sides.
 const MIDDLE: u64 = 1 << 63;
 
 const MISSING: &str = "an item of a large list is missing";
@@ -28,17 +28,17 @@ const MISSING: &str = "an item of a large list is missing";
 pub enum End {
     /// Before the first item.
     Front,
-    /// Behind the last item.
+    /// After the last item.
     Back,
 }
 
-/// The list under one key, whether it is there or not.
+/// The list under one key, whether it exists or not.
 #[derive(Clone, Copy, Debug)]
 pub struct List<'k> {
     place: Place<'k>,
 }
 
-/// What the record of a large list says.
+/// The record of a large list.
 #[derive(Clone, Copy)]
 struct Large {
     collection: CollectionId,
@@ -47,7 +47,7 @@ struct Large {
     first: u64,
 }
 
-/// A list apart from the transaction, to be changed.
+/// A list loaded from the transaction, to be changed.
 struct Loaded {
     root: Root,
     large: Option<Large>,
@@ -68,7 +68,7 @@ impl Large {
     }
 }
 
-/// What can be read.
+/// Reads.
 impl<'k> List<'k> {
     /// The list under `key` of `database`.
     #[must_use]
@@ -79,7 +79,7 @@ impl<'k> List<'k> {
     /// The number of items; 0 if there is no list.
     ///
     /// # Errors
-    /// [`ReadError::OtherKind`], here and in all that follows, if the record is no list.
+    /// [`ReadError::OtherKind`], here and in all methods below, if the record is not a list.
     pub fn len(&self, tx: &mut (impl ReadTransaction + ?Sized)) -> Result<u64, ReadError> {
         match self.place.find(tx)? {
             None => Ok(0),
@@ -96,8 +96,8 @@ impl<'k> List<'k> {
         Ok(self.len(tx)? == 0)
     }
 
-    /// Shows `visit` the items of a range of indexes, each with its index, in either direction, until it
-    /// breaks off.
+    /// Calls `visit` with the items in a range of indexes, each with its index, in either
+    /// direction, until it breaks off.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -126,7 +126,7 @@ impl List<'_> {
         direction: Direction,
         visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
-        /// Up to so many items are got by their keys: a scan would first put new records into order.
+        /// Up to this many items are read by key: a scan would first have to sort new records.
         const GOT_MAX: u64 = 4;
         let range = range.start..range.end.min(large.len);
         if range.is_empty() {
@@ -170,9 +170,9 @@ impl List<'_> {
     }
 }
 
-/// What changes a list.
+/// Writes.
 impl List<'_> {
-    /// Puts items at one end, one after the other; gives the number of items then.
+    /// Puts items at one end, one after the other; returns the new number of items.
     ///
     /// # Errors
     /// As [`len`](Self::len) and [`WriteTransaction::put`].
@@ -206,9 +206,9 @@ impl List<'_> {
         self.save(tx, list)
     }
 
-    /// Removes as many items as `count` says from one end, or all if there are not more, and shows them to
-    /// `visit` in the order in which they go; gives how many they are. It may break off if the transaction is
-    /// rolled back then.
+    /// Removes `count` items from one end, or all if there are no more, and calls `visit` with them
+    /// in the order of removal; returns how many there were. `visit` may break off only if the
+    /// transaction is then rolled back.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -237,7 +237,7 @@ impl List<'_> {
         Ok(count)
     }
 
-    /// Puts an item in the place of the one at `index`; tells whether there was one.
+    /// Replaces the item at `index`; returns whether there was one.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -263,8 +263,8 @@ impl List<'_> {
         Ok(true)
     }
 
-    /// Puts an item before the one at `index`, or behind the last one if there are so many; gives the
-    /// number of items then.
+    /// Puts an item before the one at `index`, or after the last one if `index` is past the end;
+    /// returns the new number of items.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -302,7 +302,7 @@ impl List<'_> {
         self.save(tx, list)
     }
 
-    /// Removes the items at some indexes, which ascend and are all there.
+    /// Removes the items at some indexes, which must be ascending and all exist.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -323,7 +323,7 @@ impl List<'_> {
                 }
                 list.root.value = kept;
             }
-            // Those behind move down, or those before move up.
+            // The items after them move down, or those before move up.
             Some(mut large) if large.len - lowest <= highest + 1 => {
                 let mut to = lowest;
                 for from in lowest..large.len {
@@ -405,7 +405,7 @@ impl List<'_> {
         Ok(Loaded { root, large, len })
     }
 
-    /// Puts the record back, or deletes it with its last item; gives the number of items.
+    /// Puts the record back, or deletes it if it has no items left; returns the number of items.
     fn save(&self, tx: &mut dyn WriteTransaction, mut list: Loaded) -> Result<u64, WriteError> {
         if list.len == 0 {
             self.place.delete(tx)?;
@@ -419,7 +419,7 @@ impl List<'_> {
         Ok(list.len)
     }
 
-    /// Makes a large list of a packed one.
+    /// Turns a packed list into a large one.
     fn enlarge<'l>(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -488,7 +488,7 @@ fn visit_packed(
     Ok(())
 }
 
-/// Where the item of an index stands in a packed list; the end if there are not so many.
+/// Where the item at an index is in a packed list; the end if the index is past the end.
 fn packed_place(packed: &[u8], index: u64) -> Result<Range<usize>, ReadError> {
     let mut texts = Texts::of(packed);
     for _ in 0..index {

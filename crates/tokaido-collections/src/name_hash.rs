@@ -1,7 +1,7 @@
 //! The hash by which elements are ordered where they have no order of their own.
 
-/// FNV-1a of 64 bits, mixed as MurmurHash3 does in the end; the upper half. It stands in files, so it
-/// stays as it is.
+/// The upper half of 64-bit FNV-1a with MurmurHash3's finalizer. It is stored in files, so it must
+/// not change.
 pub(super) fn hash(name: &[u8]) -> u32 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for &byte in name {
@@ -18,7 +18,7 @@ mod tests {
 
     #[test]
     fn the_hash_stays_as_it_is() {
-        // Another implementation has computed these.
+        // Computed by another implementation.
         assert_eq!(
             [hash(b""), hash(b"a"), hash(b"field:1")],
             [0xefd0_1f60, 0x82a2_a958, 0x9ab5_7999]

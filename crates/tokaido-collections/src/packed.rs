@@ -1,7 +1,7 @@
-//! The packed form of a small collection: texts one behind the other, each after its length.
+//! The packed form of a small collection: texts back to back, each preceded by its length.
 //!
-//! The length has seven bits in each byte, the lowest first; all bytes but the last have the
-//! highest bit set.
+//! A length has seven bits in each byte, the lowest first; all bytes but the last have the highest
+//! bit set.
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ impl Packing {
     }
 }
 
-/// Puts one more text behind those that are there.
+/// Appends a text.
 pub(super) fn push(packed: &mut Vec<u8>, text: &[u8]) {
     let mut len = text.len();
     while len >= 0x80 {
@@ -52,7 +52,7 @@ impl<'p> Texts<'p> {
         Self { packed, at: 0 }
     }
 
-    /// Where the next text, with its length, begins.
+    /// Where the next text begins, including its length.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -81,7 +81,7 @@ impl<'p> Texts<'p> {
     }
 }
 
-/// How many texts there are.
+/// The number of texts.
 pub(super) fn count(packed: &[u8]) -> Result<usize, ReadError> {
     let (mut texts, mut count) = (Texts::of(packed), 0);
     while texts.next()?.is_some() {
@@ -90,7 +90,7 @@ pub(super) fn count(packed: &[u8]) -> Result<usize, ReadError> {
     Ok(count)
 }
 
-/// Puts texts in the place of what stands in `range`.
+/// Replaces what is in `range` with texts.
 pub(super) fn replace(packed: &mut Vec<u8>, range: Range<usize>, texts: &[&[u8]]) {
     let mut new = Vec::new();
     for text in texts {

@@ -1,5 +1,5 @@
-//! Where a collection stands: its record, which is read, changed and put back as a whole, and the keys
-//! of its elements.
+//! Where a collection is stored: its record, which is read, changed and put back as a whole, and
+//! the keys of its elements.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -8,13 +8,13 @@ use tokaido_store::{
     Record, WriteError, WriteTransaction, limits, prefix_end,
 };
 
-/// Is shown elements, each as two texts, until it breaks off.
+/// A callback that gets elements, each as two texts, until it breaks off.
 pub(super) type Visit<'v> = &'v mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
 
-/// Gives random numbers.
+/// A source of random numbers.
 pub type Random<'r> = &'r mut dyn FnMut() -> u64;
 
-/// The key of a collection, and what must be there.
+/// The key of a collection, and the kind that must be there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'k> {
     pub(super) database: DatabaseId,
@@ -22,20 +22,20 @@ pub(super) struct Place<'k> {
     pub(super) kind: Kind,
 }
 
-/// The record of a collection, apart from the transaction. The empty one is that of a collection
-/// that is not there.
+/// The record of a collection, loaded from the transaction. An empty one stands for a collection
+/// that does not exist.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Root {
     flags: u32,
     expires_at_ms: Option<u64>,
-    /// What a large collection owns.
+    /// The elements of a large collection.
     pub(super) collection: Option<CollectionId>,
-    /// All of a packed collection, or what a large one says of itself.
+    /// All of a packed collection, or the metadata of a large one.
     pub(super) value: Vec<u8>,
 }
 
 impl Place<'_> {
-    /// The record, if it is there.
+    /// The record, if it exists.
     pub(super) fn find<'t>(
         &self,
         tx: &'t mut (impl ReadTransaction + ?Sized),
@@ -74,13 +74,13 @@ impl Place<'_> {
         tx.delete(self.database, self.key).map(|_| ())
     }
 
-    /// Where the elements are.
+    /// The keyspace of the elements.
     pub(super) fn elements(&self) -> DatabaseId {
         self.database.elements()
     }
 
-    /// Visits the elements whose keys begin with `head`, from `from` on, until `visit` breaks off. It is
-    /// shown what follows the head. `from` may be longer than any key.
+    /// Visits the elements whose keys begin with `head`, from `from` on, until `visit` breaks off.
+    /// It gets keys without the head. `from` may be longer than any key.
     pub(super) fn scan(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -100,8 +100,8 @@ impl Place<'_> {
         self.scan_to(tx, head, from, to, direction, visit)
     }
 
-    /// As [`scan`](Self::scan), up to some key. Whoever knows it spares the store a walk over what was
-    /// deleted behind it.
+    /// As [`scan`](Self::scan), up to a key. This spares the store a walk over deleted records
+    /// after it.
     pub(super) fn scan_to(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -114,7 +114,7 @@ impl Place<'_> {
         /// Maximum length of the key of an element, in bytes.
         const KEY_LEN_MAX: usize = limits::KEY_LEN_MAX + limits::ELEMENT_HEAD_LEN_MAX;
         let from = match from {
-            // No key is between what is cut off and this, and no key is this.
+            // No key is between the truncated bound and the full one, or equal to the full one.
             Bound::Included(key) | Bound::Excluded(key) if key.len() > KEY_LEN_MAX => {
                 match direction {
                     Direction::Forward => Bound::Excluded(&key[..KEY_LEN_MAX]),
@@ -132,7 +132,7 @@ impl Place<'_> {
     }
 }
 
-/// What the keys of the elements of one range of a collection begin with. The ranges of one kind of
+/// The common prefix of the keys of one range of a collection's elements. The ranges of one kind of
 /// collection differ in `tag`.
 pub(super) fn head(collection: CollectionId, tag: u8) -> [u8; CollectionId::LEN + 1] {
     let mut head = [tag; CollectionId::LEN + 1];
@@ -140,16 +140,16 @@ pub(super) fn head(collection: CollectionId, tag: u8) -> [u8; CollectionId::LEN 
     head
 }
 
-/// Length of the number of elements in the record of a large collection.
+/// Length in bytes of the number of elements in the record of a large collection.
 pub(super) const COUNT_LEN: usize = 8;
 
-/// The number of elements, which the value of a large collection's record begins with.
+/// The number of elements, which is at the start of a large collection's record.
 pub(super) fn stored_count(value: &[u8]) -> Result<u64, ReadError> {
     let count = value.first_chunk::<COUNT_LEN>().copied().map(u64::from_le_bytes);
     count.ok_or_else(|| damaged("the record of a large collection is too short"))
 }
 
-/// Goes on, or breaks off.
+/// Continues, or breaks off.
 pub(super) fn flow_while(goes_on: bool) -> ControlFlow<()> {
     if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
@@ -158,7 +158,7 @@ pub(super) fn damaged(what: &str) -> ReadError {
     ReadError::Damaged { what: what.to_owned() }
 }
 
-/// Refuses a name that no key of an element has room for.
+/// Refuses a name that is too long for an element's key.
 pub(super) fn check_name(name: &[u8]) -> Result<(), WriteError> {
     match name.len() {
         0..=limits::FIELD_LEN_MAX => Ok(()),

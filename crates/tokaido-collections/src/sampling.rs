@@ -1,4 +1,4 @@
-//! Elements of tables that chance chooses.
+//! Drawing random elements of tables.
 
 use std::{
     collections::HashSet,
@@ -14,14 +14,14 @@ use super::{
     table::{TAG, Table},
 };
 
-/// So many neighbours share what chance there is to meet one of them, when one is drawn by lot.
+/// A random draw picks among this many neighbours, so that their chances even out.
 const DRAWN_FROM: u64 = 8;
 
 const TOO_FEW: &str = "a large collection has fewer elements than its record says";
 
 impl Table<'_> {
-    /// Shows `visit` so many elements, each drawn by lot from all of them, until it breaks off; none if there
-    /// is none.
+    /// Calls `visit` with `times` elements, each drawn at random from all of them, until it breaks
+    /// off; none if there are none.
     pub(super) fn draw(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -54,8 +54,8 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// Shows `visit` some of the elements, drawn by lot, none of them twice, until it breaks off: `count`, or
-    /// all if there are not more.
+    /// Calls `visit` with `count` different elements, drawn at random, or all if there are no more,
+    /// until it breaks off.
     pub(super) fn sample(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -83,7 +83,7 @@ impl Table<'_> {
         self.visit_packed(packed, &mut |name, value| selection.pass(random, name, value, visit))
     }
 
-    /// As [`sample`](Self::sample): goes through all elements if many are wanted, else draws one by one.
+    /// As [`sample`](Self::sample): visits all elements if many are wanted, else draws one by one.
     pub(super) fn sample_large(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -93,9 +93,9 @@ impl Table<'_> {
         random: Random<'_>,
         visit: Visit<'_>,
     ) -> Result<(), ReadError> {
-        /// A part of so many of the elements, and less, is drawn one by one.
+        /// Less than one in this many elements are drawn one by one.
         const SMALL_PART: u64 = 3;
-        /// So many draws for each element that is wanted are enough, unless the elements stand in a crowd.
+        /// This many draws per wanted element are enough, unless the elements are clustered.
         const DRAWS_EACH: u64 = 4;
         if count.saturating_mul(SMALL_PART) >= len {
             let mut selection = Selection { wanted: count.min(len), left: len };
@@ -106,7 +106,7 @@ impl Table<'_> {
         let (hasher, mut seen) = (RandomState::new(), HashSet::new());
         let mut has_ended = false;
         let mut take = |name: &[u8], value: &[u8]| {
-            // Two names of one hash would only be drawn less often.
+            // Two names with the same hash would only be drawn less often.
             if (seen.len() as u64) < count && seen.insert(hasher.hash_one(name)) {
                 has_ended = visit(name, value).is_break();
             }
@@ -122,8 +122,8 @@ impl Table<'_> {
         if has_ended { Ok(()) } else { Err(damaged(TOO_FEW)) }
     }
 
-    /// Draws one element: a place in the order, and then one of those that follow it. The gaps
-    /// before elements differ; the mean of several of them differs less.
+    /// Draws one element: picks a random position in the order, and then one of the elements that
+    /// follow it. The gaps before elements vary; the mean of several varies less.
     fn draw_large(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -136,7 +136,7 @@ impl Table<'_> {
         let place = (random() as u32).to_be_bytes();
         let mut skipped = below(random, len.min(DRAWN_FROM));
         let mut flow = None;
-        // Behind the last element comes the first one again.
+        // After the last element comes the first one again.
         for from in [&[&head[..], &place].concat(), &head[..]] {
             self.visit_from(tx, &head, Bound::Included(from), &mut |name, value| {
                 if skipped > 0 {
@@ -154,8 +154,8 @@ impl Table<'_> {
     }
 }
 
-/// Chooses `wanted` of the elements that go past, of which `left` have not come yet, each as likely as the
-/// others.
+/// Selects `wanted` of the elements that pass, of which `left` are still to come, each with the
+/// same probability.
 struct Selection {
     wanted: u64,
     left: u64,
@@ -178,9 +178,9 @@ impl Selection {
     }
 }
 
-/// A number below `bound`; 0 if that is 0.
+/// A random number below `bound`; 0 if that is 0.
 fn below(random: Random<'_>, bound: u64) -> u64 {
-    // The upper half of the product is as even as the random number is.
+    // The upper half of the product is as uniform as the random number.
     ((u128::from(random()) * u128::from(bound)) >> 64) as u64
 }
 

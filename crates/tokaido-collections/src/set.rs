@@ -10,7 +10,7 @@ use super::{
     table::Table,
 };
 
-/// The set under one key, whether it is there or not.
+/// The set under one key, whether it exists or not.
 #[derive(Clone, Copy, Debug)]
 pub struct Set<'k> {
     table: Table<'k>,
@@ -26,7 +26,7 @@ impl<'k> Set<'k> {
     /// The number of members; 0 if there is no set.
     ///
     /// # Errors
-    /// [`ReadError::OtherKind`], here and in all that follows, if the record is no set.
+    /// [`ReadError::OtherKind`], here and in all methods below, if the record is not a set.
     pub fn len(&self, tx: &mut (impl ReadTransaction + ?Sized)) -> Result<u64, ReadError> {
         self.table.len(tx)
     }
@@ -39,7 +39,7 @@ impl<'k> Set<'k> {
         Ok(self.len(tx)? == 0)
     }
 
-    /// Tells `visit` of each of the `members`, in that order, whether it is there.
+    /// Calls `visit` for each of the `members`, in that order, with whether it is in the set.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -52,7 +52,7 @@ impl<'k> Set<'k> {
         self.table.look_up(tx, &mut members.into_iter(), &mut |found| visit(found.is_some()))
     }
 
-    /// Shows `visit` every member, until it breaks off, in no order that means anything.
+    /// Calls `visit` with every member, in no particular order, until it breaks off.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -64,9 +64,9 @@ impl<'k> Set<'k> {
         self.table.visit(tx, &mut |member, _| visit(member))
     }
 
-    /// Shows `visit` about `count` members from `cursor` on, which is 0 at first, until it breaks off, and
-    /// gives the cursor to go on with; 0 at the end. A packed set is shown as a whole. What is there from
-    /// the first page to the last is shown at least once.
+    /// Calls `visit` with about `count` members from `cursor` on, which is 0 at first, until it
+    /// breaks off. Returns the cursor to continue with; 0 at the end. A packed set is visited as a
+    /// whole. Members present from the first page to the last are visited at least once.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -80,9 +80,9 @@ impl<'k> Set<'k> {
         self.table.page(tx, cursor, count, &mut |member, _| visit(member))
     }
 
-    /// Shows `visit` the members behind `after`, or from the first one on, until it breaks off, and tells whether it
-    /// did; then the last member that it was shown leads on. A packed set is shown as a whole, and has nothing
-    /// behind any member. What is there all the while is shown once.
+    /// Calls `visit` with the members after `after`, or all, until it breaks off; returns whether
+    /// it did. To continue, pass the last member visited. A packed set is visited as a whole, and
+    /// has nothing after any member. Members present throughout are visited once.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -95,7 +95,7 @@ impl<'k> Set<'k> {
         self.table.visit_after(tx, after, &mut |member, _| visit(member))
     }
 
-    /// Adds members; gives how many of them are new.
+    /// Adds members; returns how many of them are new.
     ///
     /// # Errors
     /// As [`len`](Self::len) and [`WriteTransaction::put`]; [`WriteError::FieldLength`].
@@ -108,7 +108,7 @@ impl<'k> Set<'k> {
         self.table.insert(tx, packing, &mut members.into_iter().map(|member| (member, &[][..])))
     }
 
-    /// Removes members; gives how many of them there were. The set goes with its last member.
+    /// Removes members; returns how many there were. The set is deleted with its last member.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -120,8 +120,8 @@ impl<'k> Set<'k> {
         self.table.remove(tx, &mut members.into_iter())
     }
 
-    /// Removes as many members as `count` says, drawn by lot, or all if there are not more, and shows them to
-    /// `visit`; gives how many they are. It may break off if the transaction is rolled back then.
+    /// Removes `count` random members, or all if there are no more, and calls `visit` with them;
+    /// returns how many. `visit` may break off only if the transaction is then rolled back.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -135,8 +135,8 @@ impl<'k> Set<'k> {
         self.table.pop(tx, count, random, &mut |member, _| visit(member))
     }
 
-    /// Shows `visit` as many members as `times` says, each drawn by lot from all of them, until it breaks off;
-    /// none if there is no set. In a large set, some are drawn a little more often.
+    /// Calls `visit` with `times` members, each drawn at random from all of them, until it breaks
+    /// off; none if there is no set. In a large set, some are drawn a little more often.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -150,7 +150,7 @@ impl<'k> Set<'k> {
         self.table.draw(tx, times, random, &mut |member, _| visit(member))
     }
 
-    /// Shows `visit` as many different members as `count` says, drawn by lot, or all if there are not more,
+    /// Calls `visit` with `count` different members, drawn at random, or all if there are no more,
     /// until it breaks off.
     ///
     /// # Errors
@@ -165,8 +165,8 @@ impl<'k> Set<'k> {
         self.table.sample(tx, count, random, &mut |member, _| visit(member))
     }
 
-    /// Makes this the set of just these members, in place of whatever is under the key; gives how
-    /// many they are. Without members there is no record.
+    /// Makes this the set of exactly these members, replacing whatever is under the key; returns
+    /// how many there are. Without members, there is no record.
     ///
     /// # Errors
     /// As [`add`](Self::add), whatever is under the key.

@@ -1,8 +1,8 @@
-//! What hashes, sets and sorted sets have in common: elements without an order of their own, found by their names.
+//! What hashes, sets and sorted sets share: elements without an order of their own, found by name.
 //!
-//! Packed, they stand in the order in which they came. Large, they are ordered by a hash of the
-//! name: so a place in that order can be drawn by lot to find some element, and written as a
-//! number to go on from.
+//! If packed, they are in the order in which they came. If large, they are ordered by a hash of the
+//! name. So a position in that order can be drawn at random to find an element, and can serve as a
+//! number to continue from.
 
 use std::{
     iter,
@@ -23,13 +23,13 @@ use super::{
 /// The only range of elements.
 pub(super) const TAG: u8 = 1;
 
-/// Length of what the head of an element's key is followed by: the hash of its name.
+/// Length in bytes of the hash of the name, which follows the head of an element's key.
 const HASH_LEN: usize = 4;
 
-/// A field with its value, where it is packed; the value of a member of a set is empty.
+/// A field with its value, if packed; the value of a set's member is empty.
 type PackedElement<'p> = (&'p [u8], &'p [u8]);
 
-/// A hash, or a set; or a sorted set, of which it changes nothing.
+/// A hash or a set; or a sorted set, which it only reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table<'k> {
     pub(super) place: Place<'k>,
@@ -66,7 +66,7 @@ impl<'k> Table<'k> {
         }
     }
 
-    /// Shows `visit` the value of each of the names in turn.
+    /// Calls `visit` with the value of each of the names in turn.
     pub(super) fn look_up(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -98,7 +98,7 @@ impl<'k> Table<'k> {
         Ok(())
     }
 
-    /// Shows `visit` every element, until it breaks off.
+    /// Calls `visit` with every element, until it breaks off.
     pub(super) fn visit(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -111,9 +111,9 @@ impl<'k> Table<'k> {
         }
     }
 
-    /// Shows `visit` about `count` elements from `cursor` on, until it breaks off, and gives the cursor to go
-    /// on with; 0 at the end, as at the beginning. Elements that are there all the while are shown once
-    /// or more often.
+    /// Calls `visit` with about `count` elements from `cursor` on, until it breaks off, and returns
+    /// the cursor to continue with; 0 at the end, as at the beginning. Elements that are there
+    /// throughout are visited at least once.
     pub(super) fn page(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -137,7 +137,7 @@ impl<'k> Table<'k> {
             Direction::Forward,
             &mut |rest, value| {
                 let (hash, name) = split(rest);
-                // Those of one hash are shown together, so that the hash can be gone on from.
+                // Elements with one hash are visited together, so that it can serve as a cursor.
                 if seen >= count && hash != last {
                     next = u64::from(hash);
                     return ControlFlow::Break(());
@@ -149,9 +149,9 @@ impl<'k> Table<'k> {
         Ok(next)
     }
 
-    /// Shows `visit` the elements behind the one of a name, or from the first one on, until it breaks off; tells
-    /// whether it did. Packed ones are shown all at once, whatever `visit` says, and none behind a name.
-    /// What is there all the while that one goes on behind the last name is shown once.
+    /// Calls `visit` with the elements after a name, or all, until it breaks off; returns whether
+    /// it did. Packed ones are all visited, whatever `visit` returns, and none after a name. If
+    /// each call continues after the last name, elements present throughout are visited once.
     pub(super) fn visit_after(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -179,7 +179,7 @@ impl<'k> Table<'k> {
         Ok(flow)
     }
 
-    /// Puts elements, each a name and a value, in the place of those of the same names; gives how
+    /// Puts elements, each a name and a value, replacing those with the same names; returns how
     /// many are new.
     pub(super) fn insert(
         &self,
@@ -215,7 +215,7 @@ impl<'k> Table<'k> {
         Ok(count - before)
     }
 
-    /// Removes the elements of those names; gives how many there were.
+    /// Removes the elements with those names; returns how many there were.
     pub(super) fn remove(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -226,8 +226,8 @@ impl<'k> Table<'k> {
         self.remove_from(tx, root, len, names)
     }
 
-    /// Removes `count` elements that chance chooses, or all if there are not more, and shows them to `visit`;
-    /// gives how many they are. It may break off if the transaction is rolled back then.
+    /// Removes `count` random elements, or all if there are no more, and calls `visit` with them;
+    /// returns how many. `visit` may break off only if the transaction is then rolled back.
     pub(super) fn pop(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -258,7 +258,7 @@ impl<'k> Table<'k> {
         self.remove_from(tx, root, len, &mut iter::from_fn(|| names.next().ok().flatten()))
     }
 
-    /// As [`remove`](Self::remove), from the record, which says that there are `before` elements.
+    /// As [`remove`](Self::remove), with the record already loaded. It counts `before` elements.
     fn remove_from(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -305,7 +305,7 @@ impl Table<'_> {
         let Some(name) = texts.next()? else { return Ok(None) };
         Ok(Some(match self.place.kind {
             Kind::Hash => (name, texts.must()?),
-            // The score stands before the member.
+            // The score precedes the member.
             Kind::SortedSet => {
                 let split = name.split_at_checked(SCORE_LEN);
                 let (score, member) = split.ok_or_else(|| damaged("a score is too short"))?;
@@ -365,7 +365,7 @@ impl Table<'_> {
 
 /// Elements with records of their own.
 impl Table<'_> {
-    /// Makes a large collection of a packed one.
+    /// Turns a packed collection into a large one.
     fn unpack(&self, tx: &mut dyn WriteTransaction, root: &mut Root) -> Result<(), WriteError> {
         let collection = tx.new_collection()?;
         let mut texts = Texts::of(&root.value);
@@ -376,7 +376,7 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// Puts one element; tells whether it is new.
+    /// Puts one element; returns whether it is new.
     fn put_element(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -443,7 +443,7 @@ pub(super) fn element_key(collection: CollectionId, name: &[u8]) -> Vec<u8> {
     key
 }
 
-/// The hash and the name that an element's key has behind its head.
+/// The hash and the name that follow the head in an element's key.
 fn split(rest: &[u8]) -> (u32, &[u8]) {
     match rest.split_first_chunk::<HASH_LEN>() {
         Some((hash, name)) => (u32::from_be_bytes(*hash), name),

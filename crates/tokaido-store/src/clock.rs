@@ -1,9 +1,9 @@
-//! Where a transaction takes its time from.
+//! Where a transaction gets its time from.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The clock of a store. A transaction reads it once, when it begins, so that a procedure which is
-/// run again after a conflict sees time stand still. Tests put a clock behind it that they turn.
+/// The clock of a store. A transaction reads it once, when it begins, so that a procedure that is
+/// run again after a conflict sees time stand still. Tests substitute a clock that they control.
 pub trait Clock: Send + Sync {
     /// Milliseconds since the Unix epoch.
     fn now_ms(&self) -> u64;

@@ -1,11 +1,10 @@
-//! How counters are written: what [`increment`](crate::WriteOperations::increment) takes for a number in
-//! a value, and what it puts there.
+//! The text form of counters: which values [`increment`](crate::WriteOperations::increment) accepts
+//! as numbers, and what it writes.
 
 /// Length of the longest integer, in bytes.
 const LEN_MAX: usize = "-9223372036854775808".len();
 
-/// Reads an integer that is written as increment writes it: no sign but `-`, no leading zeros or
-/// spaces.
+/// Reads an integer in the form that increment writes: no sign but `-`, no leading zeros or spaces.
 #[must_use]
 pub fn parse(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);

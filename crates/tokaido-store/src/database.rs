@@ -2,12 +2,12 @@
 
 use crate::{CollectionId, ReadError, error::DatabaseError, limits};
 
-/// A named database of one store, as [`crate::Store::database`] registered it; or the keyspace
-/// beside it that holds the [elements](Self::elements) of its collections.
+/// A named database of one store, as [`crate::Store::database`] registered it; or the accompanying
+/// keyspace that holds the [elements](Self::elements) of its collections.
 ///
-/// Valid as long as the store is open, in every transaction, whether or not anything was written
-/// to the database yet. One that [`Store::find_database`](crate::Store::find_database) or a transaction
-/// has given is valid until the database is dropped: then it reads as empty and cannot be written to.
+/// Valid in every transaction for as long as the store is open, whether or not anything has been written to the
+/// database yet. An id from [`Store::find_database`](crate::Store::find_database) or from a transaction is valid
+/// until the database is dropped; after that it reads as empty and cannot be written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DatabaseId(u16);
 
@@ -15,21 +15,21 @@ pub struct DatabaseId(u16);
 const ELEMENTS: u16 = 1 << 15;
 
 impl DatabaseId {
-    /// A database that is nowhere: it reads as empty and cannot be written to.
+    /// A database that does not exist: it reads as empty and cannot be written to.
     pub const NOWHERE: Self = Self((limits::DATABASE_NUMBERS_MAX - 1) as u16);
 
-    /// What the keys of elements begin with that belong to the database itself and not to one of its collections, and
-    /// that say something of their own: the number of no collection, and 0.
+    /// Key prefix of elements that belong to the database itself rather than to one of its collections, and that
+    /// cannot be derived from its records: a number that no collection has, and 0.
     pub const LASTING_ELEMENTS: [u8; CollectionId::LEN + 1] = [0; _];
 
-    /// As [`LASTING_ELEMENTS`](Self::LASTING_ELEMENTS), for what can be made of the records again, such as an index:
-    /// whoever saves what is left of a damaged store leaves it out, for it may lack something.
+    /// As [`LASTING_ELEMENTS`](Self::LASTING_ELEMENTS), for what can be rebuilt from the records, such as an index.
+    /// Salvage of a damaged store leaves these elements out, since they may be incomplete.
     pub const DERIVED_ELEMENTS: [u8; CollectionId::LEN + 1] = [0, 0, 0, 0, 0, 0, 0, 0, 1];
 
-    /// The id that stands at `index` in the engine's table of databases.
+    /// The id at `index` in the engine's table of databases.
     ///
     /// # Panics
-    /// If `index` is not below [`limits::DATABASE_NUMBERS_MAX`], which engines keep.
+    /// If `index` is not below [`limits::DATABASE_NUMBERS_MAX`], a limit that engines respect.
     #[must_use]
     pub fn from_index(index: usize) -> Self {
         assert!(index < limits::DATABASE_NUMBERS_MAX, "database index {index} is over the limit");
@@ -46,14 +46,14 @@ impl DatabaseId {
         Self((limits::DATABASE_NUMBERS_MAX + slot) as u16)
     }
 
-    /// The id that [`index`](Self::index) gave as a number; `None` for any other number.
+    /// The id whose [`index`](Self::index) is `number`; `None` if there is none.
     #[must_use]
     pub fn from_number(number: usize) -> Option<Self> {
         (number < limits::DATABASE_NUMBERS_MAX + limits::MOUNTS_MAX).then_some(Self(number as u16))
     }
 
-    /// The place in the engine's table of databases. Those of mounted databases come after those
-    /// that any engine uses.
+    /// The index in the engine's table of databases. Mounted databases come after all those that an
+    /// engine uses.
     #[inline]
     #[must_use]
     pub fn index(self) -> usize {
@@ -62,10 +62,10 @@ impl DatabaseId {
 
     /// The keyspace that holds the elements of the database's hashes, lists, sets, sorted sets and
     /// streams, as records of bytes. It is read and written like a database of its own, but
-    /// has no name and is in no listing. The keys of a collection's elements begin with
-    /// [`CollectionId::prefix`], have at least one byte more, and may be
-    /// [`limits::ELEMENT_HEAD_LEN_MAX`] bytes longer than other keys. They are removed, in time,
-    /// when nothing is left of the collection's record.
+    /// has no name and appears in no listing. The keys of a collection's elements begin with
+    /// [`CollectionId::prefix`], have at least one more byte, and may be
+    /// [`limits::ELEMENT_HEAD_LEN_MAX`] bytes longer than other keys. They are eventually removed
+    /// once the collection's record is gone.
     #[must_use]
     pub fn elements(self) -> Self {
         Self(self.0 | ELEMENTS)
@@ -78,19 +78,19 @@ impl DatabaseId {
         self.0 & ELEMENTS != 0
     }
 
-    /// The number of the keyspace in the files of a store.
+    /// The keyspace's number in a store's files.
     #[inline]
     pub(crate) fn to_stored(self) -> u16 {
         self.0
     }
 
-    /// The keyspace of a number that a file has; `None` if no keyspace of a store has it.
+    /// The keyspace with a number read from a file; `None` if no keyspace of a store can have it.
     pub(crate) fn from_stored(number: u16) -> Option<Self> {
         let id = Self(number);
         (id.index() < Self::NOWHERE.index()).then_some(id)
     }
 
-    /// Refuses a key that no record of the keyspace can have, where other keys have up to
+    /// Refuses a key that no record of the keyspace can have. Keys of ordinary records have at most
     /// `key_len_max` bytes.
     #[inline]
     pub(crate) fn check_key(self, key: &[u8], key_len_max: usize) -> Result<(), ReadError> {
@@ -105,12 +105,12 @@ impl DatabaseId {
         Ok(())
     }
 
-    /// Whether an element with that key is one of the database's own.
+    /// Whether an element with this key belongs to the database itself.
     pub(crate) fn has_own_element(key: &[u8]) -> bool {
         key.starts_with(&Self::LASTING_ELEMENTS) || key.starts_with(&Self::DERIVED_ELEMENTS)
     }
 
-    /// Which one of the mounted databases this is; `None` for one of the store's own.
+    /// The mount slot of a mounted database; `None` for one of the store's own.
     #[inline]
     #[must_use]
     pub fn mount(self) -> Option<usize> {
@@ -118,13 +118,13 @@ impl DatabaseId {
     }
 }
 
-/// What one database holds, known without counting.
+/// What one database holds, known without a scan.
 ///
-/// A cache does not count keys apart from values: all its records, with their headers, are in
+/// A cache does not count keys separately from values: all its records, with their headers, are in
 /// `value_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatabaseStatistics {
-    /// Records, with those that have expired and were not removed yet.
+    /// Records, including expired ones that have not been removed yet.
     pub records: u64,
     /// Bytes of their keys.
     pub key_bytes: u64,
@@ -132,8 +132,8 @@ pub struct DatabaseStatistics {
     pub value_bytes: u64,
 }
 
-/// Differences are numbers like others: one below zero wraps around, and comes back with what it is
-/// added to.
+/// Differences are represented in the same type: a negative one wraps around, and wraps back when
+/// it is added to a total.
 impl DatabaseStatistics {
     pub(crate) fn of_record(key_len: usize, value_len: usize) -> Self {
         Self { records: 1, key_bytes: key_len as u64, value_bytes: value_len as u64 }
@@ -152,32 +152,32 @@ impl DatabaseStatistics {
     }
 }
 
-/// What a store occupies.
+/// Memory and disk space that a store occupies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Memory of what was written since the last checkpoint: the memtable and, during a
     /// checkpoint, the frozen one. Each may exceed its limit by one group of transactions.
     pub memtable_bytes: u64,
-    /// Memory of memtables whose checkpoint is done, and which a snapshot still sees. A snapshot
+    /// Memory of memtables whose checkpoint is done but which a snapshot still sees. A snapshot
     /// holds at most two, however long it lives, until it is renewed or released.
     pub held_bytes: u64,
-    /// Files of the log.
+    /// The log files.
     pub log_bytes: u64,
-    /// The file of the base. It does not shrink, and what a long snapshot sees is not used again.
+    /// The base file. It does not shrink, and space that a long-lived snapshot sees is not reused.
     pub base_bytes: u64,
-    /// Files of the runs, which are to be merged into the base.
+    /// The files of the runs, which will be merged into the base.
     pub runs_bytes: u64,
 }
 
-/// The name that [`Store::internal_database`](crate::Store::internal_database) has in the catalog. Nobody else
-/// can have it: it is no name that [`check_database_name`] takes.
+/// The name that [`Store::internal_database`](crate::Store::internal_database) has in the catalog.
+/// No other database can have it, since [`check_database_name`] refuses it.
 pub(crate) const INTERNAL_NAME: &str = ".internal";
 
-/// A name is 1 to 64 of `a-z A-Z 0-9 _ - .`, and starts with a letter, a digit or `_`: it stands
-/// in URLs, in file names and as a field in Lua without quoting.
+/// A name is 1 to 64 of `a-z A-Z 0-9 _ - .`, and starts with a letter, a digit or `_`, so that it
+/// needs no quoting in URLs, in file names or as a field in Lua.
 ///
 /// # Errors
-/// [`DatabaseError::BadName`] for any other.
+/// [`DatabaseError::BadName`] for any other name.
 pub fn check_database_name(name: &str) -> Result<(), DatabaseError> {
     let body = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
     let ok = name.len() <= limits::DATABASE_NAME_LEN_MAX

@@ -1,4 +1,4 @@
-//! What can go wrong, one enum per kind of operation. Each message says what to do next.
+//! Errors, one enum per kind of operation. Each message says what to do next.
 
 use std::{
     io,
@@ -11,13 +11,13 @@ use crate::{limits, tree};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another process (or another handle in this one) has the directory.
+    /// Another process (or another handle in this one) has locked the directory.
     #[error("{} is in use by another tokaido process; stop that one, or connect to it instead", directory.display())]
     Locked {
         /// The store's directory.
         directory: PathBuf,
     },
-    /// The directory cannot be made, read or written.
+    /// The directory cannot be created, read or written.
     #[error("cannot open the store in {}: {source}; check that the directory exists and that this user may write to it", directory.display())]
     Io {
         /// The store's directory.
@@ -25,7 +25,7 @@ pub enum OpenError {
         /// What the system said.
         source: io::Error,
     },
-    /// The directory holds a store of a version that this program does not know.
+    /// The directory holds a store whose format version this program does not know.
     #[error("the store in {} has format version {found}, this program knows version {known}; use a tokaido that knows it, or dump and load", directory.display())]
     Version {
         /// The store's directory.
@@ -46,38 +46,38 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// What the system said of the store in `directory`.
+    /// A system error about the store in `directory`.
     pub(crate) fn io(directory: &Path) -> impl Fn(io::Error) -> Self {
         |source| Self::Io { directory: directory.to_owned(), source }
     }
 
-    /// The store in `directory` is damaged, as `what` says.
+    /// The store in `directory` is damaged; `what` says how.
     pub(crate) fn damaged(directory: &Path, what: &dyn ToString) -> Self {
         Self::Damaged { directory: directory.to_owned(), what: what.to_string() }
     }
 
-    /// The files in `directory` have the unknown version `found`.
+    /// The files in `directory` have the unknown format version `found`.
     pub(crate) fn version(directory: &Path, found: u32) -> Self {
         Self::Version { directory: directory.to_owned(), found, known: tree::FORMAT_VERSION }
     }
 }
 
-/// A database could not be named.
+/// A database name was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatabaseError {
-    /// The name has characters or a length that names do not have.
+    /// The name has characters or a length that names must not have.
     #[error("bad database name {name:?}: use 1 to {max} of a-z A-Z 0-9 _ - . with a letter, digit or _ first", max = limits::DATABASE_NAME_LEN_MAX)]
     BadName {
         /// The name as it was given.
         name: String,
     },
-    /// The store has as many databases as it may.
+    /// The store already has as many databases as it may.
     #[error(
         "the store has {max} databases, which is the limit; put records of one kind into one database, with a prefix, drop databases that are not needed, or raise the limit"
     )]
     TooMany {
-        /// As many as it may have.
+        /// The number it may have.
         max: usize,
     },
 }
@@ -99,24 +99,24 @@ pub enum ReadError {
         "the database is a cache or a constant one, whose keys have no order: it can be gone through as a whole, but not in reverse or from a key on"
     )]
     Unordered,
-    /// The record is of another kind than the operation is for.
+    /// The record is of another kind than the operation needs.
     #[error(
         "the key holds a value of another kind; use the operations of that kind, or another key"
     )]
     OtherKind,
-    /// The database has an order, or is none that pages can be had of.
+    /// The database is ordered, or cannot be read page by page.
     #[error("the database is gone through in the order of its keys, not page by page")]
     NoPages,
-    /// A command on a cache reads more keys than can be remembered until it writes.
+    /// A command on a cache reads more keys than can be tracked until it writes.
     #[error("one command on a cache may read {max} keys, this one wants more; split it")]
     TooManyReads {
-        /// The keys that it may read.
+        /// The number of keys that it may read.
         max: usize,
     },
-    /// A scan cannot go on.
+    /// A scan cannot continue.
     #[error("the file of this database was replaced since the scan began; begin the scan again")]
     CursorLost,
-    /// What is stored cannot be understood.
+    /// Stored data cannot be decoded.
     #[error(
         "a stored record is damaged: {what}; `tokaido check DATA --salvage NEW` saves what can be read; or restore a backup"
     )]
@@ -139,15 +139,15 @@ impl ReadError {
     }
 }
 
-/// A write failed. The transaction may go on, but it must not be committed as if it had happened;
-/// callers roll it back.
+/// A write failed. The transaction may continue, but must not be committed as if the write had
+/// happened; callers roll it back.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The read that is part of the write failed.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The operation is one on bytes, and the record is of another kind.
+    /// The operation is for bytes, and the record is of another kind.
     #[error("the key holds a hash, list, set, sorted set or stream, where a string is needed")]
     WrongKind,
     /// The value is too long.
@@ -168,7 +168,7 @@ pub enum WriteError {
         /// The length that it may have.
         max: usize,
     },
-    /// The record is longer than this cache takes.
+    /// The record is longer than this cache accepts.
     #[error(
         "this cache takes records of at most {max} bytes, this one has {len}; raise its `bytes_max`, lower its `shards`, or split the value over several keys"
     )]
@@ -178,17 +178,17 @@ pub enum WriteError {
         /// The bytes a record may take: half of a shard.
         max: usize,
     },
-    /// The transaction writes more than one may.
+    /// The transaction writes more than a transaction may.
     #[error(
         "one transaction may write {writes_max} records and {bytes_max} bytes, this one wants more; split the work"
     )]
     TransactionTooLarge {
-        /// The records that it may write.
+        /// The number of records that it may write.
         writes_max: usize,
-        /// The bytes of keys and values that it may write.
+        /// The number of bytes of keys and values that it may write.
         bytes_max: usize,
     },
-    /// The database is a file that is only read.
+    /// The database is a read-only file.
     #[error(
         "a constant database (cdb) is not written to; make a new file with `tokaido cdb make`, and rename it over the one that is served"
     )]
@@ -198,32 +198,32 @@ pub enum WriteError {
         "this holds values of bytes only: put hashes, lists, sets, sorted sets and streams into a database of the tree engine"
     )]
     BytesOnly,
-    /// The record has the number of a collection that belongs to another key.
+    /// The record has the id of a collection that belongs to another key.
     #[error(
         "the collection belongs to another key: rename that key, or copy the elements to a new collection"
     )]
     ForeignCollection,
-    /// The transaction makes more collections than one may.
+    /// The transaction creates more collections than a transaction may.
     #[error("one transaction may make {max} collections; split the work", max = limits::TRANSACTION_COLLECTIONS_MAX)]
     TooManyCollections,
-    /// The record changed between being read and being written, again and again.
+    /// The record changed between read and write, on every attempt.
     #[error("others changed the record each time it was to be written; try again")]
     Raced,
-    /// The database cannot have that name, or there are too many.
+    /// The name is invalid, or there are too many databases.
     #[error(transparent)]
     Name(#[from] DatabaseError),
-    /// The database is no longer there.
+    /// The database no longer exists.
     #[error("the database was dropped meanwhile; ask for it by its name again")]
     Dropped,
-    /// The database is one that is mounted.
+    /// The database is a mounted one.
     #[error(
         "a cache or constant database cannot be dropped: take it out of [databases] in the configuration"
     )]
     Mounted,
-    /// Another writer is at work: a store has one at a time.
+    /// Another writer exists: a store has one at a time.
     #[error("the store has a writer already; wait until it is dropped")]
     WriterBusy,
-    /// An earlier failure left it unknown what is on disk.
+    /// After an earlier failure, it is unknown what is on disk.
     #[error(
         "the store refuses writes since an earlier failure ({why}); restart it, so that it reads again what is on disk"
     )]
@@ -243,10 +243,10 @@ pub enum WriteError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
-    /// Another transaction changed what this one read: run it again from the top.
+    /// Another transaction changed what this one read; run it again from the top.
     #[error("the transaction collided with another one; run it again")]
     Conflict,
-    /// The disk is full. Nothing was committed; writes go on once there is room.
+    /// The disk is full. Nothing was committed; writes succeed again once there is space.
     #[error("the disk is full: nothing was written; free some space and try again")]
     DiskFull,
     /// Writing failed. Nothing was committed.
@@ -265,7 +265,7 @@ pub enum CommitError {
     },
 }
 
-/// [`crate::transact`] failed: the body said no, or the store did.
+/// [`crate::transact`] failed: the body returned an error, or the store did.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransactError<E> {

@@ -1,37 +1,37 @@
 //! Group commit: jobs run one after another on one writer, one flush makes all of them durable, and
-//! only then is each of them answered. [`Embedded`](crate::Embedded) and the server both commit so.
+//! only then is each answered. Both [`Embedded`](crate::Embedded) and the server do this.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::{CommitError, CommitNumber, Store, WriteError, WriteTransaction, Writer};
 
-/// What those are told whose transaction an engine did not end.
+/// The error message for transactions that a panicking engine did not finish.
 const ENGINE_PANICKED: &str = "the engine has panicked, see the log";
 
-/// A writer as the jobs of a group see it: `flush` is left to the end of the group, and a failure
-/// that took the whole group with it is remembered, so that no job of it is told otherwise.
+/// A writer as the jobs of a group see it. It defers `flush` to the end of the group, and remembers
+/// a failure that lost the whole group, so that no job in it is told that it succeeded.
 pub struct GroupWriter {
-    /// Or why the store gave none.
+    /// The writer, or why the store gave none.
     inner: Result<Box<dyn Writer>, WriteError>,
-    /// A transaction has begun and not ended.
+    /// Whether a transaction has begun and not ended.
     is_open: bool,
-    /// Something was committed since the last flush.
+    /// Whether something was committed since the last flush.
     is_dirty: bool,
-    /// Why every transaction of this group is lost.
+    /// Why every transaction of this group is lost, if it is.
     lost: Option<CommitError>,
-    /// The engine has panicked, so that nothing is known of its state.
+    /// Whether the engine has panicked, so that its state is unknown.
     is_broken: bool,
 }
 
 impl GroupWriter {
-    /// Groups what is done with `inner`.
+    /// Groups the transactions on `inner`.
     #[must_use]
     pub fn new(inner: Box<dyn Writer>) -> Self {
         Self::with(Ok(inner))
     }
 
-    /// Groups what is done with the writer of `store`. If it gives none, every job is told why when
-    /// it begins a transaction.
+    /// Groups the transactions on the writer of `store`. If there is none, each job gets the error
+    /// when it begins a transaction.
     pub(crate) fn of(store: &dyn Store) -> Self {
         let opened = catch_unwind(AssertUnwindSafe(|| store.writer()));
         Self::with(
@@ -45,7 +45,7 @@ impl GroupWriter {
         Self { inner, is_open: false, is_dirty: false, lost: None, is_broken: false }
     }
 
-    /// To be called while a transaction is open, or something is to be flushed: so there is one.
+    /// Only called while a transaction is open or a flush is due, so that there is a writer.
     fn inner(&mut self) -> &mut dyn Writer {
         match &mut self.inner {
             Ok(writer) => &mut **writer,
@@ -59,11 +59,11 @@ impl GroupWriter {
         self.lost.is_some()
     }
 
-    /// Flushes, and begins a new group.
+    /// Flushes and starts a new group.
     ///
     /// # Errors
-    /// Then none of the transactions of the group happened, or with [`CommitError::Undetermined`] it
-    /// is unknown.
+    /// None of the group's transactions happened, or with [`CommitError::Undetermined`] it is
+    /// unknown.
     pub fn end_group(&mut self) -> Result<(), CommitError> {
         let is_dirty = std::mem::take(&mut self.is_dirty);
         if !self.is_lost() && is_dirty {
@@ -76,7 +76,7 @@ impl GroupWriter {
         }
     }
 
-    /// Calls the engine outside of any job. A panic of it must not keep the jobs from being told.
+    /// Calls the engine outside of any job. If it panics, the jobs must still be told.
     fn guard<T>(
         &mut self,
         call: impl FnOnce(&mut dyn Writer) -> Result<T, CommitError>,
@@ -126,7 +126,7 @@ impl Writer for GroupWriter {
         result
     }
 
-    /// Does nothing: the group is flushed as a whole, and no job is answered before.
+    /// Does nothing: the group is flushed as a whole, and no job is answered before that.
     fn flush(&mut self) -> Result<(), CommitError> {
         Ok(())
     }
@@ -159,10 +159,10 @@ impl AsMut<Self> for GroupWriter {
     }
 }
 
-/// The jobs that one flush covers.
+/// The jobs covered by one flush.
 ///
 /// Invariant: each job that was run is answered exactly once, with the outcome of the flush that
-/// covers it. Neither a job that panics nor an engine that does keeps the others from being answered.
+/// covers it. A panic in a job or in the engine does not keep the others from being answered.
 pub struct Group<J> {
     ran: Vec<FinishedJob<J>>,
 }
@@ -179,7 +179,7 @@ impl<J> Default for Group<J> {
 }
 
 impl<J> Group<J> {
-    /// The jobs that have run and were not answered.
+    /// The number of jobs that have run but not been answered.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ran.len()
@@ -191,8 +191,8 @@ impl<J> Group<J> {
         self.ran.is_empty()
     }
 
-    /// Runs a job: transactions on the writer of `context`, one or many. One that is left open is
-    /// rolled back, alone.
+    /// Runs a job: one or more transactions on the writer of `context`. If it leaves one open, that
+    /// one alone is rolled back.
     pub fn run<C: AsMut<GroupWriter>>(
         &mut self,
         mut job: J,
@@ -203,12 +203,12 @@ impl<J> Group<J> {
         if ran.is_err() {
             tracing::error!("a panic in a write; its transaction is rolled back");
         }
-        // Does nothing unless one is open; a failure is kept for the group.
+        // Does nothing unless one is open. The writer remembers a failure for the group.
         let _ = context.as_mut().rollback();
         self.ran.push(FinishedJob { job, has_panicked: ran.is_err() });
     }
 
-    /// Tells every job what [`end_group`](GroupWriter::end_group) said.
+    /// Answers every job with the result of [`end_group`](GroupWriter::end_group).
     pub fn answer(
         &mut self,
         outcome: &Result<(), CommitError>,

@@ -1,11 +1,11 @@
-//! An iterator over the keys of a database. The key where it stands is the iterator, so nothing is held open, and
-//! when the record there is removed it stands at the next one.
+//! An iterator over the keys of a database. Its state is just the current key, so it holds nothing
+//! open, and if the record there is removed it moves to the next one.
 
 use std::{collections::VecDeque, ops::Bound};
 
 use crate::{DatabaseId, Direction, ReadError, ReadTransaction};
 
-/// Keys of an unordered database that are taken at once.
+/// How many keys of an unordered database are fetched at once.
 const PAGE_RECORDS: usize = 64;
 
 /// An iterator over the keys of a database.
@@ -19,12 +19,12 @@ enum Place {
     Nowhere,
     /// At the next key from here.
     From(Bound<Vec<u8>>),
-    /// At the first of these keys of a database without an order, and where the others are.
+    /// At the first of these keys of an unordered database; `next` is the cursor for the rest.
     Page { keys: VecDeque<Vec<u8>>, next: Option<u64> },
 }
 
 impl KeyIterator {
-    /// Sets it to the first key.
+    /// Moves to the first key.
     ///
     /// # Errors
     /// If the database cannot be read.
@@ -41,8 +41,8 @@ impl KeyIterator {
         Ok(())
     }
 
-    /// Sets it to a key, or to the next one if there is no such record; tells whether there is one. If not, it stays
-    /// where it is.
+    /// Moves to a key, or to the next one if there is no such record; returns whether there is one.
+    /// If not, the iterator stays where it is.
     ///
     /// # Errors
     /// If the database cannot be read, or its keys have no order.
@@ -58,7 +58,7 @@ impl KeyIterator {
         Ok(true)
     }
 
-    /// The key where it stands, from where it steps on; `None` at the end.
+    /// Returns the current key and moves past it; `None` at the end.
     ///
     /// # Errors
     /// If the database cannot be read.

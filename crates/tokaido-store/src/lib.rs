@@ -1,6 +1,5 @@
-//! Named databases of ordered keys in one directory, and one transaction over all of them: the
-//! storage of Tokaido, and a library of its own for a Rust program that keeps its data in its own
-//! process.
+//! Named databases of ordered keys in one directory, with transactions across all of them. This is
+//! the storage of Tokaido, and an embedded store for any Rust program.
 //!
 //! ```
 //! use tokaido_store::{ScanRange, WriteOperations};
@@ -12,7 +11,7 @@
 //! hits.put("/index", "1")?; // On disk when it returns.
 //! assert_eq!(hits.get("/index")?.as_deref(), Some(&b"1"[..]));
 //!
-//! // A transaction, over any databases: all of it happens, or nothing.
+//! // A transaction, across any databases: all of it happens, or none of it.
 //! let count = store.transact(|tx| {
 //!     tx.increment(hits.id(), b"/about", 1)?;
 //!     tx.increment(hits.id(), b"/index", 1)
@@ -30,23 +29,23 @@
 //!
 //! - A write is on stable storage when the call returns, unless the store was [opened](open_with)
 //!   with another [`SyncMode`](tree::SyncMode). Threads that write at the same time share syncs.
-//! - A transaction happens as a whole or not at all, whatever comes: an error, a panic, the end of
-//!   the process, a power failure.
-//! - A snapshot is a view of all databases at one commit. Readers never wait for the writer.
-//! - Opening takes a fixed time and the replay of a bounded log, however large the store is; some
-//!   microseconds if the log is empty and a few records are all that is read. Data may be larger
-//!   than memory.
-//! - Keys are ordered as bytes. Records may expire. Everything has a [limit](limits), and what goes
-//!   over one gets an error.
+//! - A transaction happens as a whole or not at all, even after an error, a panic, a killed process
+//!   or a power failure.
+//! - A snapshot is a view of all databases as of one commit. Readers never wait for the writer.
+//! - Opening takes a fixed time plus the replay of a bounded log, however large the store is: some
+//!   microseconds if the log is empty and only a few records are read. Data may be larger than
+//!   memory.
+//! - Keys are ordered as bytes. Records may expire. Everything has a [limit](limits), and exceeding
+//!   one is an error.
 //!
-//! # For whoever comes from another store
+//! # Coming from another store
 //!
 //! | there | here |
 //! |---|---|
-//! | LMDB environment; QDBM, Tokyo or Kyoto Cabinet file | [`open`] gives an [`Embedded`]: a directory with many databases |
+//! | LMDB environment; QDBM, Tokyo or Kyoto Cabinet file | [`open`]: an [`Embedded`], a directory with many databases |
 //! | `MDB_dbi`, one file for each database | [`Database`], by name |
 //! | `mdb_txn_begin`, `tcbdbtranbegin`, `begin_transaction` | [`Embedded::transact`] with a closure |
-//! | a commit by another thread, or in `async` code | [`Embedded::submit`], awaited when it suits |
+//! | a commit by another thread, or in `async` code | [`Embedded::submit`], awaited later |
 //! | `MDB_RDONLY` transaction | [`Embedded::snapshot`], or a plain [`Database::get`] |
 //! | cursor, `curjump`, `iterinit` | [`Database::scan`] of a [`ScanRange`]; without copying, a [`Scanner`] on a snapshot |
 //! | `MDB_NOOVERWRITE`, `putkeep`, `add`, `cas` | [`put_if`](WriteOperations::put_if) |
@@ -55,20 +54,20 @@
 //!
 //! # Kinds of values
 //!
-//! A record holds bytes, or owns the elements of a collection: `tokaido-collections` makes hashes, lists, sets and sorted
-//! sets of them.
+//! A record holds bytes, or owns the elements of a collection: `tokaido-collections` builds hashes,
+//! lists, sets and sorted sets on top.
 //!
 //! # Engines
 //!
 //! [`tree`] is the durable engine, behind [`open`]. [`cache`] holds records in memory, bounded in
-//! bytes, and forgets what is not used. [`cdb`] reads and makes constant databases. There is an
-//! example for each in `examples/`. [`composite`] mounts caches and constant databases beside a
-//! store, by name and under the same traits.
+//! bytes, and evicts those that are not used. [`cdb`] reads and writes constant databases. There is
+//! an example of each in `examples/`. [`composite`] mounts caches and constant databases beside a
+//! store, by name and behind the same traits.
 //!
 //! Protocols and scripts are written against traits, so that they run on any engine: a [`Store`]
-//! gives [`Snapshot`]s to readers and one [`Writer`] to whoever commits; [`ReadTransaction`] and
-//! [`WriteTransaction`] are what happens within. A server that batches writes itself uses those;
-//! [`Embedded::store`] leads to them.
+//! hands out [`Snapshot`]s to readers and one [`Writer`] to the committer. [`ReadTransaction`] and
+//! [`WriteTransaction`] are the operations on them. A server that batches writes itself uses these
+//! traits; [`Embedded::store`] gives access to them.
 
 #![deny(missing_docs)]
 

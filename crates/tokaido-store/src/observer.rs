@@ -1,8 +1,8 @@
-//! Observers: who is told what was committed, as soon as snapshots see it.
+//! Observers: callbacks that learn what was committed as soon as snapshots see it.
 //!
-//! Whatever waits for a change of the data hangs on this one hook: blocking reads, notifications of
-//! keys, invalidations of clients' caches, triggers, change feeds. Without an observer it costs one
-//! load for each group of transactions.
+//! Everything that waits for changes to the data uses this one hook: blocking reads, keyspace
+//! notifications, invalidation of client-side caches, triggers, change feeds. Without an observer
+//! it costs one load for each group of transactions.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -14,43 +14,43 @@ use std::{
 
 use crate::{CommitNumber, DatabaseId, Record, mutex::lock};
 
-/// Is told of every group of transactions that is committed while it is registered by
+/// Is told of every group of transactions that is committed while it is registered with
 /// [`Store::observe`](crate::Store::observe).
 pub trait Observer: Send + Sync {
-    /// A group was made as durable as the store was opened for, and published. All groups come in
-    /// the order of their transactions, each once; of what was rolled back or failed, nothing comes.
+    /// Called when a group was made as durable as configured, and published. Groups come in order
+    /// of their transactions, each once; what was rolled back or failed is not reported.
     ///
-    /// It runs on the thread of the writer, before anybody learns that his transaction was
-    /// committed. So it must be quick, and must not write to the store. A panic is logged, and goes
-    /// no further.
+    /// It runs on the writer's thread, before any caller learns that its transaction was committed.
+    /// So it must be quick, and must not write to the store. A panic is logged and goes no further.
     fn published(&self, group: &[TransactionChanges<'_>]);
 }
 
-/// What one transaction has changed.
+/// The changes made by one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionChanges<'g> {
     /// Its number.
     pub number: CommitNumber,
-    /// At most one for each key, in no order, except that [`What::Cleared`] and [`What::Moved`] come before the rest.
+    /// At most one for each key, in no order, except that [`What::Cleared`] and [`What::Moved`]
+    /// come before the rest.
     pub changes: Vec<Change<'g>>,
 }
 
-/// A change of one keyspace.
+/// A change in one keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'g> {
-    /// A database, or the [elements](DatabaseId::elements) of one.
+    /// A database, or a database's [elements](DatabaseId::elements).
     pub database: DatabaseId,
     /// What happened.
     pub what: What<'g>,
 }
 
-/// What happened to a keyspace. What stood there before is not told: to find out would cost every
-/// write a look.
+/// What happened to a keyspace. The previous record is not reported: finding it out would cost
+/// every write a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What<'g> {
-    /// Everything that was there before the transaction has gone.
+    /// Everything that was there before the transaction is gone.
     Cleared,
-    /// Everything that was there before the transaction has gone, and in its place is what was in another
+    /// Everything that was there before the transaction was replaced by what was in another
     /// keyspace before the transaction.
     Moved {
         /// The other keyspace.
@@ -60,23 +60,23 @@ pub enum What<'g> {
     Put {
         /// The key.
         key: &'g [u8],
-        /// What stands there now.
+        /// The record that is there now.
         record: Record<'g>,
     },
-    /// A key was deleted, which may have had an expired record, or none.
+    /// A key was deleted; it may have had an expired record, or none.
     Deleted {
         /// The key.
         key: &'g [u8],
     },
-    /// The store has removed a record that had expired, or an element of a collection that had
-    /// gone. Nobody had seen either for a while.
+    /// The store has removed a record that had expired, or an element of a collection that was
+    /// gone. Neither was visible any more.
     Reclaimed {
         /// The key.
         key: &'g [u8],
     },
 }
 
-/// As long as it lives, an observer is told of changes.
+/// Keeps an observer registered until it is dropped.
 pub struct ObserverGuard {
     observers: Arc<Observers>,
     observer: Arc<dyn Observer>,
@@ -108,15 +108,15 @@ impl Observers {
         ObserverGuard { observers: Arc::clone(self), observer }
     }
 
-    /// Whether there are any. Asked after a group is visible, and in one order with that: so what an observer is
-    /// not told of, because it came too late, is seen by every snapshot that is taken after it came.
+    /// Whether there are any. Checked after a group becomes visible, in one total order with that. So every snapshot
+    /// taken after an observer registered sees the groups that it was too late to be told of.
     #[inline]
     pub(crate) fn has_any(&self) -> bool {
         self.has_any.load(Ordering::SeqCst)
     }
 
     pub(crate) fn tell(&self, group: &[TransactionChanges<'_>]) {
-        // Not under the lock, so that an observer may drop guards, and its own with them.
+        // Not called under the lock, so that an observer may drop guards, including its own.
         let all = lock(&self.all).clone();
         for observer in all {
             if catch_unwind(AssertUnwindSafe(|| observer.published(group))).is_err() {

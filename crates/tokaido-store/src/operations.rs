@@ -1,4 +1,4 @@
-//! What every engine can do on top of get, put and delete: conditional puts, counters, append.
+//! Operations built on get, put and delete, for every engine: conditional puts, counters, append.
 
 use crate::{
     CommitNumber, DatabaseId, Kind, NewRecord, ReadError, Record, WriteError, WriteTransaction,
@@ -19,7 +19,7 @@ pub enum Condition<'a> {
 }
 
 impl Condition<'_> {
-    /// Whether it holds of what is there.
+    /// Whether it holds for the record that is there, if any.
     pub(crate) fn holds(&self, found: Option<&Record<'_>>) -> bool {
         match (self, found) {
             (Self::Absent, found) => found.is_none(),
@@ -33,7 +33,7 @@ impl Condition<'_> {
     }
 }
 
-/// A counter could not be moved.
+/// A counter could not be changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IncrementError {
@@ -54,9 +54,9 @@ impl From<ReadError> for IncrementError {
     }
 }
 
-/// Operations made of a transaction's own. All are atomic, since the transaction is.
+/// Operations composed of a transaction's own. All are atomic, since the transaction is.
 pub trait WriteOperations: WriteTransaction {
-    /// Puts a record if `condition` holds; tells whether it did.
+    /// Puts a record if `condition` holds; returns whether it did.
     ///
     /// # Errors
     /// As [`WriteTransaction::put`].
@@ -75,7 +75,7 @@ pub trait WriteOperations: WriteTransaction {
     }
 
     /// Adds `by` to a counter, which is a decimal integer as text; an absent one counts as zero.
-    /// Flags and expiry stay. Gives the new value.
+    /// Keeps flags and expiry, and returns the new value.
     ///
     /// # Errors
     /// [`IncrementError`]; then nothing has changed.
@@ -112,7 +112,7 @@ pub trait WriteOperations: WriteTransaction {
         Ok(new)
     }
 
-    /// Appends to a value, or puts it if there is none. Flags and expiry stay. Gives the new
+    /// Appends to a value, or puts it if there is none. Keeps flags and expiry, and returns the new
     /// length in bytes.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ pub trait WriteOperations: WriteTransaction {
 
 impl<T: WriteTransaction + ?Sized> WriteOperations for T {}
 
-/// The number under `key`, zero if there is none, and its record without the value.
+/// The number under `key`, zero if there is none, and its record with an empty value.
 fn number<N: Default>(
     transaction: &mut (impl WriteTransaction + ?Sized),
     database: DatabaseId,
@@ -154,7 +154,7 @@ fn number<N: Default>(
     Ok((number, old.with_number(&[])))
 }
 
-/// The record under `key`, which must not be of another kind than bytes.
+/// The record under `key`, which must be of kind bytes.
 fn bytes<'t>(
     transaction: &'t mut (impl WriteTransaction + ?Sized),
     database: DatabaseId,

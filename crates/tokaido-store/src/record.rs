@@ -12,14 +12,14 @@
 //! then        marks     1 byte, if the number of the kind is 6: bytes with marks, see `Marks`
 //! then        value     to the end
 //! ```
-//! Absent fields cost nothing: a record of bytes that never expires and has no flags pays one byte
-//! and its version.
+//! Absent fields cost nothing: a record of bytes that never expires and has no flags costs one byte
+//! plus its version.
 
 use std::{fmt, num::NonZeroU64};
 
 use crate::{CommitNumber, ReadError, limits};
 
-/// What a value is. The store keeps them apart and leaves their contents to its callers.
+/// What a value is. The store distinguishes kinds but leaves their contents to its callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -28,7 +28,7 @@ pub enum Kind {
     Bytes = 0,
     /// Fields, each with a value.
     Hash = 1,
-    /// Items in an order of their own.
+    /// Items in the order that callers gave them.
     List = 2,
     /// Members.
     Set = 3,
@@ -61,26 +61,26 @@ impl fmt::Display for Kind {
 /// The number that stands for [`Kind::Bytes`] in the header of a record with marks.
 const MARKED_BYTES: u8 = 6;
 
-/// What memcached's meta commands, and shared dictionaries, note of a value beside it.
+/// What memcached's meta commands and shared dictionaries note about a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Marks(u8);
 
 impl Marks {
     /// Nothing.
     pub const NONE: Self = Self(0);
-    /// The value is out of date, and served until there is a newer one.
+    /// The value is out of date, but is served until there is a newer one.
     pub const STALE: Self = Self(1 << 0);
     /// One client has been told to renew the value.
     pub const CLAIMED: Self = Self(1 << 1);
-    /// The value was read. A [`cache`](crate::cache) notes this; other engines do not.
+    /// The value has been read. Only a [`cache`](crate::cache) notes this.
     pub const FETCHED: Self = Self(1 << 2);
 
-    /// The value is the text of a number, and shared dictionaries give it as one. Only a
+    /// The value is the text of a number, and shared dictionaries return it as one. Only a
     /// [`cache`](crate::cache) notes this and the next two.
     pub const NUMBER: Self = Self(1 << 3);
     /// The value is the text of a boolean.
     pub const BOOLEAN: Self = Self(1 << 4);
-    /// The value is a list, as the cache writes it.
+    /// The value is a list, in the cache's format.
     pub const LIST: Self = Self(1 << 3 | 1 << 4);
 
     const ALL: u8 = 0b1_1111;
@@ -92,7 +92,7 @@ impl Marks {
         Self(self.0 & Self::LIST.0)
     }
 
-    /// These and the others.
+    /// The union of both.
     #[must_use]
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 | others.0)
@@ -120,24 +120,24 @@ impl Marks {
 }
 
 /// The number of a collection whose elements are records of their own, in the second keyspace of
-/// its database: see [`DatabaseId::elements`](crate::DatabaseId::elements). No other collection of
-/// the store ever has the same.
+/// its database: see [`DatabaseId::elements`](crate::DatabaseId::elements). A store never uses a
+/// number twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CollectionId(NonZeroU64);
 
 impl CollectionId {
-    /// Length of what all element keys of a collection begin with, in bytes.
+    /// Length in bytes of the prefix that all element keys of a collection share.
     pub const LEN: usize = 8;
 
-    /// The one that transaction `transaction` makes after `made` others; `None` if that is one more
-    /// than it may make, or if so many transactions have been that numbers have run out.
+    /// The id that transaction `transaction` makes after `made` others; `None` if it may make no
+    /// more, or if there have been so many transactions that numbers have run out.
     pub(crate) fn new(transaction: CommitNumber, made: usize) -> Option<Self> {
         const MADE_MAX: u64 = limits::TRANSACTION_COLLECTIONS_MAX as u64;
         let first = transaction.checked_mul(MADE_MAX)?;
         Self::from_number(first + made as u64).filter(|_| (made as u64) < MADE_MAX)
     }
 
-    /// Whether that transaction has made it.
+    /// Whether that transaction made it.
     pub(crate) fn is_of(self, transaction: CommitNumber) -> bool {
         self.number() / limits::TRANSACTION_COLLECTIONS_MAX as u64 == transaction
     }
@@ -150,7 +150,7 @@ impl CollectionId {
         self.0.get()
     }
 
-    /// What the keys of its elements begin with. At least one byte follows in each.
+    /// The prefix of its elements' keys. At least one byte follows in each.
     #[must_use]
     pub fn prefix(self) -> [u8; Self::LEN] {
         self.number().to_be_bytes()
@@ -162,45 +162,45 @@ impl CollectionId {
 pub struct Record<'t> {
     /// The value.
     pub value: &'t [u8],
-    /// Opaque to the store; memcached clients keep the value's type here.
+    /// Opaque to the store; memcached clients keep the value's type in them.
     pub flags: u32,
-    /// When the record ceases to be seen, in ms since the epoch; `None`: never.
+    /// When the record expires, in ms since the epoch; `None`: never.
     pub expires_at_ms: Option<u64>,
-    /// The transaction that wrote it. Changes at every write, so it serves as memcached's cas.
+    /// The transaction that wrote it. It changes with every write, so it serves as memcached's cas.
     pub version: CommitNumber,
     /// What the value is.
     pub kind: Kind,
     /// The collection whose elements belong to this record, if any do.
     pub collection: Option<CollectionId>,
-    /// What is noted beside the value. Only one of bytes has marks.
+    /// Marks on the value. Only a record of bytes has any.
     pub marks: Marks,
 }
 
-/// What a write puts under a key. Its version is the writing transaction's number.
+/// What a write puts under a key. Its version will be the writing transaction's number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NewRecord<'a> {
     /// The value.
     pub value: &'a [u8],
     /// Opaque to the store.
     pub flags: u32,
-    /// When the record ceases to be seen, in ms since the epoch; `None`: never. A time that has
-    /// passed makes a record that nobody sees.
+    /// When the record expires, in ms since the epoch; `None`: never. With a time in the past, the
+    /// record is never visible.
     pub expires_at_ms: Option<u64>,
-    /// What the value is. Only the store's own databases hold other values than bytes.
+    /// What the value is. Only the store's own databases hold values other than bytes.
     pub kind: Kind,
-    /// The collection whose elements belong to this record, if any do. When the record goes, or
-    /// another takes its place, they go, too. A record of bytes has none.
+    /// The collection whose elements belong to this record, if any do. They are removed along with
+    /// the record, also when another replaces it. A record of bytes has none.
     pub collection: Option<CollectionId>,
-    /// What is noted beside the value. Only one of bytes has marks.
+    /// Marks on the value. Only a record of bytes has any.
     pub marks: Marks,
 }
 
-/// What changes of a record whose value stays.
+/// Changes to a record that leave its value as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amendment {
-    /// When the record ceases to be seen.
+    /// When the record expires.
     pub expires_at_ms: Option<u64>,
-    /// What is noted beside the value.
+    /// Marks on the value.
     pub marks: Marks,
 }
 
@@ -211,19 +211,19 @@ impl<'a> NewRecord<'a> {
         Self { value, ..Self::default() }
     }
 
-    /// The same value with another expiry.
+    /// The same record with another expiry.
     #[must_use]
     pub fn expiring(self, expires_at_ms: Option<u64>) -> Self {
         Self { expires_at_ms, ..self }
     }
 }
 
-/// A key and its record, as a scan meets it. Valid until the transaction's next call.
+/// A key and its record, as a scan yields them. Valid until the transaction's next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'t> {
     /// The key.
     pub key: &'t [u8],
-    /// What stands under it.
+    /// The record under it.
     pub record: Record<'t>,
 }
 
@@ -236,13 +236,13 @@ impl<'t> Record<'t> {
         Self { value, flags: 0, expires_at_ms: None, version, kind, collection, marks }
     }
 
-    /// What puts this record again with another value. What was noted of the old one goes.
+    /// This record with another value, to be put again. Marks of the old value are dropped.
     #[must_use]
     pub fn with_value<'v>(&self, value: &'v [u8]) -> NewRecord<'v> {
         NewRecord { marks: Marks::NONE, ..self.with_same_value(value) }
     }
 
-    /// As [`with_value`](Self::with_value) with another number: what is a number to shared dictionaries stays one.
+    /// As [`with_value`](Self::with_value); a number of shared dictionaries stays a number.
     #[must_use]
     pub fn with_number<'v>(&self, digits: &'v [u8]) -> NewRecord<'v> {
         let is_number = self.marks.form() == Marks::NUMBER;
@@ -250,14 +250,14 @@ impl<'t> Record<'t> {
         NewRecord { marks, ..self.with_same_value(digits) }
     }
 
-    /// What puts this record again with a copy of its value.
+    /// This record with a copy of its value, to be put again.
     #[must_use]
     pub fn with_same_value<'v>(&self, copy: &'v [u8]) -> NewRecord<'v> {
         let Self { flags, expires_at_ms, kind, collection, marks, .. } = *self;
         NewRecord { value: copy, flags, expires_at_ms, kind, collection, marks }
     }
 
-    /// Whether the record is still seen at `now_ms`. It expires at the very millisecond.
+    /// Whether the record is still visible at `now_ms`. It expires at exactly `expires_at_ms`.
     #[must_use]
     pub fn is_live(&self, now_ms: u64) -> bool {
         self.expires_at_ms.is_none_or(|at| now_ms < at)
@@ -270,13 +270,13 @@ const VERSION_LEN_SHIFT: u8 = 2;
 const VERSION_LEN_MASK: u8 = 0b111;
 const KIND_SHIFT: u8 = 5;
 
-/// The largest number that a version has room for.
+/// The largest number that fits a version.
 pub(crate) const COMMIT_NUMBER_MAX: CommitNumber = (1 << 56) - 1;
 
 /// Maximum length of a header: tag, flags, expiry, version, collection.
 pub(crate) const HEADER_LEN_MAX: usize = 1 + 4 + 8 + 7 + CollectionId::LEN;
 
-/// The header of one record, ready to be put before its value.
+/// The header of one record, to be written before its value.
 pub(crate) struct Header {
     bytes: [u8; HEADER_LEN_MAX],
     len: usize,
@@ -326,7 +326,7 @@ pub(crate) fn decode(stored: &[u8]) -> Result<Record<'_>, ReadError> {
     let Some((&tag, rest)) = stored.split_first() else {
         return Err(ReadError::damaged("an empty record"));
     };
-    // The common case: nothing but a version.
+    // The common case: only a version.
     if tag & !(VERSION_LEN_MASK << VERSION_LEN_SHIFT) == 0
         && let Some((version, value)) = rest.split_at_checked(version_len(tag))
     {
@@ -361,7 +361,7 @@ fn version_len(tag: u8) -> usize {
     ((tag >> VERSION_LEN_SHIFT) & VERSION_LEN_MASK).into()
 }
 
-/// The number of up to eight bytes. Most versions have two or three, for which this is faster than
+/// The number in up to eight bytes. Most versions have two or three, for which this is faster than
 /// a copy.
 #[inline]
 fn little_endian(bytes: &[u8]) -> u64 {

@@ -1,4 +1,4 @@
-//! Scans by prefix and range, forward and backward, with a limit: all made of `seek`.
+//! Scans by prefix and range, forward and backward, with a limit.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -11,7 +11,7 @@ pub struct ScanRange {
     pub low: Bound<Vec<u8>>,
     /// The largest key.
     pub high: Bound<Vec<u8>>,
-    /// From the smallest to the largest, or back.
+    /// From the smallest to the largest key, or the reverse.
     pub direction: Direction,
 }
 
@@ -70,8 +70,8 @@ pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-/// A scan under way. It holds no transaction: each step names the one to read from, so that writes
-/// may come between the steps, and so that a listing may go on where an earlier one ended.
+/// A scan in progress. It holds no transaction: each step is given the one to read from, so writes
+/// may come between steps, and a listing can continue where an earlier one ended.
 #[derive(Clone, Debug)]
 pub struct Scanner {
     database: DatabaseId,
@@ -88,7 +88,7 @@ impl Scanner {
         Self { database, range, next, remaining: limit }
     }
 
-    /// Goes on behind `key`, the last one an earlier scan gave.
+    /// Continues after `key`, the last key that an earlier scan returned.
     #[must_use]
     pub fn after(mut self, key: &[u8]) -> Self {
         self.next = Bound::Excluded(key.to_vec());
@@ -117,8 +117,8 @@ impl Scanner {
         Ok(Some(entry))
     }
 
-    /// Visits what is left, until `visit` breaks off or the limit is reached: the same entries as
-    /// [`next`](Self::next) gives, faster. The scan can go on afterwards, in either way.
+    /// Visits the remaining entries until `visit` breaks off or the limit is reached: as
+    /// [`next`](Self::next), but faster. Afterwards the scan can continue with either.
     ///
     /// # Errors
     /// As [`ReadTransaction::scan`]. The scan is then where it was before the call.
@@ -149,7 +149,7 @@ impl Scanner {
     }
 }
 
-/// Keeps the buffer of the last bound, so that a step allocates nothing.
+/// Reuses the buffer of the last bound, so that a step allocates nothing.
 fn remember(next: &mut Bound<Vec<u8>>, key: &[u8]) {
     let mut buffer = match std::mem::replace(next, Bound::Unbounded) {
         Bound::Included(buffer) | Bound::Excluded(buffer) => buffer,

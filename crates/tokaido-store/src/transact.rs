@@ -1,15 +1,15 @@
-//! Running a transaction on any engine, and running it again when it collided with another one.
+//! Running a transaction on any engine, and running it again after a conflict.
 
 use crate::{
     CommitError, CommitNumber, DatabaseId, Store, TransactError, WriteError, WriteTransaction,
     Writer, limits,
 };
 
-/// Runs `body` as one transaction and makes it durable. An error of the body rolls it back; a
-/// conflict runs it again from the top, so it must have no effects but the transaction's.
+/// Runs `body` as one transaction and makes it durable. An error from the body rolls it back; after
+/// a conflict it runs again from the top, so it must have no side effects outside the transaction.
 ///
 /// # Errors
-/// The body's, or why the store did not commit.
+/// The body's error, or why the store did not commit.
 pub fn transact<T, E>(
     writer: &mut dyn Writer,
     body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
@@ -19,8 +19,8 @@ pub fn transact<T, E>(
     Ok(result)
 }
 
-/// As [`transact`], but leaves the [`flush`](Writer::flush) to the caller, who lets several
-/// transactions share one.
+/// As [`transact`], but leaves the [`flush`](Writer::flush) to the caller, so that several
+/// transactions can share one.
 ///
 /// # Errors
 /// As [`transact`].
@@ -31,8 +31,8 @@ pub fn transact_unflushed<T, E>(
     transact_numbered(writer, body).map(|(result, _)| result)
 }
 
-/// As [`transact_unflushed`], but gives the number of the last transaction that has changed anything, too: it
-/// was this one if it is this one's number.
+/// As [`transact_unflushed`], but also returns the number of the last transaction that changed
+/// anything, which is this one's number if this one did.
 ///
 /// # Errors
 /// As [`transact`].
@@ -40,7 +40,7 @@ pub fn transact_numbered<T, E>(
     writer: &mut dyn Writer,
     mut body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
 ) -> Result<(T, CommitNumber), TransactError<E>> {
-    // It tells a conflict by `None`.
+    // Returns `None` after a conflict.
     let mut attempt = || {
         let ran = writer
             .begin()
@@ -67,7 +67,7 @@ pub fn transact_numbered<T, E>(
 /// Runs `body` on a database that is not transactional; see [`Store::run_in_place`].
 ///
 /// # Errors
-/// The body's, or why the store did not run it.
+/// The body's error, or why the store did not run it.
 pub fn transact_in_place<T, E: From<WriteError>>(
     store: &dyn Store,
     database: DatabaseId,

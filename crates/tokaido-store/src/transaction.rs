@@ -1,4 +1,4 @@
-//! The two traits that are all a protocol or a script knows of an engine.
+//! The two traits through which protocols and scripts use an engine.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -7,7 +7,7 @@ use crate::{
     ReadError, Record, WriteError,
 };
 
-/// Which way a scan goes through the keys, which are ordered as bytes.
+/// The direction of a scan through the keys, which are ordered as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From small keys to large ones.
@@ -17,7 +17,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Whether a scan that way comes by `key` before `other`.
+    /// Whether a scan in this direction meets `key` before `other`.
     #[inline]
     pub(crate) fn is_before(self, key: &[u8], other: &[u8]) -> bool {
         match self {
@@ -26,7 +26,7 @@ impl Direction {
         }
     }
 
-    /// Whether a scan that way up to `end` has ended once it comes by `key`.
+    /// Whether `key` lies beyond `end` for a scan in this direction.
     #[inline]
     pub(crate) fn is_past(self, key: &[u8], end: Bound<&[u8]>) -> bool {
         match end {
@@ -38,7 +38,7 @@ impl Direction {
 }
 
 /// Reads within one transaction: of a snapshot, or of a write transaction, which sees its own
-/// writes. Records that have expired at [`now_ms`](Self::now_ms) are not there.
+/// writes. Records that have expired by [`now_ms`](Self::now_ms) are invisible.
 ///
 /// What a call returns borrows from the transaction until the next call, so that an engine may
 /// hand out its own pages. Methods take `&mut self` because engines keep cursors between calls.
@@ -89,13 +89,13 @@ pub trait ReadTransaction {
         Ok(())
     }
 
-    /// The nearest entry from `from` on in `direction`: with `Included(k)` the entry of `k` itself
-    /// or, without one, its neighbour; with `Excluded(k)` the neighbour; `Unbounded` is the end of
-    /// the database that the direction starts at.
+    /// The first entry from `from` on in `direction`: with `Included(k)` the entry of `k` itself
+    /// or, if there is none, its neighbour; with `Excluded(k)` the neighbour; with `Unbounded` the
+    /// first entry of the database in that direction.
     ///
     /// The last key seen *is* the cursor, so a scan holds nothing open, survives writes in between,
-    /// and can go on in another transaction. Engines remember where the last calls ended and make
-    /// a call that goes on from there a single step. [`Scanner`](crate::Scanner) adds prefixes,
+    /// and can continue in another transaction. Engines remember where recent calls ended, so a
+    /// call that continues from there is a single step. [`Scanner`](crate::Scanner) adds prefixes,
     /// ranges and limits.
     ///
     /// # Errors
@@ -108,13 +108,13 @@ pub trait ReadTransaction {
         direction: Direction,
     ) -> Result<Option<Entry<'t>>, ReadError>;
 
-    /// Visits about `records` entries of a database whose keys have no order, and gives the cursor
-    /// to go on with, below 2^52; `None` at the end. Begin with 0. What is there from the first
-    /// page to the last is visited, of a cache perhaps twice; a page may be empty before the end.
+    /// Visits about `records` entries of a database whose keys have no order. Returns the cursor to
+    /// continue with, below 2^52; `None` at the end. Begin with 0. Entries present from the first
+    /// page to the last are visited, in a cache perhaps twice. A page may be empty before the end.
     ///
     /// # Errors
     /// [`ReadError::NoPages`] where keys have an order; [`ReadError::CursorLost`] if what the cursor
-    /// led into is no more.
+    /// pointed into is gone.
     fn page(
         &mut self,
         database: DatabaseId,
@@ -126,10 +126,10 @@ pub trait ReadTransaction {
         Err(ReadError::NoPages)
     }
 
-    /// Calls `visit` for the entries from `from` to `to` in `direction`, as [`seek`](Self::seek) would
-    /// give them one by one, until it breaks off. The fastest way through many records. Who knows where the
-    /// scan ends says so by `to`, which may be longer than a key, and does not leave it to `visit` alone: an
-    /// engine may have to walk over many records that were deleted to show it the one behind them.
+    /// Calls `visit` for the entries from `from` to `to` in `direction`, as [`seek`](Self::seek) would return
+    /// them one by one, until `visit` breaks off. The fastest way through many records. A caller that knows
+    /// where the scan ends passes that as `to`, which may be longer than a key, rather than leaving it to
+    /// `visit`: to show `visit` the record past the end, an engine may have to skip many deleted ones.
     ///
     /// # Errors
     /// As [`seek`](Self::seek); entries before the failure have been visited.
@@ -153,15 +153,15 @@ pub trait ReadTransaction {
         }
     }
 
-    /// Records and bytes of one database, without counting them: as of the last commit, even if
-    /// the snapshot is older, and with what the transaction itself has written.
+    /// Records and bytes of one database, known without a scan: as of the last commit, even if the
+    /// snapshot is older, plus the transaction's own writes.
     ///
     /// # Errors
     /// Only if the engine fails.
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError>;
 
-    /// How many records of one database will expire; an estimate if the store has many of them. 0 for an
-    /// engine that does not know.
+    /// How many records of one database have an expiry; an estimate if the store has many of them.
+    /// 0 if the engine does not know.
     ///
     /// # Errors
     /// Only if the engine fails.
@@ -171,19 +171,19 @@ pub trait ReadTransaction {
     }
 }
 
-/// Reads and writes within one transaction, over every database of the store. It is committed or
+/// Reads and writes within one transaction, across all databases of the store. It is committed or
 /// rolled back by the [`Writer`](crate::Writer) that began it.
 ///
 /// [`WriteOperations`](crate::WriteOperations) adds increment, compare-and-set, add, replace and
 /// append to every implementation.
 pub trait WriteTransaction: ReadTransaction {
-    /// The number that the records of this transaction get as their version.
+    /// The version of the records that this transaction writes.
     fn number(&self) -> CommitNumber;
 
-    /// Puts a record under `key`, in place of what was there.
+    /// Puts a record under `key`, replacing any that was there.
     ///
     /// # Errors
-    /// When the key, the value or the transaction is over its [limit](crate::limits), or when the
+    /// If the key, the value or the transaction exceeds its [limit](crate::limits), or if the
     /// engine fails.
     fn put(
         &mut self,
@@ -192,15 +192,15 @@ pub trait WriteTransaction: ReadTransaction {
         record: NewRecord<'_>,
     ) -> Result<(), WriteError>;
 
-    /// Deletes the record under `key`; tells whether there was one to be seen.
+    /// Deletes the record under `key`; returns whether there was a visible one.
     ///
     /// # Errors
     /// As [`put`](Self::put).
     fn delete(&mut self, database: DatabaseId, key: &[u8]) -> Result<bool, WriteError>;
 
-    /// Gives a record another expiry and other marks, and leaves its value as it is; gives its version
-    /// from then on, or `None` without a record. A [cache](crate::cache) leaves the version, too; other
-    /// engines write the record again.
+    /// Replaces a record's expiry and marks, and leaves its value as it is. Returns its version
+    /// from then on, or `None` if there is no record. A [cache](crate::cache) keeps the version,
+    /// too; other engines write the record again.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -218,8 +218,8 @@ pub trait WriteTransaction: ReadTransaction {
         Ok(Some(self.number()))
     }
 
-    /// Moves the record under `from` to `to`, in place of what was there; tells whether there was
-    /// one to be seen. Its collection, if it has one, moves with it, in constant time.
+    /// Moves the record under `from` to `to`, replacing any that was there; returns whether there
+    /// was a visible one. Its collection, if it has one, moves with it, in constant time.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -227,7 +227,7 @@ pub trait WriteTransaction: ReadTransaction {
         rename_by_copy(self, database, from, to)
     }
 
-    /// The number for a new collection, to be put into its record by this transaction.
+    /// An id for a new collection, for this transaction to put into its record.
     ///
     /// # Errors
     /// [`WriteError::TooManyCollections`]; [`WriteError::BytesOnly`] where there are none.
@@ -241,19 +241,19 @@ pub trait WriteTransaction: ReadTransaction {
     /// Only if the engine fails.
     fn clear(&mut self, database: DatabaseId) -> Result<(), WriteError>;
 
-    /// The database of that name, to be written to. If there is none, the name is taken until the
-    /// transaction ends; it stays if the transaction has written to it. There may be `max` databases
-    /// then, or fewer if the store may have no more.
+    /// The database of that name, for writing. If there is none, the name is reserved until the
+    /// transaction ends, and kept if the transaction writes to it. There may then be at most `max`
+    /// databases, or fewer if the store's own limit is lower.
     ///
     /// # Errors
-    /// [`WriteError::Name`] for a name that no database can have, and at the limit.
+    /// [`WriteError::Name`] for an invalid name, and at the limit.
     fn open_database(&mut self, name: &str, max: usize) -> Result<DatabaseId, WriteError> {
         let _ = (name, max);
         Err(WriteError::Engine { message: "this transaction is of one database".to_owned() })
     }
 
-    /// Deletes a database with all of its records and gives its name back, in constant time. Tells
-    /// whether there was anything, written now or before.
+    /// Deletes a database with all its records and frees its name, in constant time. Returns
+    /// whether there was anything, written by this transaction or earlier.
     ///
     /// # Errors
     /// [`WriteError::Mounted`] for a database that is mounted; otherwise only if the engine fails.
@@ -262,8 +262,8 @@ pub trait WriteTransaction: ReadTransaction {
         Err(WriteError::Mounted)
     }
 
-    /// Lets two databases have each other's records, whatever their number. What of them will expire, or is yet
-    /// to be removed, is listed anew, which counts as writing it.
+    /// Swaps the records of two databases, however many there are. Records that will expire, or are
+    /// yet to be removed, are listed anew, which counts as writing them.
     ///
     /// # Errors
     /// [`WriteError::Mounted`] unless both are the store's own.
@@ -272,7 +272,7 @@ pub trait WriteTransaction: ReadTransaction {
         Err(WriteError::Mounted)
     }
 
-    /// Drops every database that is not mounted, those too that nobody but this transaction sees yet.
+    /// Drops every database that is not mounted, also those that only this transaction sees.
     ///
     /// # Errors
     /// As [`drop_database`](Self::drop_database).
@@ -280,10 +280,10 @@ pub trait WriteTransaction: ReadTransaction {
         Err(WriteError::Mounted)
     }
 
-    /// Removes up to `limit` records that nobody sees any more, and tells how many it was: those that
-    /// have expired, and the elements of collections that have gone. If it is `limit`, there may be
-    /// more; it is at most [`limits::RECLAIM_MAX`](crate::limits::RECLAIM_MAX). For a transaction that
-    /// does nothing else: what it deletes, observers are told of as reclaimed.
+    /// Removes up to `limit` records that are no longer visible, and returns how many it removed:
+    /// expired records, and elements of collections that are gone. If the result is `limit`, there
+    /// may be more; it is at most [`limits::RECLAIM_MAX`](crate::limits::RECLAIM_MAX). To be called
+    /// in a transaction that does nothing else: observers are told of its deletions as reclaimed.
     ///
     /// # Errors
     /// Only if the engine fails.

@@ -1,13 +1,13 @@
-//! How far a command may go.
+//! Bounds on the work of a command.
 
 use crate::TableError;
 
-/// What a command may take.
+/// What a command may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Bytes that what it finds may have while it searches, and bytes of its reply.
+    /// Maximum bytes of what it finds while it searches, and of its reply.
     pub bytes_max: usize,
-    /// Whether it is to stop; asked at every row.
+    /// Whether it must stop; checked at every row.
     pub is_stopping: fn() -> bool,
 }
 

@@ -1,5 +1,5 @@
-//! How indexes come and go: a declaration takes effect at once, and what it makes necessary is done in steps, the
-//! first ones with the declaration, the others in the background, as expired records are removed.
+//! Building and removing indexes. A declaration takes effect at once. Its work is done in steps,
+//! the first with the declaration, the others in the background, as expired records are removed.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -11,16 +11,16 @@ use crate::{
     entries, indexing,
 };
 
-/// Entries and rows that a declaration goes through itself, in its own transaction. Tests have so few
-/// that steps are left for the background.
+/// Entries and rows that a declaration processes itself, in its own transaction. In tests they are
+/// so few that steps are left for the background.
 const AT_ONCE_MAX: usize = if cfg!(test) { 12 } else { 10_000 };
 
-/// Bytes of entries that are held at a time while an index is built.
+/// Bytes of entries held in memory at a time while an index is built.
 const STEP_BYTES: usize = 4 << 20;
 
-/// Makes, builds anew or removes the index of a column. Of a table with many rows, it is built, or removed, in the
-/// background; until it has all rows, no query uses it. Tells whether the setting fits what is there:
-/// there must be an index to optimize or to remove, and none where one would be kept.
+/// Creates, rebuilds or removes the index of a column. In a table with many rows, this happens in
+/// the background; until it has all rows, no query uses it. Returns whether the setting can be
+/// applied: there must be an index to optimize or remove, and none for a setting that keeps one.
 ///
 /// # Errors
 /// See [`TableError`].
@@ -49,8 +49,8 @@ pub fn set_index(
     Ok(true)
 }
 
-/// Sets the indexes of several columns: names and settings, one after the other. Tells whether all
-/// settings fit; none is left out for one that does not.
+/// Sets the indexes of several columns: names and settings alternate. Returns whether all settings
+/// could be applied; one that could not does not prevent the others.
 ///
 /// # Errors
 /// As [`set_index`].
@@ -68,8 +68,8 @@ pub fn set_index_all(
     Ok(all_fit)
 }
 
-/// Goes on with what is to be built or removed, for about `steps` rows or entries. Gives how many steps it
-/// were; fewer than `steps` if nothing is left to do.
+/// Continues building and removing, for about `steps` rows or entries. Returns how many steps it
+/// took; fewer than `steps` if nothing is left to do.
 pub(crate) fn advance(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
@@ -107,7 +107,7 @@ pub(crate) fn advance(
     Ok(done)
 }
 
-/// Builds one index on from the row behind `cursor`. Gives what its state is then, and the steps that it took.
+/// Continues building one index after the row `cursor`. Returns its new state and the steps taken.
 fn build(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
@@ -136,14 +136,14 @@ fn build(
     }
 }
 
-/// A row that goes into an index.
+/// A row to be added to an index.
 struct IndexedRow {
     key: Vec<u8>,
     entries: entries::Entries,
     expires_at_ms: Option<u64>,
 }
 
-/// The next rows behind `cursor`, with about so many entries.
+/// The next rows after `cursor`, with about `steps` entries.
 fn next_rows(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
@@ -172,7 +172,7 @@ fn next_rows(
     failed.map_or(Ok(rows), Err)
 }
 
-/// Removes up to `max` elements that begin with `prefix`, and tells how many it were.
+/// Removes up to `max` elements whose keys begin with `prefix`, and returns how many.
 fn remove_some(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,

@@ -1,4 +1,4 @@
-//! The commands of Tokyo Tyrant's `misc` that only a table has, in their own words: lists of texts in, and out.
+//! The table commands of Tokyo Tyrant's `misc`, in their original form: lists of texts in, and out.
 
 use tokaido_store::{DatabaseId, NewRecord, ReadTransaction, WriteError, WriteTransaction};
 
@@ -8,22 +8,22 @@ use crate::{
     meta_search::meta_search, search::search, sequence::next_unique_id,
 };
 
-/// What begins the text of a hint, which is no row.
+/// The prefix of a hint, which is not a row.
 const HINT_HEAD: &[u8] = b"\0\0[[HINT]]\n";
 
-/// A command. The others that Tokyo Cabinet has for tables are the same as for any database, since a
-/// row is a value like others.
+/// A command. Tokyo Cabinet's other commands for tables are the same as for any database, since a
+/// row is a value like any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `put key name value ...`: puts a row.
     Put,
-    /// `putkeep key name value ...`: puts a row where none is.
+    /// `putkeep key name value ...`: puts a row if there is none.
     PutKeep,
     /// `putcat key name value ...`: adds the columns that a row does not have yet.
     PutCat,
-    /// `get key`: names and values of a row.
+    /// `get key`: the names and values of a row.
     Get,
-    /// `setindex name kind ...`: makes or removes indexes.
+    /// `setindex name kind ...`: creates or removes indexes.
     SetIndex,
     /// `search part...`: what a query finds.
     Search,
@@ -33,7 +33,7 @@ pub enum Command {
     GenerateUid,
 }
 
-/// What a command answers: a list, or `None` for no, as where there is no row.
+/// What a command answers: a list, or `None` for "no", such as for a missing row.
 pub type Reply = Result<Option<Vec<Vec<u8>>>, TableError>;
 
 const COMMANDS: [(&str, Command); 8] = [
@@ -54,7 +54,7 @@ impl Command {
         COMMANDS.iter().find(|(other, _)| other.as_bytes() == name).map(|(_, command)| *command)
     }
 
-    /// Whether it has to be run in a transaction that writes.
+    /// Whether it has to run in a write transaction.
     #[must_use]
     pub fn writes(self, arguments: &[&[u8]]) -> bool {
         let removes = |argument: &&[u8]| matches!(word(argument), b"out" | b"remove");
@@ -68,7 +68,7 @@ impl Command {
     /// Runs a command that only reads.
     ///
     /// # Errors
-    /// See [`TableError`]; for a command that [`writes`](Self::writes), too.
+    /// See [`TableError`]; also for a command that [`writes`](Self::writes).
     pub fn read(
         self,
         tx: &mut dyn ReadTransaction,
@@ -138,11 +138,11 @@ impl Command {
     }
 }
 
-/// Adds the columns that the row under `key` does not have; puts it if there is none. What else its record has, such
-/// as an expiry, stays.
+/// Adds the columns that the row under `key` does not have; puts it if there is none. Other
+/// attributes of its record, such as an expiry, stay.
 ///
 /// # Errors
-/// As [`WriteTransaction::put`]; [`WriteError::WrongKind`] if something else than a row stands there.
+/// As [`WriteTransaction::put`]; [`WriteError::WrongKind`] if there is something other than a row.
 pub fn put_cat(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
@@ -160,11 +160,11 @@ pub fn put_cat(
     tx.put(database, key, record)
 }
 
-/// The column whose number is added to.
+/// The column of the number that is added to.
 const NUMBER_COLUMN: &[u8] = b"_num";
 
-/// Adds to the number in the column `_num` of the row under `key`, which is made if there is none. Gives the sum;
-/// `None`, and nothing has changed, if that is not finite.
+/// Adds to the number in the column `_num` of the row under `key`, which is created if there is
+/// none. Returns the sum; `None`, without a change, if that is not finite.
 ///
 /// # Errors
 /// As [`put_cat`].
@@ -218,16 +218,16 @@ fn key_of<'a>(
     Ok((*key, rest))
 }
 
-/// What an argument of a search begins with.
+/// The first part of a search argument.
 fn word<'a>(argument: &&'a [u8]) -> &'a [u8] {
     argument.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// A search as its arguments say it.
+/// A search, parsed from its arguments.
 struct Request {
     queries: Vec<Query>,
     operation: SetOperation,
-    /// Rows are wanted, not keys: these columns of them, or all.
+    /// If rows are wanted, not keys: these columns of them, or all.
     columns: Option<Vec<Vec<u8>>>,
     wants_count: bool,
     wants_hint: bool,
@@ -249,8 +249,8 @@ impl Request {
         Ok(request)
     }
 
-    /// Takes one argument, whose parts are separated by NUL. What it does not know is passed over, as
-    /// Tokyo Cabinet does.
+    /// Takes one argument, whose parts are separated by NUL. Unknown ones are ignored, as in Tokyo
+    /// Cabinet.
     fn take(&mut self, parts: &[&[u8]]) -> Result<(), QueryError> {
         let short = |form| Err(QueryError::Parts { argument: lossy(parts[0]), form });
         match (parts[0], parts) {
@@ -288,7 +288,7 @@ impl Request {
         Ok(())
     }
 
-    /// The query that arguments are about.
+    /// The query that arguments currently apply to.
     fn query(&mut self) -> &mut Query {
         let last = self.queries.len() - 1;
         &mut self.queries[last]
@@ -306,7 +306,7 @@ impl Request {
         }
     }
 
-    /// Removes the rows that the query finds, all at once; of several, the last one counts.
+    /// Removes the rows that the query finds, all at once; of several queries, the last counts.
     fn remove(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -354,8 +354,8 @@ impl Request {
     }
 }
 
-/// The rows under `keys`, each as one text: the key as the column without a name, first, and then the columns,
-/// or only those that are wanted, as far as they are there.
+/// The rows under `keys`, each as one text: first the key, as the column without a name, then the
+/// columns; or only the wanted ones that exist.
 fn read_rows(
     tx: &mut (impl ReadTransaction + ?Sized),
     database: DatabaseId,

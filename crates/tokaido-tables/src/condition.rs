@@ -1,4 +1,4 @@
-//! Conditions: what a query asks of one column of a row, or of its key.
+//! Conditions: what a query requires of one column of a row, or of its key.
 
 use memchr::memmem;
 use regex::bytes::{Regex, RegexBuilder};
@@ -10,21 +10,21 @@ use crate::{
     text::{tokens, until_nul},
 };
 
-/// Maximum size of a compiled expression, and of what it remembers while it runs.
+/// Maximum size of a compiled expression, and of the cache it uses while it runs.
 const REGEX_BYTES_MAX: usize = 1 << 20;
 
 /// Added to the number of an operator: rows that do *not* match are wanted.
 const NEGATED: i64 = 1 << 24;
 
-/// Added to the number of an operator: no index is to be used for it.
+/// Added to the number of an operator: no index is used for it.
 const WITHOUT_INDEX: i64 = 1 << 25;
 
-/// How a column is compared with an operand. The numbers are those that clients know.
+/// How a column is compared with an operand. The numbers are those that clients use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// The same text.
     Equal = 0,
-    /// The operand stands in the text.
+    /// The text contains the operand.
     Includes = 1,
     /// The text begins with the operand.
     Begins = 2,
@@ -36,7 +36,7 @@ pub enum Operator {
     AnyToken = 5,
     /// The text is one of the operand's tokens.
     OneOf = 6,
-    /// The text matches a regular expression; after a `*` case makes no difference.
+    /// The text matches a regular expression; a leading `*` makes it ignore case.
     Regex = 7,
     /// The same number.
     NumberEqual = 8,
@@ -48,7 +48,7 @@ pub enum Operator {
     Less = 11,
     /// A lesser number, or the same.
     LessOrEqual = 12,
-    /// A number between two, in any order, or one of them.
+    /// A number between two others, given in any order, or equal to one.
     Between = 13,
     /// One of several numbers.
     NumberOneOf = 14,
@@ -106,9 +106,9 @@ pub(crate) enum Operand {
 }
 
 impl Condition {
-    /// A condition on a column; one without a name is the key. The operator is one of the names in
-    /// [`OPERATORS`], or its number with the flags that clients add, behind `~` or `!` to negate
-    /// it and then `+` to use no index for it.
+    /// A condition on a column; the empty name is the key. The operator is one of the names in
+    /// [`OPERATORS`], or its number with the flags that clients add, preceded by `~` or `!` to
+    /// negate it and then `+` to use no index for it.
     ///
     /// # Errors
     /// [`QueryError::Operator`], [`QueryError::Regex`].
@@ -133,7 +133,7 @@ impl Condition {
         })
     }
 
-    /// Whether a row is one that the condition wants. One without the column does not match.
+    /// Whether a row satisfies the condition. One without the column does not match.
     #[must_use]
     pub fn holds(&self, key: &[u8], row: Row<'_>) -> bool {
         let value = if self.column.is_empty() { Some(key) } else { row.column(&self.column) };
@@ -211,7 +211,7 @@ fn numbers(operand: &[u8]) -> impl Iterator<Item = Number> {
     parts.filter(|part| !part.is_empty()).map(Number::parse)
 }
 
-/// The two ends that a list begins with, the lesser one first. One that is missing is zero.
+/// The first two numbers of a list, the lesser one first. A missing one is zero.
 fn range(operand: &[u8]) -> Vec<Number> {
     let mut ends = numbers(operand);
     let mut ends: Vec<_> =
@@ -233,7 +233,7 @@ fn compile(operand: &[u8]) -> Result<Regex, QueryError> {
     builder.build().map_err(|error| refused(error.to_string()))
 }
 
-/// Takes away a byte that the text begins with, if it is one of `bytes`.
+/// Strips the first byte of the text, if it is one of `bytes`.
 fn strip(text: &mut &[u8], bytes: &[u8]) -> bool {
     match text.split_first() {
         Some((first, rest)) if bytes.contains(first) => {
@@ -244,7 +244,7 @@ fn strip(text: &mut &[u8], bytes: &[u8]) -> bool {
     }
 }
 
-/// The number that a text is, if it is one.
+/// The integer that a text represents, if it is one.
 pub(crate) fn integer_of(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.trim_ascii().parse().ok()
 }

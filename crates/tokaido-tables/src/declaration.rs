@@ -1,10 +1,10 @@
-//! Which indexes a table has, as one of the database's own elements says.
+//! The indexes of a table, stored in one of the database's own elements.
 //!
 //! ```text
 //! version u8 (1), number for the next index u16, then for each index:
 //! number u16, kind u8, state u8, length of the name u16, name, length of the cursor u16, cursor
 //! ```
-//! All numbers are little-endian. The cursor is the key of the last row that is in an index that is being built.
+//! All numbers are little-endian. The cursor is the last row's key in an index that is being built.
 
 use tokaido_store::{
     DatabaseId, NewRecord, ReadError, ReadTransaction, WriteError, WriteTransaction,
@@ -16,21 +16,21 @@ use crate::{
     limits,
 };
 
-/// The version of the form.
+/// The format version.
 const VERSION: u8 = 1;
 
-/// Behind [`DatabaseId::DERIVED_ELEMENTS`], what the key of the declaration has, and what that of an entry begins with.
+/// What follows [`DatabaseId::DERIVED_ELEMENTS`] in the keys of the declaration and of entries.
 const DECLARATION: u8 = 0;
 pub(crate) const ENTRY: u8 = 1;
 
-/// Set in the number of a kind: an index that is there is to be kept.
+/// Set in the number of a kind: an existing index is to be kept.
 const KEEP: i64 = 1 << 24;
 
-/// What an index is good for.
+/// What an index can be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum IndexKind {
-    /// Whole texts, beginnings of texts, and their order.
+    /// Whole texts, prefixes of texts, and their order.
     Lexical = 0,
     /// Numbers, ranges of them, and their order.
     Decimal = 1,
@@ -40,43 +40,43 @@ pub enum IndexKind {
     Qgram = 3,
 }
 
-/// How far an index is.
+/// How complete an index is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// It has every row.
     Built,
-    /// It has the rows up to this key, and those that were written since it was declared.
+    /// It has the rows up to this key, and those written since it was declared.
     Building(Vec<u8>),
-    /// It is to be removed, and is followed no longer.
+    /// It is to be removed, and no longer maintained.
     Removing,
 }
 
 /// One index of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Index {
-    /// It stands in the keys of the entries. No other index of the table has ever had it.
+    /// Part of the keys of the entries. No other index of the table has ever had it.
     pub(crate) number: u16,
-    /// The column; without a name, the key of the row.
+    /// The column; if empty, the key of the row.
     pub column: Vec<u8>,
-    /// What it is good for.
+    /// What it can be used for.
     pub kind: IndexKind,
     pub(crate) state: State,
 }
 
-/// What `setindex` can say of a column.
+/// What `setindex` can set for a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexSetting {
-    /// There shall be an index of this kind, in place of the one that is there.
+    /// Create an index of this kind, replacing an existing one.
     Make(IndexKind),
-    /// As [`Make`](Self::Make), and it is refused if there is an index.
+    /// As [`Make`](Self::Make), but refused if there is an index.
     Keep(IndexKind),
-    /// The index that is there shall be built anew.
+    /// Rebuild the existing index.
     Optimize,
-    /// The index shall go.
+    /// Remove the index.
     Remove,
 }
 
-/// Kinds by their names, and the two settings that are none.
+/// Kinds by name, and the two settings that are not kinds.
 const SETTINGS: [(&[&str], i64, IndexSetting); 6] = [
     (&["LEXICAL", "LEX", "STR"], 0, IndexSetting::Make(IndexKind::Lexical)),
     (&["DECIMAL", "DEC", "NUM"], 1, IndexSetting::Make(IndexKind::Decimal)),
@@ -87,7 +87,7 @@ const SETTINGS: [(&[&str], i64, IndexSetting); 6] = [
 ];
 
 impl IndexSetting {
-    /// The setting of that name or number; a `+` before it keeps an index that is there.
+    /// The setting of that name or number; a `+` before it keeps an existing index.
     ///
     /// # Errors
     /// [`QueryError::IndexKind`].
@@ -116,10 +116,10 @@ pub(crate) struct Declaration {
     pub(crate) indexes: Vec<Index>,
 }
 
-/// The indexes that a table has, with those that are being built.
+/// The indexes of a table, including those being built.
 ///
 /// # Errors
-/// Only if the engine fails, or what is stored is damaged.
+/// Only if the engine fails, or stored data is damaged.
 pub fn indexes(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
@@ -130,7 +130,7 @@ pub fn indexes(
 }
 
 impl Declaration {
-    /// The key of the element that has it.
+    /// The key of the declaration's element.
     pub(crate) fn key() -> [u8; DatabaseId::DERIVED_ELEMENTS.len() + 1] {
         let mut key = [DECLARATION; _];
         key[..DatabaseId::DERIVED_ELEMENTS.len()].copy_from_slice(&DatabaseId::DERIVED_ELEMENTS);
@@ -144,7 +144,7 @@ impl Declaration {
         Ok(tx.get(database.elements(), &Self::key())?.is_some())
     }
 
-    /// `None` if none has ever been made: then the table has no indexes.
+    /// `None` if none has ever been written: then the table has no indexes.
     pub(crate) fn read(
         tx: &mut (impl ReadTransaction + ?Sized),
         database: DatabaseId,
@@ -168,7 +168,7 @@ impl Declaration {
         self.indexes.iter().find(|index| index.is_followed() && index.column == column)
     }
 
-    /// Adds an index that is yet to be built.
+    /// Adds an index that has yet to be built.
     pub(crate) fn add(&mut self, column: &[u8], kind: IndexKind) -> Result<(), TableError> {
         if self.indexes.len() >= limits::INDEXES_MAX || self.next_number == u16::MAX {
             return Err(TableError::TooManyIndexes);
@@ -182,12 +182,12 @@ impl Declaration {
         Ok(())
     }
 
-    /// One index alone.
+    /// A declaration of one index only.
     pub(crate) fn of_one(index: Index) -> Self {
         Self { next_number: 0, indexes: vec![index] }
     }
 
-    /// What is left of it when the table is cleared: every index has all rows then.
+    /// What is left of it when the table is cleared: then every index has all rows.
     pub(crate) fn cleared(mut self) -> Self {
         self.indexes.retain(Index::is_followed);
         self.indexes.iter_mut().for_each(|index| index.state = State::Built);
@@ -238,7 +238,7 @@ impl Declaration {
 }
 
 impl Index {
-    /// Whether it is there, and gets the rows that are written.
+    /// Whether it exists, and is updated with the rows that are written.
     pub(crate) fn is_followed(&self) -> bool {
         self.state != State::Removing
     }

@@ -1,12 +1,12 @@
-//! The entries that a row has in the indexes of its table.
+//! The entries of a row in the indexes of its table.
 //!
 //! ```text
-//! key      the beginning of derived elements (9 bytes), 1, number of the index u16 big-endian,
+//! key      the prefix of derived elements (9 bytes), 1, number of the index u16 big-endian,
 //!          head, key of the row
 //! value    length of the head u16 little-endian
 //! ```
-//! The head is what the index has of the row: a text or a gram with a NUL behind it, cut off at
-//! 1024 bytes before that; or a number in its ordered form.
+//! The head is what the row is indexed by: a text or a gram, truncated to 1024 bytes and followed
+//! by a NUL; or a number in its ordered form.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::{
     text,
 };
 
-/// What all entries of an index begin with, in bytes.
+/// Length in bytes of the common prefix of an index's entries.
 pub(crate) const PREFIX_LEN: usize = DatabaseId::DERIVED_ELEMENTS.len() + 1 + 2;
 
 /// The keys of entries.
@@ -31,7 +31,7 @@ pub(crate) fn row_value<'r>(record: &Record<'r>) -> Option<&'r [u8]> {
     (record.kind == Kind::Bytes).then_some(record.value)
 }
 
-/// The same of a record that is yet to be put.
+/// As [`row_value`], for a record that has yet to be put.
 pub(crate) fn new_row_value<'r>(record: &NewRecord<'r>) -> Option<&'r [u8]> {
     (record.kind == Kind::Bytes).then_some(record.value)
 }
@@ -39,7 +39,7 @@ pub(crate) fn new_row_value<'r>(record: &NewRecord<'r>) -> Option<&'r [u8]> {
 /// All entries of a row.
 ///
 /// # Errors
-/// If its key has no room in an entry, or if they would be too many.
+/// If the key is too long for an entry, or if there would be too many entries.
 pub(crate) fn of_row(
     declaration: &Declaration,
     key: &[u8],
@@ -57,7 +57,7 @@ pub(crate) fn of_row(
             if bytes > ROW_INDEX_BYTES_MAX {
                 return Err(too_many());
             }
-            // What stands twice in a row takes no room.
+            // A duplicate within a row takes no space.
             let len = entry.len();
             if !entries.insert(entry) {
                 bytes -= len;
@@ -110,7 +110,7 @@ fn visit<E>(
     }
 }
 
-/// What all entries of an index begin with.
+/// The common prefix of an index's entries.
 pub(crate) fn prefix(index: &Index) -> Vec<u8> {
     let mut prefix = DatabaseId::DERIVED_ELEMENTS.to_vec();
     prefix.push(ENTRY);
@@ -118,14 +118,14 @@ pub(crate) fn prefix(index: &Index) -> Vec<u8> {
     prefix
 }
 
-/// What all entries with a text begin with.
+/// The common prefix of the entries with a text.
 pub(crate) fn text_prefix(index: &Index, text: &[u8]) -> Vec<u8> {
     let mut head = beginning_prefix(index, text);
     head.push(0);
     head
 }
 
-/// What all entries with a text that begins so begin with.
+/// The common prefix of the entries whose text begins with `beginning`.
 pub(crate) fn beginning_prefix(index: &Index, beginning: &[u8]) -> Vec<u8> {
     let mut head = prefix(index);
     head.extend(&beginning[..beginning.len().min(HEAD_LEN_MAX)]);
@@ -158,7 +158,7 @@ impl Entry {
         &self.key[PREFIX_LEN + self.head_len..]
     }
 
-    /// Whether the text that it has may be only the beginning of a longer one.
+    /// Whether its text may be a truncated one.
     pub(crate) fn is_cut(&self) -> bool {
         self.head_len > HEAD_LEN_MAX
     }

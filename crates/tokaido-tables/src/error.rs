@@ -1,10 +1,10 @@
-//! What can be wrong with a request to a table, and what can go wrong.
+//! Errors in requests to tables, and in running them.
 
 use tokaido_store::{ReadError, WriteError};
 
 use crate::limits;
 
-/// A query cannot be understood.
+/// A query is malformed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
@@ -26,7 +26,7 @@ pub enum QueryError {
         /// The name as it was given.
         name: String,
     },
-    /// The regular expression is none, or is too large.
+    /// The regular expression is invalid, or too large.
     #[error("the regular expression {pattern:?} cannot be used: {why}")]
     Regex {
         /// The expression.
@@ -45,9 +45,9 @@ pub enum QueryError {
     /// An argument lacks a part.
     #[error("{argument:?} needs more parts, separated by NUL: {form}")]
     Parts {
-        /// What the argument begins with.
+        /// The first part of the argument.
         argument: String,
-        /// How it is written.
+        /// The expected form.
         form: &'static str,
     },
     /// The command needs an argument.
@@ -70,10 +70,10 @@ pub enum QueryError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// The query cannot be understood.
+    /// The query is malformed.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// A column would have a NUL.
+    /// A column would contain a NUL.
     #[error("names and values of columns have no NUL, which separates them; encode what has one")]
     Nul,
     /// There are more indexes than a table may have.
@@ -82,16 +82,16 @@ pub enum TableError {
     /// The name of a column is too long for an index.
     #[error("the name of a column with an index has at most {} bytes", limits::INDEX_NAME_LEN_MAX)]
     IndexName,
-    /// What was found is more than a reply may have.
+    /// What was found is larger than a reply may be.
     #[error("what was found has more than {max} bytes; set a limit, or narrow the conditions")]
     TooLarge {
-        /// The bytes that it may have.
+        /// The maximum number of bytes.
         max: usize,
     },
-    /// Whoever asked wants it no longer.
+    /// The result is no longer wanted.
     #[error("the search was stopped")]
     Stopped,
-    /// All numbers of the sequence are used.
+    /// All numbers of the sequence have been used.
     #[error("the numbers of this table's sequence are used up")]
     NoMoreIds,
     /// The database failed.

@@ -1,22 +1,22 @@
-//! Conditions of full-text search: phrases, of which some must stand in a text, and some must not.
+//! Conditions of full-text search: phrases that a text must contain, and phrases that it must not.
 
 use crate::text::{folded, until_nul};
 
-/// Maximum number of phrases, or groups of them, that one condition combines. Those after it do not count.
+/// Maximum number of phrases, or groups of them, in one condition. Further ones are ignored.
 const GROUPS_MAX: usize = 32;
 
-/// What a text must have: every group is to be found, or not to be.
+/// What a text must contain: every group must be found, or must not be.
 #[derive(Clone, Debug)]
 pub(crate) struct FullText {
     pub(crate) groups: Vec<Group>,
 }
 
-/// Phrases one of which is to be there.
+/// Phrases of which one must be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     /// Folded.
     pub(crate) phrases: Vec<String>,
-    /// Whether the text must have one of them, or none.
+    /// Whether the text must contain one of them, or none.
     pub(crate) is_wanted: bool,
 }
 
@@ -32,19 +32,19 @@ impl FullText {
         Self { groups: vec![Group::wanting(vec![folded(operand)])] }
     }
 
-    /// All tokens of the operand are to be there.
+    /// All tokens of the operand must be there.
     pub(crate) fn all(operand: &[u8]) -> Self {
         let groups = phrases(operand).take(GROUPS_MAX).map(|phrase| Group::wanting(vec![phrase]));
         Self { groups: groups.collect() }
     }
 
-    /// One of the tokens of the operand is to be there.
+    /// One of the tokens of the operand must be there.
     pub(crate) fn any(operand: &[u8]) -> Self {
         Self { groups: vec![Group::wanting(phrases(operand).collect())] }
     }
 
     /// Tokens, or phrases in double quotes, with `&&`, `||` and `!!` between them, from left to right:
-    /// `||` adds to the group before it, `!!` begins one that must not be there.
+    /// `||` adds to the group before it, `!!` begins one that must not be found.
     pub(crate) fn expression(operand: &[u8]) -> Self {
         let mut groups: Vec<Group> = Vec::new();
         let mut operator = "&&";
@@ -67,7 +67,7 @@ impl FullText {
         Self { groups }
     }
 
-    /// Whether a text has what it must. Nothing has what no group, or first of all an unwanted one, asks for.
+    /// Whether a text matches. Nothing does without groups, or if the first group is unwanted.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
         if !self.groups.first().is_some_and(|first| first.is_wanted) {
             return false;
@@ -85,8 +85,8 @@ fn phrases(operand: &[u8]) -> impl Iterator<Item = String> {
     parts.filter(|part| !part.is_empty()).map(folded)
 }
 
-/// The words of an expression; what stands in double quotes is one, where a backslash takes the next
-/// character as it is.
+/// The words of an expression. Text in double quotes is one word, in which a backslash escapes the
+/// next character.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut chars = text.chars().peekable();

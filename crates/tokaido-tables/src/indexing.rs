@@ -1,4 +1,4 @@
-//! What a write to a row does to the entries of its table's indexes.
+//! Updating the entries of a table's indexes when a row is written.
 
 use tokaido_store::{DatabaseId, NewRecord, ReadTransaction, WriteError, WriteTransaction};
 
@@ -7,7 +7,7 @@ use crate::{
     entries::{self, Entries},
 };
 
-/// A row as the indexes know it.
+/// A row as the indexes see it.
 #[derive(Clone, Default)]
 pub(crate) struct Indexed {
     entries: Entries,
@@ -15,7 +15,7 @@ pub(crate) struct Indexed {
 }
 
 impl Indexed {
-    /// The row that is there now. One that has expired is not there, and its entries have, too.
+    /// The row that is there now. An expired row is not, and its entries have expired, too.
     pub(crate) fn find(
         tx: &mut (impl ReadTransaction + ?Sized),
         declaration: &Declaration,
@@ -27,7 +27,7 @@ impl Indexed {
         Ok(Self { entries, expires_at_ms: record.expires_at_ms })
     }
 
-    /// The row that is about to be there.
+    /// The row that is about to be put.
     pub(crate) fn new(
         declaration: &Declaration,
         key: &[u8],
@@ -42,7 +42,7 @@ impl Indexed {
         Self { expires_at_ms, ..self.clone() }
     }
 
-    /// Removes the entries of a row that goes.
+    /// Removes the entries of a row that is being removed.
     pub(crate) fn remove(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -54,7 +54,7 @@ impl Indexed {
         Ok(())
     }
 
-    /// Makes of these entries those of `new`, which stands under `key`.
+    /// Replaces these entries with those of `new`, the row under `key`.
     pub(crate) fn replace(
         &self,
         tx: &mut dyn WriteTransaction,

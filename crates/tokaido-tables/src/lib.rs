@@ -1,12 +1,12 @@
-//! Table databases: rows of columns, with secondary indexes that follow every write in its own
-//! transaction, and queries over them. Made of what every transaction can do.
+//! Table databases: rows of columns, with secondary indexes that every write updates in its own
+//! transaction, and queries over them. Built on what every transaction offers.
 //!
 //! A row is a record of bytes, `name NUL value NUL name NUL value`, so every protocol reads and writes
-//! rows. [`TableStore`] stands between the store and whoever writes: in a database that is a table,
-//! each put, deletion, rename or clearing changes the entries of the indexes, too. An entry is an element of the
-//! database itself, which no scan of keys shows; it has the expiry of its row, so that both go
-//! at the same moment. Entries hold no truth of their own: a query looks at the row behind each one.
-//! docs/file-format.md has their form, byte by byte.
+//! rows. [`TableStore`] sits between the store and its writers: in a table, each put, deletion,
+//! rename or clear updates the entries of the indexes, too. An entry is an element of the database
+//! itself, which no scan of keys shows. It has the expiry of its row, so that both expire at the
+//! same moment. Entries are never authoritative: a query checks the row behind each one.
+//! docs/file-format.md describes their form, byte by byte.
 
 #![deny(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Several queries, and the set that their results make.
+//! Several queries, and the combination of their results.
 
 use std::collections::HashSet;
 
@@ -11,15 +11,15 @@ use crate::{
     search::{self, Ranked},
 };
 
-/// What becomes of the results of several queries. The numbers are those that clients know.
+/// How the results of several queries are combined. The numbers are those that clients use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetOperation {
-    /// What any of them finds.
+    /// Rows that any of them finds.
     #[default]
     Union = 0,
-    /// What all of them find.
+    /// Rows that all of them find.
     Intersection = 1,
-    /// What the first one finds and no other does.
+    /// Rows that only the first one finds.
     Difference = 2,
 }
 
@@ -44,9 +44,9 @@ impl SetOperation {
     }
 }
 
-/// Searches a table for what several queries find. The order and the limit of the first query are those of the
-/// set; of a union, each query's own limit holds, too. Without an order, or of an intersection or a difference, rows
-/// come as the last query that had a say has them.
+/// Searches a table with several queries. The order and the limit of the first query apply to the
+/// combined result; in a union, each query's own limit applies, too. Without an order, or in an
+/// intersection or a difference, rows come in the order of the last query that determined them.
 ///
 /// # Errors
 /// [`TableError::TooLarge`] and [`TableError::Stopped`]; otherwise only if the engine fails.
@@ -93,13 +93,13 @@ pub fn meta_search(
     Ok(Found { count: keys.len(), keys, hint })
 }
 
-/// The query as the set needs it: what the set leaves out is to be cut off behind it.
+/// The query as the combination needs it: skipping and limiting must be done after combining.
 fn unlimited(query: &Query, operation: SetOperation) -> Query {
     let max = if operation == SetOperation::Union { query.wanted() } else { usize::MAX };
     Query { max, skip: 0, ..query.clone() }
 }
 
-/// Both, each key once.
+/// The union, each key once.
 fn unite(mut keys: Vec<Vec<u8>>, more: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let new: Vec<_> = {
         let there: HashSet<&[u8]> = keys.iter().map(Vec::as_slice).collect();

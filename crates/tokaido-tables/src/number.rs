@@ -1,4 +1,4 @@
-//! Numbers in columns: what a text begins with, as bytes that are ordered like the numbers.
+//! Numbers in columns: the number at the start of a text, as bytes that sort like the numbers.
 //!
 //! ```text
 //! 0                                       minus infinity
@@ -8,14 +8,14 @@
 //! 4                                       infinity
 //! 5                                       no number ("nan")
 //! ```
-//! No number is the beginning of another one, so more can follow in a key.
+//! No encoded number is a prefix of another, so more can follow in a key.
 
 use std::cmp::Ordering;
 
-/// Digits of a number that count; those after them are as if they were zero.
+/// Significant digits of a number; those after them count as zero.
 const DIGITS_MAX: usize = 64;
 
-/// A fraction counts as far as a number has this many digits in all.
+/// Digits of a fraction count only up to this many digits of the number in all.
 const FRACTION_END: usize = 16;
 
 const MINUS_INFINITY: u8 = 0;
@@ -30,10 +30,10 @@ const NO_NUMBER: u8 = 5;
 pub(crate) struct Number(Vec<u8>);
 
 impl Number {
-    /// The least form that is no number, above all numbers.
+    /// The encoding of what is not a number, above all numbers.
     pub(crate) const END: [u8; 1] = [NO_NUMBER];
 
-    /// The number that `text` begins with: white space, a sign, digits, a point and digits, `inf` or
+    /// The number at the start of `text`: white space, a sign, digits, a point and digits, `inf` or
     /// `nan`. Without digits it is zero.
     pub(crate) fn parse(text: &[u8]) -> Self {
         let start = text.iter().position(|byte| !(1..=b' ').contains(byte));
@@ -77,7 +77,7 @@ impl Number {
         Self(form)
     }
 
-    /// `None` if one of them is no number: that is neither below, nor above, nor the same.
+    /// `None` if one of them is not a number, which is neither below, nor above, nor equal.
     pub(crate) fn compare(&self, other: &Self) -> Option<Ordering> {
         let are_numbers = self.is_number() && other.is_number();
         are_numbers.then(|| self.0.cmp(&other.0))
@@ -96,7 +96,7 @@ impl Number {
     }
 }
 
-/// The digits that `text` begins with, and the rest.
+/// The digits at the start of `text`, and the rest.
 fn digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count())
 }

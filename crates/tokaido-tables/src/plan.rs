@@ -1,4 +1,4 @@
-//! The way to the rows of a query: through the table, or through one of its indexes.
+//! Query plans: how to find the rows of a query, through the table or through one of its indexes.
 
 use tokaido_store::{Direction, limits::KEY_LEN_MAX, prefix_end};
 
@@ -13,11 +13,11 @@ use crate::{
     text::{GRAM_CHARS, first_gram, tokens},
 };
 
-/// The order of an index is worth a walk through it if at most one of so many rows is wanted: a row that is
-/// looked up costs more than one that is passed by.
+/// Walking through an index for its order pays off if at most one in this many rows is wanted:
+/// looking a row up costs more than scanning past it.
 const ORDER_WALK_RATIO: u64 = 5;
 
-/// How a query goes about it.
+/// The plan of a query.
 #[derive(Debug)]
 pub(crate) struct Plan<'d> {
     pub(crate) way: Way<'d>,
@@ -30,20 +30,20 @@ pub(crate) struct Plan<'d> {
 pub(crate) enum Way<'d> {
     /// The rows in ranges of keys.
     Rows(Vec<Range>),
-    /// The entries of an index in ranges that are apart and ordered. If `may_repeat`, a row can have several of them.
+    /// The entries of an index in disjoint, ordered ranges; if `may_repeat`, several of one row.
     Index { index: &'d Index, ranges: Vec<Range>, may_repeat: bool },
-    /// All entries of an index, for their order, and then the rows that have none.
+    /// All entries of an index, for their order, and then the rows without an entry.
     Order(&'d Index),
 }
 
-/// A way for one condition, and its rank: the lower, the fewer rows are to be expected.
+/// A way for one condition, and its rank: the lower, the fewer rows are expected.
 struct Candidate<'d> {
     rank: u8,
     way: Way<'d>,
 }
 
 impl<'d> Plan<'d> {
-    /// The plan for a query on a table with so many rows.
+    /// The plan for a query on a table with `rows` rows.
     pub(crate) fn choose(query: &Query, declaration: &'d Declaration, rows: u64) -> Self {
         let order = query.order.as_ref();
         let direction = match order.is_some_and(Order::is_descending) {
@@ -89,13 +89,13 @@ fn ordering<'d>(order: &Order, declaration: &'d Declaration) -> Option<&'d Index
     (index.is_built() && orders(index, order)).then_some(index)
 }
 
-/// The way to the rows whose keys a condition is about.
+/// The way to the rows for a condition on the key.
 fn keys<'d>(condition: &Condition) -> Option<Candidate<'d>> {
     let Operand::Text(operand) = &condition.operand else { return None };
     let (rank, ranges) = match condition.operator {
         Operator::Equal => (0, vec![Range::key(operand)]),
         Operator::OneOf => {
-            // A key counts up to its first NUL.
+            // A key is compared up to its first NUL.
             let keys = tokens(operand)
                 .flat_map(|token| [Range::key(token), Range::beginning([token, &[0]].concat())]);
             (1, keys.collect())
@@ -107,7 +107,7 @@ fn keys<'d>(condition: &Condition) -> Option<Candidate<'d>> {
     Some(Candidate { rank, way: Way::Rows(apart(ranges.collect())) })
 }
 
-/// The way through the index of a condition's column, if that is good for it.
+/// The way through the index of a condition's column, if it is suitable.
 fn indexed<'d>(condition: &Condition, declaration: &'d Declaration) -> Option<Candidate<'d>> {
     let index = declaration.find(&condition.column).filter(|index| index.is_built())?;
     let (rank, ranges) = match (index.kind, &condition.operand) {
@@ -145,7 +145,7 @@ fn texts(index: &Index, operator: Operator, operand: &[u8]) -> Ranked {
 
 fn token_ranges(index: &Index, operator: Operator, operand: &[u8]) -> Ranked {
     Some(match operator {
-        // Every row with all tokens has the longest one, and that is the rarest, if any guess is.
+        // Every row with all tokens has the longest one, which is the best guess at the rarest.
         Operator::AllTokens => {
             (6, vec![exactly(index, tokens(operand).max_by_key(|token| token.len())?)])
         }
@@ -159,7 +159,7 @@ fn numbers(index: &Index, operator: Operator, operands: &[Number]) -> Ranked {
     let at = |number: &Number| [&prefix[..], number.as_bytes()].concat();
     let end = || Some([&prefix[..], &Number::END].concat());
     let first = operands.first().cloned().unwrap_or_else(|| Number::parse(b""));
-    // What is no number compares to nothing.
+    // What is not a number compares to nothing.
     let wanted: Vec<_> = operands.iter().filter(|operand| operand.is_number()).collect();
     if wanted.len() < operands.len() && operator != Operator::NumberOneOf {
         return Some((0, Vec::new()));
@@ -180,7 +180,7 @@ fn numbers(index: &Index, operator: Operator, operands: &[Number]) -> Ranked {
 }
 
 /// Every row that matches has a gram of each wanted group: that of the first characters of one of its
-/// phrases, which for a short phrase is the beginning of one.
+/// phrases, which for a short phrase is only a prefix of a gram.
 fn grams(index: &Index, wanted: &FullText) -> Ranked {
     if !wanted.groups.first()?.is_wanted {
         return None;

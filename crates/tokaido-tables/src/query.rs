@@ -7,7 +7,7 @@ use crate::{
     number::Number,
 };
 
-/// How a column orders rows. The numbers are those that clients know.
+/// How a column orders rows. The numbers are those that clients use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderBy {
     /// As texts, the least first.
@@ -28,17 +28,17 @@ pub const ORDERS: [(OrderBy, &[&str]); 4] = [
     (OrderBy::NumberDescending, &["NUMDESC"]),
 ];
 
-/// The order of what is found. Rows of the same rank are in the order of their keys, in the same direction;
-/// those without the column come last.
+/// The order of results. Rows of equal rank are ordered by key, in the same direction; rows without
+/// the column come last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// The column; without a name, the key.
+    /// The column; if empty, the key.
     pub column: Vec<u8>,
-    /// How.
+    /// How to order by it.
     pub by: OrderBy,
 }
 
-/// What to look for.
+/// A query.
 #[derive(Clone, Debug)]
 pub struct Query {
     /// All of them have to hold.
@@ -47,7 +47,7 @@ pub struct Query {
     pub order: Option<Order>,
     /// Maximum number of rows.
     pub max: usize,
-    /// How many rows are left out before them.
+    /// How many rows are skipped before them.
     pub skip: usize,
 }
 
@@ -70,12 +70,12 @@ impl Query {
         Ok(())
     }
 
-    /// How many rows have to be found, with those that are left out.
+    /// How many rows have to be found, including those that are skipped.
     pub(crate) fn wanted(&self) -> usize {
         self.max.saturating_add(self.skip)
     }
 
-    /// Whether a row is one that is looked for.
+    /// Whether a row satisfies all conditions.
     pub(crate) fn holds(&self, key: &[u8], row: Row<'_>) -> bool {
         self.conditions.iter().all(|condition| condition.holds(key, row))
     }
@@ -109,7 +109,7 @@ impl Order {
         self.column.is_empty() && !self.is_of_numbers()
     }
 
-    /// What ranks a row, as bytes in ascending order; `None` without the column.
+    /// The sort key of a row, as bytes in ascending order; `None` without the column.
     pub(crate) fn rank(&self, key: &[u8], row: Row<'_>) -> Option<Vec<u8>> {
         let value = if self.column.is_empty() { Some(key) } else { row.column(&self.column) };
         value.map(|value| match self.is_of_numbers() {

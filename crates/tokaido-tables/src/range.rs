@@ -1,8 +1,8 @@
-//! Ranges of keys: of a table's own, or of entries in its indexes.
+//! Ranges of keys: of a table's rows, or of entries in its indexes.
 
 use tokaido_store::prefix_end;
 
-/// The keys from `low` on and below `high`; all from `low` on without it.
+/// The keys from `low` on and below `high`; without `high`, all from `low` on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Range {
     pub(crate) low: Vec<u8>,
@@ -12,7 +12,7 @@ pub(crate) struct Range {
 impl Range {
     pub(crate) const ALL: Self = Self { low: Vec::new(), high: None };
 
-    /// The keys that begin so.
+    /// The keys that begin with `prefix`.
     pub(crate) fn beginning(prefix: Vec<u8>) -> Self {
         Self { high: prefix_end(&prefix), low: prefix }
     }
@@ -27,14 +27,14 @@ impl Range {
     }
 }
 
-/// The same keys in ranges that are ordered and apart from each other.
+/// The same keys in disjoint, ordered ranges.
 pub(crate) fn apart(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort();
     let mut out: Vec<Range> = Vec::new();
     for range in ranges {
         match out.last_mut() {
             Some(last) if last.high.as_ref().is_none_or(|high| range.low <= *high) => {
-                // No upper end is above every other.
+                // A missing upper end is above all others.
                 if last.high.is_some() && (range.high.is_none() || range.high > last.high) {
                     last.high = range.high;
                 }

@@ -1,12 +1,12 @@
-//! Rows: columns with values, in the one form that their records have, `name NUL value NUL name NUL
-//! value`, as Tokyo Cabinet gives them out. So what any protocol reads and writes is the row itself.
+//! Rows: columns with values, in the form of their records, `name NUL value NUL name NUL value`,
+//! which is also Tokyo Cabinet's. So every protocol reads and writes the row itself.
 
 use std::collections::HashMap;
 
 use crate::TableError;
 
-/// The columns of a row, read from the value of its record. A last name without a value is none; of
-/// a name that stands there twice, the last one counts.
+/// The columns of a row, read from the value of its record. A last name without a value is ignored;
+/// if a name occurs twice, the last one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'r>(&'r [u8]);
 
@@ -17,7 +17,7 @@ impl<'r> Row<'r> {
         Self(value)
     }
 
-    /// Names with values, as they stand there.
+    /// Names with values, as they are stored.
     pub fn columns(self) -> impl Iterator<Item = (&'r [u8], &'r [u8])> {
         let mut parts = self.0.split(|byte| *byte == 0);
         std::iter::from_fn(move || Some((parts.next()?, parts.next()?)))
@@ -30,7 +30,7 @@ impl<'r> Row<'r> {
     }
 }
 
-/// A row that is being made: columns in the order in which they came, each name once.
+/// A row that is being built: columns in the order in which they came, each name once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     columns: Vec<(Vec<u8>, Vec<u8>)>,
@@ -48,7 +48,7 @@ impl Columns {
         columns
     }
 
-    /// The columns that arguments name, each with its value behind it. A last name alone is left out.
+    /// The columns in arguments, each name followed by its value. A last name alone is left out.
     ///
     /// # Errors
     /// [`TableError::Nul`] for a name or a value with a NUL, which separates them in the row.
@@ -68,7 +68,7 @@ impl Columns {
         self.places.get(name).map(|&place| &self.columns[place].1[..])
     }
 
-    /// Gives a column a value, in place of the one that it has.
+    /// Sets the value of a column, replacing an existing one.
     pub(crate) fn set(&mut self, name: &[u8], value: &[u8]) {
         match self.places.get(name) {
             Some(&place) => self.columns[place].1 = value.to_vec(),
@@ -76,7 +76,7 @@ impl Columns {
         }
     }
 
-    /// Adds the columns of `others` whose names are not there.
+    /// Adds the columns of `others` whose names are missing.
     pub(crate) fn add_missing(&mut self, others: &Self) {
         for (name, value) in &others.columns {
             if !self.places.contains_key(name) {

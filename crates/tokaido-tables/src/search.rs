@@ -14,7 +14,7 @@ use crate::{
     walk::{self, EntryWalk, Shown},
 };
 
-/// What is wanted of a search.
+/// What a search is to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// The keys of the rows.
@@ -23,18 +23,18 @@ pub enum Wanted {
     Count,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// The keys of the rows, unless only their number was wanted.
     pub keys: Vec<Vec<u8>>,
     /// How many rows were found, within the limit of the query.
     pub count: usize,
-    /// How the search went about it, in lines of plain text.
+    /// How the search was executed, in lines of plain text.
     pub hint: String,
 }
 
-/// Searches a table. It need not be declared as one; then it has no indexes.
+/// Searches a table. A database that is not declared as one works, too, but has no indexes.
 ///
 /// # Errors
 /// [`TableError::TooLarge`] and [`TableError::Stopped`]; otherwise only if the engine fails.
@@ -56,7 +56,7 @@ pub fn search(
         Search { database, query: &query, found: Collector::new(&query, &plan, wanted, bounds) };
     let mut hint = describe(&plan);
     if search.run(tx, &plan)? == Outcome::Unordered {
-        // The index is still the way to the rows, but does not tell their order.
+        // The index still leads to the rows, but does not give their order.
         let plan = Plan { is_ordered: false, ..Plan::choose(&query, &declaration, rows) };
         let way = match plan.way {
             Way::Order(_) => Way::Rows(vec![Range::ALL]),
@@ -87,7 +87,7 @@ fn describe(plan: &Plan<'_>) -> String {
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Done,
-    /// The index does not know the order of the rows.
+    /// The index does not have the rows in order.
     Unordered,
 }
 
@@ -136,7 +136,7 @@ impl Search<'_> {
         }
     }
 
-    /// Looks at the rows of an index.
+    /// Looks at the rows behind the entries of an index.
     fn walk(
         &mut self,
         tx: &mut dyn ReadTransaction,
@@ -146,7 +146,7 @@ impl Search<'_> {
         may_repeat: bool,
     ) -> Result<(Outcome, ControlFlow<()>), TableError> {
         let (database, direction) = (self.database, plan.direction);
-        // What is sorted later needs no order.
+        // Rows that are sorted later need no order.
         let needs_order = self.query.order.is_some() && plan.is_ordered;
         let mut outcome = Outcome::Done;
         let walk = EntryWalk { database, index, ranges, direction, may_repeat };
@@ -170,7 +170,7 @@ impl Search<'_> {
     }
 }
 
-/// Shows the rows that lack a column.
+/// Visits the rows that lack a column.
 fn rows_without(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
@@ -188,9 +188,9 @@ fn rows_without(
     })
 }
 
-/// The rows that were found so far: as they come, or the first ones of those that have to be sorted.
+/// The rows found so far: all as they come, or the first ones in order if they must be sorted.
 struct Collector<'q> {
-    /// Unless the rows come in order.
+    /// Unless the rows come in order already.
     order: Option<&'q Order>,
     wanted: Wanted,
     bounds: Bounds,
@@ -198,7 +198,7 @@ struct Collector<'q> {
     bytes: usize,
     count: usize,
     keys: Vec<Vec<u8>>,
-    /// The last one of the order on top.
+    /// The last in the order is on top.
     sorted: BinaryHeap<Ranked>,
 }
 
@@ -252,7 +252,7 @@ impl<'q> Collector<'q> {
     }
 }
 
-/// A row with what orders it.
+/// A row with its sort key.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Ranked {
     rank: Option<Vec<u8>>,
@@ -274,7 +274,7 @@ impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> Ordering {
         let values = (&self.rank, &self.key).cmp(&(&other.rank, &other.key));
         let values = if self.is_descending { values.reverse() } else { values };
-        // Without the column, rows come last in either direction.
+        // Rows without the column come last in either direction.
         self.rank.is_none().cmp(&other.rank.is_none()).then(values)
     }
 }

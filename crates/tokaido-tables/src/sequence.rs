@@ -1,11 +1,11 @@
-//! The sequence of a table: numbers of which each is given once.
+//! The sequence of a table: numbers that are each given out once.
 
 use tokaido_store::{DatabaseId, NewRecord, ReadError, WriteTransaction};
 
 use crate::TableError;
 
-/// Behind [`DatabaseId::LASTING_ELEMENTS`]: the element that has the last number that was given, u64
-/// little-endian.
+/// Follows [`DatabaseId::LASTING_ELEMENTS`] in the key of the element with the last number given
+/// out, u64 little-endian.
 const SEQUENCE: u8 = 0;
 
 pub(crate) fn key() -> [u8; DatabaseId::LASTING_ELEMENTS.len() + 1] {
@@ -14,7 +14,7 @@ pub(crate) fn key() -> [u8; DatabaseId::LASTING_ELEMENTS.len() + 1] {
     key
 }
 
-/// A number that the table has not given yet, from 1 on. Clearing the table does not begin anew.
+/// A number that the table has not given out yet, from 1 on. Clearing does not restart it.
 ///
 /// # Errors
 /// [`TableError::NoMoreIds`]; as [`WriteTransaction::put`].

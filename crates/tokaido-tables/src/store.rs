@@ -1,4 +1,4 @@
-//! A store some of whose databases are tables.
+//! A store in which some databases are tables.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokaido_store::{
 
 use crate::{declaration::Declaration, writer::TableWriter};
 
-/// Which databases are tables. That is settled when the store is opened.
+/// Which databases are tables. This is fixed when the store is opened.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     /// Sorted.
@@ -23,7 +23,7 @@ impl Tables {
         self.place(database).is_some()
     }
 
-    /// The place of a table among the others.
+    /// The index of a table in the list.
     #[inline]
     pub(crate) fn place(&self, database: DatabaseId) -> Option<usize> {
         self.ids.binary_search(&database).ok()
@@ -34,19 +34,19 @@ impl Tables {
     }
 }
 
-/// A store that keeps the indexes of its tables. It passes everything on, and for a write to a table
-/// writes the entries, too. A store without tables gives out the writers of the one within.
+/// A store that maintains the indexes of its tables. It passes everything on, and a write to a
+/// table also writes the entries. Without tables, it hands out the inner store's own writers.
 pub struct TableStore {
     inner: Box<dyn Store>,
     tables: Arc<Tables>,
 }
 
 impl TableStore {
-    /// Tables are the databases of these names, and those that have indexes already, whether anybody
-    /// names them or not: so nobody who writes through a `TableStore` can leave an index behind its rows.
+    /// Tables are the databases with these names, and all that already have indexes, named or not.
+    /// So no write through a `TableStore` can leave an index out of date.
     ///
     /// # Errors
-    /// For a name that no database can have, and if the store cannot be read.
+    /// For an invalid name, and if the store cannot be read.
     pub fn new<'n>(
         inner: Box<dyn Store>,
         names: impl IntoIterator<Item = &'n str>,
@@ -56,7 +56,7 @@ impl TableStore {
         let mut snapshot = inner.snapshot()?;
         for (id, name) in inner.databases() {
             if Declaration::is_there(&mut *snapshot, id)? {
-                // Its id is held from here on, also if it is dropped meanwhile.
+                // Its id is held from here on, even if it is dropped meanwhile.
                 ids.push(inner.database(&name)?);
             }
         }
@@ -98,7 +98,7 @@ impl Store for TableStore {
         self.inner.capabilities(database)
     }
 
-    /// Tables are transactional, so what is run in place is no table.
+    /// Tables are transactional, so a database that is run in place is not a table.
     fn run_in_place(
         &self,
         database: DatabaseId,

@@ -1,4 +1,4 @@
-//! Tables against a model: rows in a map, and queries that look at each of them.
+//! Tables, compared with a model: rows in a map, and queries that look at each of them.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ const COLUMNS: [&str; 4] = ["", "name", "age", "text"];
 
 const UNBOUNDED: Bounds = Bounds { bytes_max: usize::MAX, is_stopping: || false };
 
-/// What may be done to a table.
+/// An operation on a table.
 #[derive(Clone, Debug)]
 enum Step {
     Put(Vec<u8>, Vec<u8>, Option<u64>),
@@ -106,10 +106,10 @@ fn query() -> impl Strategy<Value = Query> {
         .prop_map(|(conditions, order, max, skip)| Query { conditions, order, max, skip })
 }
 
-/// What stands under a key: a row or something else, and when it expires.
+/// What is under a key: a row or something else, and its expiry.
 type Model = BTreeMap<Vec<u8>, (Option<Vec<u8>>, Option<u64>)>;
 
-/// A table in a directory, and what it should have.
+/// A table in a directory, and its expected contents.
 struct Bed {
     directory: TempDir,
     store: Option<TableStore>,
@@ -141,7 +141,7 @@ impl Bed {
         self.store = Some(store);
     }
 
-    /// Takes steps in one transaction, which is then committed or rolled back.
+    /// Runs steps in one transaction, which is then committed or rolled back.
     fn run(&mut self, steps: &[Step], is_committed: bool) {
         let mut model = self.model.clone();
         let mut writer = self.store().writer().expect("a writer");
@@ -159,7 +159,7 @@ impl Bed {
         self.model = model;
     }
 
-    /// The index has the entries of the rows that are there, and no others.
+    /// Checks that the indexes have the entries of the existing rows, and no others.
     fn check(&self, tx: &mut dyn ReadTransaction, model: &Model) {
         let declaration = Declaration::read(tx, self.table).expect("a read").unwrap_or_default();
         let mut expected = entries::Entries::new();
@@ -339,7 +339,7 @@ fn a_table_with_indexes_is_swapped_with_tables_only() {
     let found = search(tx, one, &query, Wanted::Keys, UNBOUNDED).unwrap();
     assert_eq!(found.keys, [b"p"]);
     assert!(found.hint.starts_with("scanning"), "{}", found.hint);
-    // Whether a row holds or not.
+    // Whether or not a row satisfies the query.
     let stopping = Bounds { is_stopping: || true, ..UNBOUNDED };
     for query in [&query, &Query::default()] {
         for (table, wanted) in [(one, Wanted::Keys), (two, Wanted::Keys), (two, Wanted::Count)] {

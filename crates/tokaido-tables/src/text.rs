@@ -1,10 +1,10 @@
 //! What conditions and indexes see in a text: its tokens, and for full-text search its folded form,
-//! where case, accents, width and the kind of white space make no difference.
+//! which ignores case, accents, width and the kind of white space.
 
-/// Characters of a gram.
+/// Number of characters in a gram.
 pub(crate) const GRAM_CHARS: usize = 3;
 
-/// Small letters with marks, and the letter that they count as.
+/// Small letters with marks, and the letter that they are treated as.
 const ACCENTED: [(&str, char); 21] = [
     ("àáâãäåāăą", 'a'),
     ("çćĉċč", 'c'),
@@ -29,28 +29,28 @@ const ACCENTED: [(&str, char); 21] = [
     ("\u{2019}", '\''),
 ];
 
-/// What the halfwidth forms from U+FF61 on stand for, in order.
+/// The full-width characters for the half-width forms from U+FF61 on, in order.
 const HALFWIDTH: &str = "。「」、・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノ\
                          ハヒフヘホマミムメモヤユヨラリルレロワン";
 
-/// The halfwidth marks that voice the kana before them.
+/// The half-width marks that voice the kana before them.
 const VOICED_MARK: char = '\u{ff9e}';
 const HALF_VOICED_MARK: char = '\u{ff9f}';
 
-/// The text up to its first NUL, where texts end for all comparisons but that for equality. Only a key
-/// has one: columns are separated by it.
+/// The text up to its first NUL, at which it ends for all comparisons except equality. Only a key
+/// can contain one, since NULs separate columns.
 pub(crate) fn until_nul(text: &[u8]) -> &[u8] {
     memchr::memchr(0, text).map_or(text, |end| &text[..end])
 }
 
-/// The tokens of a text: what stands between white space, control characters and commas.
+/// The tokens of a text, separated by white space, control characters and commas.
 pub(crate) fn tokens(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let parts = until_nul(text).split(|byte| *byte <= b' ' || *byte == b',');
     parts.filter(|token| !token.is_empty())
 }
 
-/// The form in which full-text search compares texts. White space is one blank between words, and
-/// none at either end.
+/// The form in which full-text search compares texts. White space becomes one blank between words,
+/// and none at either end.
 pub(crate) fn folded(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(until_nul(text));
     let mut out = String::with_capacity(text.len());
@@ -90,7 +90,7 @@ pub(crate) fn folded(text: &[u8]) -> String {
     out
 }
 
-/// A kana with the voiced mark behind it.
+/// A kana combined with the voiced mark after it.
 fn voiced(kana: char, mark: char) -> Option<char> {
     let steps = match (mark, kana) {
         (VOICED_MARK, 'ウ') => return Some('ヴ'),
@@ -102,7 +102,7 @@ fn voiced(kana: char, mark: char) -> Option<char> {
 }
 
 fn without_accent(c: char) -> char {
-    // All of them are in these two blocks.
+    // All accented characters are in these two blocks.
     if !matches!(c, '\u{80}'..='\u{17f}' | '\u{2000}'..='\u{22ff}') {
         return c;
     }
@@ -110,12 +110,12 @@ fn without_accent(c: char) -> char {
     found.map_or(c, |(_, plain)| *plain)
 }
 
-/// The grams of a folded text: from each of its characters on three, and fewer at its end.
+/// The grams of a folded text: three characters from each position on, and fewer at its end.
 pub(crate) fn grams(folded: &str) -> impl Iterator<Item = &str> {
     folded.char_indices().map(|(start, _)| first_gram(&folded[start..]))
 }
 
-/// The gram that a folded text begins with.
+/// The first gram of a folded text.
 pub(crate) fn first_gram(folded: &str) -> &str {
     folded.char_indices().nth(GRAM_CHARS).map_or(folded, |(end, _)| &folded[..end])
 }

@@ -1,4 +1,4 @@
-//! Walks over the rows of a plan: each row is shown once, and only rows that are there.
+//! Walks over the rows of a plan: each row is visited once, and only existing rows.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -10,14 +10,14 @@ use crate::{
     range::Range,
 };
 
-/// Entries that are read at a time: few at first, since a query may need no more, then more and more.
+/// Entries read at a time: few at first, since a query may need no more, then more and more.
 const BATCH_MIN: usize = 16;
 const BATCH_MAX: usize = 1024;
 
-/// What comes of showing a row: whether to go on.
+/// The result of visiting a row: whether to continue.
 pub(crate) type Shown = Result<ControlFlow<()>, TableError>;
 
-/// Shows `visit` the rows in ranges of keys that are apart and ordered.
+/// Calls `visit` with the rows in disjoint, ordered ranges of keys.
 pub(crate) fn rows(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
@@ -44,19 +44,19 @@ pub(crate) fn rows(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Entries of an index, to be walked over.
+/// A walk over entries of an index.
 pub(crate) struct EntryWalk<'w> {
     pub(crate) database: DatabaseId,
     pub(crate) index: &'w Index,
-    /// Apart and ordered.
+    /// Disjoint and ordered.
     pub(crate) ranges: &'w [Range],
     pub(crate) direction: Direction,
-    /// A row may have several entries there, and is to be shown for the first one only.
+    /// Whether a row may have several entries there. It is visited for the first one only.
     pub(crate) may_repeat: bool,
 }
 
 impl EntryWalk<'_> {
-    /// Shows `visit` the rows of the entries. It is told, too, whether the entry has only the beginning of a text.
+    /// Calls `visit` with the rows of the entries, and whether an entry has only a text's prefix.
     pub(crate) fn run(
         &self,
         tx: &mut dyn ReadTransaction,
@@ -126,7 +126,7 @@ impl EntryWalk<'_> {
         visit(key, row, entry.is_cut())
     }
 
-    /// Whether the walk comes by this entry before all others of its row.
+    /// Whether the walk reaches this entry before all others of its row.
     fn is_first(&self, entry: &Entry, key: &[u8], row: Row<'_>) -> bool {
         let own = entries::of_index(self.index, key, row);
         let mut met = own.iter().filter(|own| self.ranges.iter().any(|range| range.has(own)));

@@ -1,4 +1,4 @@
-//! A writer that keeps the indexes of tables: in the transaction that writes a row, whoever writes it.
+//! A writer that maintains the indexes of tables, in the same transaction as each write to a row.
 
 use std::{
     ops::{Bound, ControlFlow},
@@ -16,19 +16,19 @@ use crate::{TableError, Tables, build, declaration::Declaration, indexing::Index
 pub(crate) struct TableWriter {
     inner: Box<dyn Writer>,
     tables: Arc<Tables>,
-    /// For each table, what the transaction knows of its indexes.
+    /// For each table, what the transaction knows about its indexes.
     known: Vec<Known>,
-    /// The tables whose indexes could not be built further, until somebody sets an index.
+    /// Tables whose indexes could not be built further; retried when an index is set.
     stuck: Vec<DatabaseId>,
-    /// Of the transaction that is open, or was last.
+    /// The number of the current or the last transaction.
     number: CommitNumber,
     now_ms: u64,
 }
 
-/// What a transaction knows of a table.
+/// What a transaction knows about a table.
 #[derive(Clone)]
 enum Known {
-    /// It has not looked yet, or its knowledge is out of date.
+    /// It has not looked yet, or what it knew is out of date.
     Nothing,
     /// There are no indexes.
     None,
@@ -46,7 +46,7 @@ impl TableWriter {
         self.inner.transaction()
     }
 
-    /// The indexes of a database, if it is a table that has some.
+    /// The indexes of a database, if it is a table with indexes.
     #[inline]
     fn indexes(&mut self, database: DatabaseId) -> Result<Option<Arc<Declaration>>, ReadError> {
         match self.tables.place(database) {
@@ -75,7 +75,7 @@ impl TableWriter {
         self.known.fill(Known::Nothing);
     }
 
-    /// Forgets what it knew of a table whose declaration is written.
+    /// Forgets what it knows about a table whose declaration is written.
     fn forget_declaration(&mut self, database: DatabaseId, key: &[u8]) {
         if database.is_elements() && key == Declaration::key() {
             self.forget_all();
@@ -83,8 +83,8 @@ impl TableWriter {
         }
     }
 
-    /// Goes on building and removing the indexes of a table. What fails is not tried again and again: it would fail,
-    /// too, what is removed in the same transaction.
+    /// Continues building and removing the indexes of a table. A failure is not retried over and
+    /// over, since it would also fail the removals in the same transaction.
     fn advance(&mut self, table: DatabaseId, steps: usize) -> Result<usize, WriteError> {
         if self.stuck.contains(&table) {
             return Ok(0);
@@ -239,7 +239,7 @@ impl WriteTransaction for TableWriter {
         self.within().new_collection()
     }
 
-    /// The indexes and the sequence stay.
+    /// Keeps the indexes and the sequence.
     fn clear(&mut self, database: DatabaseId) -> Result<(), WriteError> {
         if !self.tables.has(database) {
             return self.within().clear(database);
@@ -268,8 +268,8 @@ impl WriteTransaction for TableWriter {
         self.within().drop_database(database)
     }
 
-    /// The indexes go with the rows. So a table that has some is swapped with tables only: nobody would follow them in a
-    /// database that is none.
+    /// The indexes move with the rows. So a table with indexes can be swapped only with tables: in
+    /// any other database, they would not be maintained.
     fn swap_databases(&mut self, one: DatabaseId, other: DatabaseId) -> Result<(), WriteError> {
         let (one_is, other_is) = (self.tables.has(one), self.tables.has(other));
         let has_indexes = self.indexes(one)?.is_some() || self.indexes(other)?.is_some();
@@ -287,7 +287,7 @@ impl WriteTransaction for TableWriter {
         self.within().drop_all_databases()
     }
 
-    /// Goes on building and removing indexes, too: each row or entry of them counts as a record.
+    /// Also builds and removes indexes further. Each of their rows or entries counts as a record.
     fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
         let mut done = self.within().reclaim(limit)?;
         let tables = Arc::clone(&self.tables);
@@ -311,7 +311,7 @@ impl Writer for TableWriter {
     }
 
     fn transaction(&mut self) -> &mut dyn WriteTransaction {
-        // Panics without one, as it is to.
+        // Panics without one, as it should.
         self.inner.transaction();
         self
     }

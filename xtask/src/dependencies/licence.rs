@@ -8,7 +8,7 @@ pub(super) fn allowed_by(deny: &str) -> Vec<String> {
     list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// Whether the expression can be met with allowed licences alone. One that cannot be read is not.
+/// Whether allowed licences alone satisfy the expression. An unreadable one is not satisfied.
 pub(super) fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

@@ -24,17 +24,17 @@ struct Limit {
     meaning: String,
 }
 
-/// The page as the code would have it.
+/// The page, generated from the code.
 pub(super) fn page() -> Outcome<String> {
     let mut page = INTRODUCTION.to_owned();
     for path in files::tracked(&["limits.rs"])? {
-        // Tests of limits have the same name.
+        // Files with tests of limits have the same name.
         let is_source = path.iter().nth(2).is_some_and(|directory| directory == "src");
         if !path.starts_with("crates") || !is_source {
             continue;
         }
         let limits = constants(&files::read(&path)?).map_err(|what| in_file(&path, &what))?;
-        // The table of options has none.
+        // The file with the table of options has none.
         if limits.is_empty() {
             continue;
         }
@@ -52,8 +52,8 @@ fn in_file(path: &Path, what: &str) -> Failure {
     Failure::new(format!("{}: {what}", path.display()))
 }
 
-/// Public constants of integers with the comment above them. Other items have no business in a
-/// file of limits.
+/// Public integer constants with the comments above them. Other items do not belong in a file of
+/// limits.
 fn constants(source: &str) -> Result<Vec<Limit>, String> {
     let mut limits = Vec::new();
     let mut meaning = Vec::new();
@@ -82,7 +82,7 @@ fn constant_in(line: &str) -> Option<(&str, &str)> {
     Some((name, rest.split_once('=')?.1.trim().trim_end_matches(';')))
 }
 
-/// The value as a reader wants it: a time with its unit, or a number.
+/// The value in readable form: a time with its unit, or a number.
 fn readable(expression: &str) -> Option<String> {
     for (constructor, unit) in [("Duration::from_secs(", "s"), ("Duration::from_millis(", "ms")] {
         if let Some((_, rest)) = expression.split_once(constructor) {
@@ -100,7 +100,7 @@ fn readable(expression: &str) -> Option<String> {
 /// Integers, `<<`, `+`, `*` and parentheses.
 fn evaluate(expression: &str) -> Option<u64> {
     let expression = expression.trim();
-    // From the operator that binds least, as Rust has it.
+    // From the operator of lowest precedence, as in Rust.
     if let Some((a, b)) = split_outside(expression, "<<") {
         return Some(evaluate(a)? << evaluate(b)?);
     }
@@ -116,7 +116,7 @@ fn evaluate(expression: &str) -> Option<u64> {
     expression.replace('_', "").parse().ok()
 }
 
-/// What stands before and behind the last `operator` that is in no parentheses.
+/// The parts before and after the last `operator` outside parentheses.
 fn split_outside<'e>(expression: &'e str, operator: &str) -> Option<(&'e str, &'e str)> {
     let (at, _) = expression.rmatch_indices(operator).find(|(at, _)| {
         let before = &expression[..*at];

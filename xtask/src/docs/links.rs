@@ -1,4 +1,4 @@
-//! The links between the documents: each leads to a file that is there, and to a heading in it.
+//! Checks the links between the documents: each must lead to an existing file, and heading in it.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,7 +10,7 @@ use crate::{
     files,
 };
 
-/// Fails if a link of any page leads nowhere.
+/// Fails if a link on any page leads nowhere.
 pub(super) fn check() -> Outcome {
     let mut pages = HashMap::new();
     for path in files::tracked(&[".md"])? {
@@ -45,7 +45,7 @@ fn leads_somewhere(pages: &HashMap<PathBuf, String>, from: &Path, link: &str) ->
     }
 }
 
-/// A path as seen from a folder, without `..` in it.
+/// A path relative to a folder, without `..` in it.
 fn resolve(folder: &Path, path: &str) -> PathBuf {
     let mut resolved = folder.to_owned();
     for part in path.split('/') {
@@ -68,7 +68,7 @@ fn links(page: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The anchors of the headings, as GitHub makes them: in lower case, without punctuation, and numbered if they repeat.
+/// The anchors of the headings, as on GitHub: lower case, no punctuation, numbered if repeated.
 fn anchors(page: &str) -> HashSet<String> {
     let mut anchors = HashSet::new();
     for heading in prose(page).filter_map(|line| line.strip_prefix('#')) {
@@ -82,7 +82,7 @@ fn anchors(page: &str) -> HashSet<String> {
     anchors
 }
 
-/// The lines outside of fenced blocks.
+/// The lines outside fenced blocks.
 fn prose(page: &str) -> impl Iterator<Item = &str> {
     let mut is_fenced = false;
     page.lines().filter(move |line| {

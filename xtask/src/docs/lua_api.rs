@@ -1,4 +1,4 @@
-//! `docs/lua-api.md`, from the annotations of the Lua API for editors.
+//! `docs/lua-api.md`, from the editor annotations of the Lua API.
 
 use crate::{failure::Outcome, files, markdown};
 
@@ -18,7 +18,7 @@ This page is made from the annotations for editors, the files of `crates/tokaido
 `cargo xtask docs`.
 ";
 
-/// The end of the page. A test of the script crate holds the table to what the VM has.
+/// The end of the page. A test in the script crate checks the table against the VM.
 const LUA_ITSELF: &str = "
 ## Of Lua itself
 
@@ -37,7 +37,7 @@ files and the modules `tokaido`, `tokaido.json` and `bit`.
 | `table` | `concat` `foreach` `foreachi` `getn` `insert` `maxn` `move` `remove` `sort` |
 ";
 
-/// What examples call a thing of each class.
+/// The variable name that examples use for each class.
 const NAMES: [(&str, &str); 10] = [
     ("Transaction", "tx"),
     ("Database", "db"),
@@ -51,7 +51,7 @@ const NAMES: [(&str, &str); 10] = [
     ("Response", "res"),
 ];
 
-/// The page as the annotations would have it.
+/// The page, generated from the annotations.
 pub(super) fn page() -> Outcome<String> {
     Ok(page_of(&source()?))
 }
@@ -69,7 +69,7 @@ fn page_of(source: &str) -> String {
     page + LUA_ITSELF
 }
 
-/// A name with its type, and what is said of it.
+/// A name with its type and description.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Item<'s> {
     name: &'s str,
@@ -97,7 +97,7 @@ impl<'s> Item<'s> {
     }
 }
 
-/// What stands between two empty lines: a class, an alias or a function.
+/// The text between two empty lines: a class, an alias or a function.
 #[derive(Debug, Default)]
 struct Block<'s> {
     text: Vec<&'s str>,
@@ -108,7 +108,7 @@ struct Block<'s> {
     fields: Vec<Item<'s>>,
     parameters: Vec<Item<'s>>,
     results: Vec<Item<'s>>,
-    /// Names of types, and what they stand for.
+    /// Names of type parameters, and what they stand for.
     generics: Vec<(&'s str, &'s str)>,
     /// `Class:method(a, b)`.
     function: Option<&'s str>,
@@ -216,7 +216,7 @@ impl<'s> Block<'s> {
         for (index, parameter) in self.parameters.iter().enumerate() {
             let comma = if index > 0 { ", " } else { "" };
             let name = if parameter.name == "..." { "…" } else { parameter.name };
-            // One that may be nil can be left out only if all behind it can.
+            // One that may be nil can be left out only if all after it can.
             let may_end = self.parameters[index..].iter().all(Item::is_optional);
             arguments.push_str(&match may_end {
                 true => format!("[{comma}{name}]"),
@@ -226,7 +226,7 @@ impl<'s> Block<'s> {
         format!("{path}({arguments})")
     }
 
-    /// A type in the words of the page: what a name of a generic stands for, and `?` as nil.
+    /// A type as the page shows it: with generics replaced by what they stand for, and `?` as nil.
     fn typed(&self, kind: &str) -> String {
         let (plain, end) = match kind.strip_suffix('?') {
             Some(plain) => (plain, " or nil"),
@@ -241,8 +241,8 @@ impl<'s> Block<'s> {
     }
 }
 
-/// Splits a type from what stands behind it: at the first blank that is in no brackets and behind no
-/// colon or comma.
+/// Splits a type from the text after it, at the first blank that is outside brackets and does not
+/// follow a colon or comma.
 fn split_type(line: &str) -> (&str, &str) {
     let mut depth = 0;
     let mut before = ' ';
@@ -260,7 +260,7 @@ fn split_type(line: &str) -> (&str, &str) {
     (line, "")
 }
 
-/// Replaces a name where it stands alone.
+/// Replaces a name where it is a whole word.
 fn replace_word(text: &str, word: &str, by: &str) -> String {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.');
     let mut replaced = String::new();

@@ -1,4 +1,4 @@
-//! The documents: pages made from the code, and commands that are tried.
+//! The documents: pages generated from the code, and commands that are run as tests.
 
 mod console;
 mod limits;
@@ -16,7 +16,7 @@ use crate::{
 
 pub(crate) use console::run_commands;
 
-/// A page, and what makes it.
+/// A page, and the function that generates it.
 type Page = (&'static str, fn() -> Outcome<String>);
 
 const PAGES: [Page; 5] = [
@@ -32,7 +32,7 @@ pub(crate) fn write() -> Outcome {
     for (path, page) in PAGES {
         files::write(path, &page()?)?;
     }
-    // The page of Redis commands is the server's own; a test there holds it to the table.
+    // The page of Redis commands belongs to the server; a test there compares it with the table.
     let page = ["--quiet", "--package", "tokaido-server", "--lib", "the_page_is_fresh"];
     Command::cargo(["test"]).arguments(&page).variable("UPDATE_GOLDEN", "1").run()
 }

@@ -1,4 +1,4 @@
-//! What a stored run of `tokaido bench suite` came to: its tables as a page, and the charts of the README.
+//! The results of a stored run of `tokaido bench suite`: a page of tables, and the README's charts.
 
 use tokaido_bench::{
     report::{self, Chart},
@@ -10,7 +10,7 @@ use crate::{
     files,
 };
 
-/// The run that the documents show, from the top of the repository.
+/// The path, from the root of the repository, of the run that the documents show.
 const RUN: &str = "bench/runs/latest.json";
 
 const HEAD: &str = "\

@@ -1,5 +1,5 @@
-//! The habits that a machine can check, as a ratchet: what was let through once is listed in
-//! `xtask/tidy.txt`, may shrink, and may not grow.
+//! Style rules that a machine can check, as a ratchet: known exceptions are listed in
+//! `xtask/tidy.txt`; they may shrink, but not grow.
 
 mod ratchet;
 mod rules;
@@ -13,15 +13,15 @@ use crate::{
 
 use ratchet::Ratchet;
 
-/// What stands against a rule: which rule, where, and by how much.
+/// A violation of a rule: which rule, where, and by how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
     rule: &'static str,
-    /// The file, and the function within it where the rule is about one.
+    /// The file, and the function within it if the rule is about functions.
     place: String,
-    /// What the rule counts: lines, or how often a word stands there.
+    /// What the rule counts: lines, or occurrences of a word.
     count: usize,
-    /// How it reads to a person.
+    /// The text for a person.
     message: String,
 }
 

@@ -37,8 +37,8 @@ impl Ratchet {
         self.exceptions.len()
     }
 
-    /// Complains about what is not on the list, what has grown, and what has got better without
-    /// the list being told: otherwise it could grow back.
+    /// Complains about findings that are not on the list, have grown, or have shrunk without the
+    /// list being updated: otherwise they could grow back.
     pub(super) fn judge(&self, findings: &[Finding]) -> Vec<String> {
         let mut complaints = Vec::new();
         for finding in findings {

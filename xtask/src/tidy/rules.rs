@@ -1,11 +1,11 @@
-//! The rules, each a function from a file's text to what stands against it.
+//! The rules, each a function from a file's text to its violations.
 
 use super::Finding;
 
 /// Lines of code of one file. Tests are not counted: a table of cases reads well at any length.
 const FILE_LINES_MAX: usize = 500;
 
-/// Lines of one function that is no test, from `fn` to its closing brace.
+/// Lines of one function that is not a test, from `fn` to its closing brace.
 const FUNCTION_LINES_MAX: usize = 70;
 
 /// Words that must not stay, and why. They are written in two halves so that this file passes.
@@ -32,12 +32,12 @@ pub(super) fn long_file(name: &str, text: &str) -> Option<Finding> {
     })
 }
 
-/// The lines before the tests that stand beside the code.
+/// The lines before the unit tests in the same file.
 fn code_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().take_while(|line| *line != "mod tests {")
 }
 
-/// The first line says what the file is responsible for, in the way of its language.
+/// The first line must say what the file is responsible for, in a comment of its language.
 pub(super) fn missing_head(name: &str, text: &str) -> Option<Finding> {
     let extension = name.rsplit('.').next().unwrap_or_default();
     let heads: &[&str] = match extension {
@@ -72,7 +72,7 @@ pub(super) fn long_functions(name: &str, text: &str) -> Vec<Finding> {
         let Some(length) = lines[start..].iter().position(|line| *line == closing) else {
             continue;
         };
-        // One of another language is declared here, and has no body.
+        // A declared function of another language has no body.
         let declared = format!("{indent})");
         let is_declared = lines[start..start + length]
             .iter()
@@ -93,8 +93,8 @@ pub(super) fn long_functions(name: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// The name of the function that this line begins and does not end. rustfmt puts the closing brace
-/// in the column where the line of `fn` begins, which is all that is needed to find it.
+/// The name of the function that begins but does not end on this line. rustfmt puts the closing
+/// brace in the column where the line with `fn` begins, which is all that is needed to find it.
 fn function_name(line: &str) -> Option<&str> {
     let (before, after) = line.trim_start().split_once("fn ")?;
     let qualifiers_only = before.split_whitespace().all(|word| {

@@ -1,12 +1,12 @@
-//! What must hold for any bytes whatever, taken as a cdb file. Made for a fuzzer too: the tests
-//! call it with damaged files.
+//! What must hold for arbitrary bytes read as a cdb file. Used by a fuzzer, and by the tests with
+//! damaged files.
 
 use tokaido_cdb::{Damaged, View};
 
-/// Records whose keys are looked up; a hostile file may make each look-up long.
+/// How many records' keys are looked up; a hostile file may make each look-up slow.
 const LOOKED_UP_MAX: usize = 64;
 
-/// Reads the file in every way. Ends, does not panic, and shows no bytes but those of the file.
+/// Reads the file in every way. Must end, not panic, and return only bytes of the file.
 pub(crate) fn check_bytes(bytes: &[u8]) -> Result<(), Damaged> {
     let inside = |slice: &[u8]| {
         let file = bytes.as_ptr_range();

@@ -1,4 +1,4 @@
-//! Damaged, cut and hostile files: refused, or read without harm.
+//! Damaged, truncated and hostile files: refused, or read without harm.
 
 use proptest::prelude::*;
 use tokaido_cdb::{Damaged, OpenError, Reader, View};
@@ -13,7 +13,7 @@ fn pairs() -> impl Strategy<Value = Vec<Pair>> {
     prop::collection::vec((bytes(), bytes()), 0..12)
 }
 
-/// Numbers that are at the edge of something, or just anywhere in a small file.
+/// Numbers at the edge of something, or just anywhere in a small file.
 fn number() -> impl Strategy<Value = u32> {
     let edge =
         [0, 1, 7, 8, 2047, 2048, 2049, 1 << 29, 1 << 31, u32::MAX - 8, u32::MAX - 1, u32::MAX];
@@ -62,7 +62,7 @@ proptest! {
     }
 }
 
-/// A file whose one table has every slot taken by the same record.
+/// A file whose only table has every slot filled with the same record.
 fn full_table(key: &[u8], hash: u32) -> Vec<u8> {
     let record = [&(key.len() as u32).to_le_bytes()[..], &1u32.to_le_bytes(), key, b"v"].concat();
     let tables = (2048 + record.len() as u32).to_le_bytes();

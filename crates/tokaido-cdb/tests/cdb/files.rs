@@ -1,4 +1,4 @@
-//! The writer and the reader in the file system: what is where, when, and with which permissions.
+//! The writer and the reader in the file system: which files exist when, with which permissions.
 
 use std::{
     fs::{self, File},
@@ -52,7 +52,7 @@ fn a_finished_file_takes_the_place_of_the_target_or_of_a_link() {
     fs::write(&other, "other").unwrap();
     symlink(&other, &path).unwrap();
     let temporary = directory.path().join("t");
-    // A file left over at the place of the temporary one is no hindrance; nor is a link followed.
+    // A leftover at the temporary file's path does no harm, and a link is not followed.
     symlink(&other, &temporary).unwrap();
     let at = Options { temporary: Temporary::At(temporary), ..Options::default() };
     make(&path, &[pair("a", "1")], &at);
@@ -87,7 +87,7 @@ fn what_is_no_file_is_not_removed() {
         let error = Writer::create(path, &options).err().unwrap();
         assert!(error.to_string().contains("it is there, and no file"), "{error}");
     }
-    // Beside it, only the end shows that the target cannot be replaced.
+    // With a temporary file beside it, only `finish` finds that the target cannot be replaced.
     let error = Writer::create(&inner, &Options::default()).unwrap().finish().unwrap_err();
     assert!(matches!(error, MakeError::Io { .. }), "{error}");
     assert_eq!(names(directory.path()), ["directory"]);
@@ -165,7 +165,7 @@ fn a_reader_knows_when_its_file_was_replaced() {
     assert_eq!(reader.get(b"key").unwrap(), Some(&b"old"[..]));
 }
 
-/// Ends the readers, also if the writer panics.
+/// Stops the readers, even if the writer panics.
 struct Done<'a>(&'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -174,8 +174,8 @@ impl Drop for Done<'_> {
     }
 }
 
-/// A writer replaces the file again and again, while readers exchange theirs: each sees one version
-/// as a whole, and never an older one than before.
+/// A writer replaces the file again and again, while readers switch to the new one. Each sees one
+/// version as a whole, and never an older one than before.
 #[test]
 fn a_served_file_is_exchanged_at_once() {
     const KEYS: usize = 50;

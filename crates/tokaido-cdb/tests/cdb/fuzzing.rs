@@ -1,4 +1,4 @@
-//! The checks of the fuzz targets on their corpus and on changes of it, without a fuzzer.
+//! The checks of the fuzz targets on their corpus and on mutations of it, without a fuzzer.
 
 use crate::{checks, text_checks};
 

@@ -1,4 +1,4 @@
-//! The 4 GiB of the format, and smaller limits in its place.
+//! The format's limit of 4 GiB, and smaller limits instead.
 
 use std::{
     fs::{self, File},
@@ -102,8 +102,8 @@ fn zeros_need_room() {
     assert_eq!(reader.get(b"two").unwrap(), Some(&b"other"[..]));
 }
 
-/// Makes a file of the largest length, nearly all of it a hole: a record with an empty key and a
-/// value of that hole, and `key` with `value` at the very end.
+/// Makes a file of the maximum length, nearly all of it a hole: a record with an empty key and the
+/// hole as its value, and `key` with `value` at the very end.
 #[cfg(target_pointer_width = "64")]
 fn make_largest(path: &Path) {
     let file = File::create(path).unwrap();

@@ -1,5 +1,4 @@
-//! Constant databases: against a model, against damage, against the file system, and against
-//! TinyCDB.
+//! Tests of constant databases: against a model, damage, the file system, and TinyCDB.
 
 #[path = "../../../tokaido/src/formats/cdb_text/mod.rs"]
 mod cdb_text;

@@ -1,4 +1,4 @@
-//! Files as the writer makes them, against a vector of pairs: the bytes, and what reads find.
+//! Files that the writer makes, compared with a vector of pairs: the bytes, and what reads find.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ const ALL: [Duplicates; 6] = [
     Duplicates::KeepFirst,
 ];
 
-/// Few different keys, some of them empty or long, and values of all kinds of lengths, some of them
+/// A few different keys, some of them empty or long, and values of various lengths, some of them
 /// around the length of the writer's buffer.
 fn pairs() -> impl Strategy<Value = Vec<Pair>> {
     let key = prop_oneof![
@@ -34,7 +34,7 @@ fn pairs() -> impl Strategy<Value = Vec<Pair>> {
     prop::collection::vec((key, value), 0..40)
 }
 
-/// A key that does not repeat itself.
+/// A key that is not periodic.
 fn long_key(byte: u8, len: usize) -> Vec<u8> {
     (0..len).map(|at| byte ^ (at / 64) as u8).collect()
 }

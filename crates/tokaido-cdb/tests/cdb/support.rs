@@ -1,4 +1,4 @@
-//! A second writer of the format, as simple as can be, to compare the real one with.
+//! A second, minimal writer of the format, to compare the real one with.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use tokaido_cdb::{Duplicates, MakeError, Options, Put, Writer};
 /// Key and value.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
-/// A record as the file has it.
+/// A record in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
-    /// Whether the hash tables have it.
+    /// Whether it is in the hash tables.
     pub(crate) is_found: bool,
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn pair(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Pair {
     (key.as_ref().to_vec(), value.as_ref().to_vec())
 }
 
-/// The records that a file has after these pairs were put, by the rules of the `cdb` tool.
+/// The records in a file after these pairs were put, by the rules of the `cdb` tool.
 pub(crate) fn model(pairs: &[Pair], duplicates: Duplicates) -> Vec<Stored> {
     let mut records: Vec<Stored> = Vec::new();
     for (key, value) in pairs {
@@ -88,7 +88,7 @@ pub(crate) fn options(duplicates: Duplicates) -> Options {
     Options { duplicates, sync: false, ..Options::default() }
 }
 
-/// Makes a file, and gives what `put` said. Refused duplicates are left out.
+/// Makes a file, and returns the results of `put`. Refused duplicates are left out.
 pub(crate) fn make(path: &Path, pairs: &[Pair], options: &Options) -> Vec<Put> {
     let mut writer = Writer::create(path, options).unwrap();
     let mut said = Vec::new();

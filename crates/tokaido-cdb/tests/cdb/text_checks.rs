@@ -1,11 +1,11 @@
-//! What must hold for any bytes whatever, taken as text. Made for a fuzzer: the tests call it, too.
+//! What must hold for arbitrary bytes read as text. Used by a fuzzer, and by the tests.
 
 use crate::cdb_text::{TextError, TextFormat, TextReader, TextWriter};
 
 /// A key and a value.
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// Reads bytes as each of the text formats. What was read is written to the same records.
+/// Reads bytes in each of the text formats. Writing and rereading yields the same records.
 pub(crate) fn check_text(bytes: &[u8]) {
     use TextFormat::{Map, MapKeys, Native, NativeKeys};
     for format in [Native, NativeKeys, Map, MapKeys] {
@@ -27,7 +27,7 @@ pub(crate) fn check_text(bytes: &[u8]) {
     }
 }
 
-/// The records of a text, and whether it ended as it should.
+/// The records of a text, and whether it ended properly.
 fn read_text(text: &[u8], format: TextFormat) -> (Vec<Pair>, bool) {
     let mut reader = TextReader::new(text, format);
     let mut records = Vec::new();

@@ -1,6 +1,6 @@
-//! Both ways with the `cdb` tool of TinyCDB: the same bytes, and the same answers.
+//! Interoperability with TinyCDB's `cdb` tool, both ways: the same bytes, and the same answers.
 //!
-//! Without the tool these tests say on standard error that they were skipped; in CI they fail.
+//! Without the tool, these tests report on standard error that they were skipped; in CI they fail.
 
 use std::{
     fs,
@@ -25,14 +25,14 @@ const POLICIES: [(Duplicates, &str); 5] = [
     (Duplicates::KeepFirst, "-u"),
 ];
 
-/// Whether the tool is there.
+/// Whether the tool is installed.
 fn is_tool_here(test: &str) -> bool {
     if Command::new("cdb").arg("-h").stdout(Stdio::null()).status().is_ok() {
         return true;
     }
     let is_ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
     assert!(!is_ci, "cdb is missing: apt-get install tinycdb");
-    // Past the test harness, which would hide it.
+    // Bypasses the test harness, which would hide it.
     let _ = writeln!(io::stderr(), "SKIPPED {test}: cdb is missing (apt-get install tinycdb)");
     false
 }
@@ -48,7 +48,7 @@ fn tool(arguments: &[&str], path: &Path, more: &[&[u8]], input: &[u8]) -> Output
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A tool that gives up closes its end.
+    // If the tool gives up, it closes its end.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }
@@ -76,7 +76,7 @@ fn text_of_file(path: &Path, format: TextFormat) -> Vec<u8> {
     text(reader.iter().map(Result::unwrap).map(|record| (record.key, record.value)), format)
 }
 
-/// Records that both sides can hold: an argument of a program has no zero byte.
+/// Records that both sides can handle: a program's argument cannot have a zero byte.
 fn pairs() -> impl Strategy<Value = Vec<Pair>> {
     let key = prop_oneof![
         prop::collection::vec(b'a'..b'c', 1..3),
@@ -107,7 +107,7 @@ fn the_same_records_give_the_same_bytes() {
             prop_assert!(output.status.success(), "cdb -c {option}: {output:?}");
             let mut expected = fs::read(&theirs).unwrap();
             let found = fs::read(&ours).unwrap();
-            // The tool leaves bytes of removed records behind the end of a file that got shorter.
+            // The tool leaves bytes of removed records after the end of a file that got shorter.
             if matches!(duplicates, Duplicates::Replace | Duplicates::ZeroFill) {
                 expected.truncate(found.len());
             }
@@ -194,7 +194,7 @@ fn statistics_are_printed_alike() {
     for pairs in [vec![], vec![pair("a", "bc")], one_key, stations()] {
         for (duplicates, _) in POLICIES {
             make(&path, &pairs, &options(duplicates));
-            // The tool takes a length of 0 for none seen yet, so its minimum is of the others.
+            // The tool takes a length of 0 to mean none yet, so its minimum is that of the others.
             if duplicates == Duplicates::ZeroFill && !pairs.is_empty() {
                 continue;
             }

@@ -1,5 +1,4 @@
-//! Sorted sets: members, each once, in the order of their scores, and of their bytes where scores are
-//! the same.
+//! Sorted sets: members, each once, ordered by score, and by bytes where scores are equal.
 //!
 //! A large one has two ranges of elements, by the hash of the member and by rank, and the counts
 //! that [`Ranks`] keeps.

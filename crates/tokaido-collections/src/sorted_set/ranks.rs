@@ -1,11 +1,11 @@
-//! The ranks of a large sorted set: how many members are before a place, without counting them.
+//! The ranks of a large sorted set: how many members are before a position, without a full count.
 //!
-//! Some members are *boundaries*, of one or more levels; chance, which is the hash of the member,
-//! makes one in 32 a boundary of the first level, one in 32 of those one of the second, and so
-//! on. Each level has a range of elements: for each of its boundaries, in the order of ranks, the
-//! number of members from there up to the next one. Before the first boundary there is another,
-//! with no member. So a rank is the sum of some counts of each level and of what is left, which
-//! is counted; and a member that comes or goes changes one count of each level.
+//! Some members are *boundaries* of one or more levels, chosen by the hash of the member: one in 32
+//! is a boundary of the first level, one in 32 of those also of the second, and so on. Each level
+//! has a range of elements: for each of its boundaries, in rank order, the number of members from
+//! there up to the next. Before the first there is another boundary, without a member. So a rank is
+//! the sum of some counts of each level, plus the remaining members, which are counted one by one.
+//! Adding or removing a member changes one count of each level.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -18,19 +18,19 @@ use super::super::{
     place::{Place, Visit, damaged, flow_while, head},
 };
 
-/// The range of elements in the order of ranks.
+/// The range of elements in rank order.
 pub(super) const TAG_RANKS: u8 = 2;
 
-/// The range of the first level of boundaries, after which come the others.
+/// The range of the first level of boundaries; the other levels follow it.
 const TAG_LEVELS: u8 = 3;
 
-/// One member in two to the power of so many is a boundary.
+/// One member in 2^`LEVEL_BITS` is a boundary.
 const LEVEL_BITS: u32 = 5;
 
-/// Maximum number of levels: there are not more than the hash has bits for.
+/// Maximum number of levels, limited by the bits of the hash.
 pub(super) const LEVELS_MAX: u8 = (u32::BITS / LEVEL_BITS) as u8;
 
-/// The levels that a member is a boundary of: the first ones, so many.
+/// How many levels, from the first one on, a member is a boundary of.
 fn levels_of(member: &[u8]) -> u8 {
     (hash(member).trailing_zeros() / LEVEL_BITS).min(LEVELS_MAX.into()) as u8
 }
@@ -44,7 +44,7 @@ pub(super) struct Ranks<'p> {
     pub(super) len: u64,
     /// The highest level that has had a boundary.
     pub(super) levels: u8,
-    /// No member is before this place. Those that were, and have gone, are not walked over.
+    /// No member is before this position, so that scans can skip deleted members.
     pub(super) low: &'p [u8],
 }
 
@@ -65,8 +65,8 @@ impl Ranks<'_> {
         [&head(self.collection, tag)[..], rank_key].concat()
     }
 
-    /// Takes note of a member that is new, and is not one of `len`. It stands among the elements already or not
-    /// yet.
+    /// Counts a new member, which `len` does not include yet. It may or may not be among the
+    /// elements already.
     pub(super) fn add(
         &mut self,
         tx: &mut dyn WriteTransaction,
@@ -84,7 +84,7 @@ impl Ranks<'_> {
                 self.put(tx, level, &before.rank_key, before.count + 1)?;
                 continue;
             }
-            // It parts what the boundary before it has counted.
+            // It splits the count of the boundary before it.
             let first = self.count_between(tx, level - 1, &before.rank_key, rank_key)?;
             let rest = before.count.checked_sub(first);
             let rest = rest.ok_or_else(|| damaged("the counts of a sorted set disagree"))?;
@@ -94,7 +94,7 @@ impl Ranks<'_> {
         Ok(())
     }
 
-    /// Takes note of a member that goes; tells whether it is one of the first ones.
+    /// Uncounts a removed member; returns whether it is among the first, before any boundary.
     pub(super) fn remove(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -118,7 +118,7 @@ impl Ranks<'_> {
         Ok(is_in_front)
     }
 
-    /// Takes note of a member that goes from one place to another, where it stands already.
+    /// Updates the counts for a member that has already moved from one position to another.
     pub(super) fn shift(
         &mut self,
         tx: &mut dyn WriteTransaction,
@@ -135,7 +135,7 @@ impl Ranks<'_> {
         for level in 1..=self.levels {
             let (loses, gains) =
                 (self.boundary_at(tx, level, from)?, self.boundary_at(tx, level, to)?);
-            // Where it stays between the same two boundaries, no count changes, and none of a higher level.
+            // If it stays between the same two boundaries, no count changes at this level or above.
             if loses.rank_key == gains.rank_key {
                 break;
             }
@@ -147,7 +147,7 @@ impl Ranks<'_> {
         Ok(())
     }
 
-    /// How many members are before a place.
+    /// How many members are before a position.
     pub(super) fn rank(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -157,8 +157,8 @@ impl Ranks<'_> {
         Ok(rank + self.count_between(tx, 0, &from, rank_key)?)
     }
 
-    /// A place with just so many members before it: that of the member of this rank, or one that is
-    /// some way before it, with the number of members between.
+    /// The position of the last boundary that is not after the member of this rank, with the number
+    /// of members between them.
     pub(super) fn near(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -168,8 +168,8 @@ impl Ranks<'_> {
         Ok((from, rank - before))
     }
 
-    /// The last boundary of any level of which `holds` says so, as it does of all before it, with the
-    /// number of members before it. `holds` is told both.
+    /// The last boundary of any level for which `holds` is true, as for all before it, with the
+    /// number of members before it. `holds` gets both.
     fn last_boundary(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -187,7 +187,7 @@ impl Ranks<'_> {
                 last.clear();
                 last.extend_from_slice(key);
                 passed = count_of(value);
-                // Behind the boundary that counts the last member may be many that were deleted.
+                // After the boundary that counts the last member there may be many deleted ones.
                 let has_more = passed.as_ref().is_ok_and(|count| before + count < self.len);
                 flow_while(has_more)
             })?;
@@ -196,7 +196,7 @@ impl Ranks<'_> {
         Ok((last, before))
     }
 
-    /// The last boundary of a level that is not behind a place.
+    /// The last boundary of a level that is not after a position.
     fn boundary_at(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -218,8 +218,8 @@ impl Ranks<'_> {
         Ok(Boundary { rank_key: Vec::new(), count })
     }
 
-    /// How many members there are from a boundary of the next level up to a place, which is a boundary
-    /// of this one, unless the level is 0: that of the members themselves.
+    /// How many members there are from a boundary of the next level up to a position, which is a
+    /// boundary of this level, unless the level is 0, that of the members themselves.
     fn count_between(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -250,7 +250,7 @@ impl Ranks<'_> {
         count_of(found.ok_or_else(missing)?.value)
     }
 
-    /// Visits the boundaries of a level from one on, or the members of level 0.
+    /// Visits the boundaries of a level from `from` on; for level 0, the members.
     fn scan(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -259,7 +259,7 @@ impl Ranks<'_> {
         to: Bound<&[u8]>,
         visit: Visit<'_>,
     ) -> Result<(), ReadError> {
-        // The one that has no member stands before `low`, and behind it many that were deleted.
+        // The boundary without a member is before `low`, and may be followed by many deleted ones.
         if level > 0 && from < self.low {
             let count = self.first_count(tx, level)?.to_le_bytes();
             if visit(&[], &count).is_break() {

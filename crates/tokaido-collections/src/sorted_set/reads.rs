@@ -1,4 +1,4 @@
-//! What can be read of a sorted set.
+//! Reading a sorted set.
 
 use std::ops::{Bound, ControlFlow, Range};
 
@@ -15,20 +15,20 @@ use super::{
     score::{self, Span, rank_key, split},
 };
 
-/// Is shown members with their scores, until it breaks off.
+/// A callback that gets members with their scores, until it breaks off.
 pub(super) type VisitScored<'v> = &'v mut dyn FnMut(&[u8], f64) -> ControlFlow<()>;
 
-/// Is shown members with their places in the order of ranks and their scores, until it breaks off.
+/// A callback that gets members' positions in rank order, names and scores, until it breaks off.
 type VisitRanked<'v> = &'v mut dyn FnMut(&[u8], &[u8], f64) -> ControlFlow<()>;
 
-/// The sorted set under one key, whether it is there or not.
+/// The sorted set under one key, whether it exists or not.
 #[derive(Clone, Copy, Debug)]
 pub struct SortedSet<'k> {
     pub(super) place: Place<'k>,
     table: Table<'k>,
 }
 
-/// What can be read.
+/// Reads.
 impl<'k> SortedSet<'k> {
     /// The sorted set under `key` of `database`.
     #[must_use]
@@ -40,7 +40,7 @@ impl<'k> SortedSet<'k> {
     /// The number of members; 0 if there is no sorted set.
     ///
     /// # Errors
-    /// [`ReadError::OtherKind`], here and in all that follows, if the record is no sorted set.
+    /// [`ReadError::OtherKind`], here and in all methods below, if the record is not a sorted set.
     pub fn len(&self, tx: &mut (impl ReadTransaction + ?Sized)) -> Result<u64, ReadError> {
         self.table.len(tx)
     }
@@ -53,7 +53,7 @@ impl<'k> SortedSet<'k> {
         Ok(self.len(tx)? == 0)
     }
 
-    /// Shows `visit` the scores of `members`, in that order; `None` where there is no such member.
+    /// Calls `visit` with the scores of `members`, in that order; `None` for missing ones.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -74,7 +74,7 @@ impl<'k> SortedSet<'k> {
         result
     }
 
-    /// How many members are before this one, and its score; `None` if it is not there.
+    /// How many members are before this one, and its score; `None` if it does not exist.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -89,7 +89,7 @@ impl<'k> SortedSet<'k> {
         Ok(Some((self.count_before(tx, &rank_key(score, member))?, score)))
     }
 
-    /// The ranks of the members of a span.
+    /// The ranks of the members in a span.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -106,7 +106,7 @@ impl<'k> SortedSet<'k> {
         Ok(start.min(end)..end)
     }
 
-    /// Shows `visit` the members of a span with their scores, in either direction, until it breaks off.
+    /// Calls `visit` with a span's members and scores, in either direction, until it breaks off.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -143,7 +143,7 @@ impl<'k> SortedSet<'k> {
         })
     }
 
-    /// Shows `visit` the members of some ranks with their scores, in either direction, until it breaks off.
+    /// Calls `visit` with some ranks' members and scores, in either direction, until it breaks off.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -190,9 +190,9 @@ impl<'k> SortedSet<'k> {
         })
     }
 
-    /// Shows `visit` about `count` members with their scores from `cursor` on, which is 0 at first, until it
-    /// breaks off, and gives the cursor to go on with; 0 at the end. A packed one is shown as a whole. What is there
-    /// from the first page to the last is shown at least once.
+    /// Calls `visit` with about `count` members and their scores from `cursor` on, which is 0 at
+    /// first, until it breaks off. Returns the cursor to continue with; 0 at the end. A packed set
+    /// is visited as a whole. Members present throughout are visited at least once.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -206,9 +206,9 @@ impl<'k> SortedSet<'k> {
         decoding(&mut visit, |visit| self.table.page(tx, cursor, count, visit))
     }
 
-    /// Shows `visit` as many members with their scores as `times` says, each drawn by lot from all of them,
-    /// until it breaks off; none if there is no sorted set. In a large one, some are drawn a little more
-    /// often.
+    /// Calls `visit` with `times` members and their scores, each drawn at random from all of them,
+    /// until it breaks off; none if there is no sorted set. In a large one, some are drawn a little
+    /// more often.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -222,8 +222,8 @@ impl<'k> SortedSet<'k> {
         decoding(&mut visit, |visit| self.table.draw(tx, times, random, visit))
     }
 
-    /// Shows `visit` as many different members with their scores as `count` says, drawn by lot, or all if
-    /// there are not more, until it breaks off.
+    /// Calls `visit` with `count` different members and their scores, drawn at random, or all if
+    /// there are no more, until it breaks off.
     ///
     /// # Errors
     /// As [`len`](Self::len).
@@ -238,7 +238,7 @@ impl<'k> SortedSet<'k> {
     }
 }
 
-/// Runs what shows members with their scores as bytes, so that `visit` is shown them as numbers.
+/// Runs code that visits members with encoded scores, and decodes these for `visit`.
 fn decoding<R>(
     visit: VisitScored<'_>,
     run: impl FnOnce(Visit<'_>) -> Result<R, ReadError>,
@@ -255,7 +255,7 @@ fn decoding<R>(
 }
 
 impl SortedSet<'_> {
-    /// How many members are before a place.
+    /// How many members are before a position.
     fn count_before(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -270,7 +270,7 @@ impl SortedSet<'_> {
         large.ranks(self.place).rank(tx, key)
     }
 
-    /// The place of the member of a rank.
+    /// The position of the member with a rank.
     fn key_of_rank(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -293,7 +293,7 @@ impl SortedSet<'_> {
         found.ok_or_else(|| damaged("a sorted set has fewer members than its record says"))
     }
 
-    /// Visits members in the order of ranks from one key to another, with their places in it.
+    /// Visits members in rank order from one key to another, with their positions in it.
     pub(super) fn visit_keys(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -316,7 +316,7 @@ impl SortedSet<'_> {
     }
 }
 
-/// The members of a packed sorted set with their scores before them, in order.
+/// The members of a packed sorted set, each preceded by its score, in order.
 fn packed_keys(packed: &[u8]) -> Result<Vec<&[u8]>, ReadError> {
     let (mut texts, mut keys) = (Texts::of(packed), Vec::new());
     while let Some(key) = texts.next()? {

@@ -1,4 +1,4 @@
-//! What the record of a large sorted set says.
+//! The record of a large sorted set.
 
 use tokaido_store::{CollectionId, ReadError};
 
@@ -7,11 +7,11 @@ use super::{
     ranks::{LEVELS_MAX, Ranks, TAG_RANKS},
 };
 
-/// Maximum length of what the record of a large sorted set says of its first member's place, in
-/// bytes.
+/// Maximum length in bytes of the first member's position in the record of a large sorted set.
+/// Longer ones are truncated.
 const LOW_LEN_MAX: usize = 64;
 
-/// What the record of a large sorted set says.
+/// The record of a large sorted set.
 #[derive(Clone, Debug)]
 pub(super) struct Large {
     pub(super) collection: CollectionId,
@@ -21,7 +21,7 @@ pub(super) struct Large {
 }
 
 impl Large {
-    /// That of a collection without members.
+    /// The record of a collection without members.
     pub(super) fn new(collection: CollectionId) -> Self {
         Self { collection, len: 0, levels: 0, low: Vec::new() }
     }
@@ -50,7 +50,7 @@ impl Large {
         [&head(self.collection, TAG_RANKS)[..], rank_key].concat()
     }
 
-    /// From here on there are no members before a place. A part of it says less, but is still true.
+    /// Notes that no members are before a position. A prefix of it is a valid, weaker bound.
     pub(super) fn set_low(&mut self, rank_key: &[u8]) {
         self.low = rank_key[..rank_key.len().min(LOW_LEN_MAX)].to_vec();
     }

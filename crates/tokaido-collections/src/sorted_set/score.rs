@@ -1,4 +1,4 @@
-//! Scores in the order of their bytes, and places in the order of a sorted set.
+//! Scores as ordered bytes, and positions in the order of a sorted set.
 
 use std::ops::Bound;
 
@@ -6,12 +6,12 @@ use tokaido_store::ReadError;
 
 use crate::place::damaged;
 
-/// Length of a score where it stands before a member.
+/// Length in bytes of a score before a member.
 pub(crate) const SCORE_LEN: usize = 8;
 
 const SIGN: u64 = 1 << 63;
 
-/// A score as bytes that are ordered as scores are. There is one zero only.
+/// A score as bytes that sort like scores. There is only one zero.
 pub(super) fn encode(score: f64) -> [u8; SCORE_LEN] {
     ordinal(score).to_be_bytes()
 }
@@ -21,30 +21,29 @@ fn ordinal(score: f64) -> u64 {
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
-/// The score that [`encode`] made bytes of.
+/// The score that [`encode`] encoded.
 pub(super) fn decode(bytes: &[u8]) -> Result<f64, ReadError> {
     let bytes = bytes.first_chunk::<SCORE_LEN>();
     let ordinal = u64::from_be_bytes(*bytes.ok_or_else(|| damaged("a score is too short"))?);
     Ok(f64::from_bits(if ordinal & SIGN == 0 { !ordinal } else { ordinal & !SIGN }))
 }
 
-/// A score and a member, which a sorted set is ordered by.
+/// The sort key of a sorted set: the score and the member.
 pub(super) fn rank_key(score: f64, member: &[u8]) -> Vec<u8> {
     [&encode(score)[..], member].concat()
 }
 
-/// The member and the score of such a key.
+/// The member and the score in such a key.
 pub(super) fn split(rank_key: &[u8]) -> Result<(&[u8], f64), ReadError> {
     let score = decode(rank_key)?;
     Ok((&rank_key[SCORE_LEN..], score))
 }
 
-/// Some of the members of a sorted set that follow one another: those from `low` on that are
-/// before `high`.
+/// A range of consecutive members of a sorted set: those from `low` on that are before `high`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     pub(super) low: Vec<u8>,
-    /// `None`: there is no end.
+    /// `None`: no upper end.
     pub(super) high: Option<Vec<u8>>,
 }
 
@@ -72,7 +71,7 @@ impl Span {
         Self { low, high }
     }
 
-    /// The members of one score that lie between two others in the order of bytes.
+    /// The members with one score that lie between two members in byte order.
     #[must_use]
     pub fn of_members(score: f64, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Self {
         let after = |member: &[u8]| [&encode(score), member, &[0]].concat();
@@ -89,7 +88,7 @@ impl Span {
         Self { low, high }
     }
 
-    /// The members of this span that come after one of a score.
+    /// The members in this span that come after a member with a score.
     #[must_use]
     pub fn after(mut self, score: f64, member: &[u8]) -> Self {
         let low = [&encode(score), member, &[0]].concat();
@@ -99,7 +98,7 @@ impl Span {
         self
     }
 
-    /// The members of this span that come before one of a score.
+    /// The members in this span that come before a member with a score.
     #[must_use]
     pub fn before(mut self, score: f64, member: &[u8]) -> Self {
         let high = rank_key(score, member);
@@ -109,12 +108,12 @@ impl Span {
         self
     }
 
-    /// Whether a place is before the end.
+    /// Whether a position is before the end.
     pub(super) fn is_before_end(&self, rank_key: &[u8]) -> bool {
         self.high.as_ref().is_none_or(|high| rank_key < &high[..])
     }
 
-    /// Whether nothing can be in it.
+    /// Whether nothing can be in the span.
     pub(super) fn is_empty(&self) -> bool {
         self.high.as_ref().is_some_and(|high| *high <= self.low)
     }

@@ -1,4 +1,4 @@
-//! What changes a sorted set.
+//! Changing a sorted set.
 
 use std::ops::{Bound, ControlFlow, Range};
 
@@ -16,7 +16,7 @@ use super::{
     score::{self, SCORE_LEN, rank_key, split},
 };
 
-/// A sorted set apart from the transaction, to be changed.
+/// A sorted set loaded from the transaction, to be changed.
 struct Loaded {
     root: Root,
     large: Option<Large>,
@@ -24,8 +24,8 @@ struct Loaded {
 }
 
 impl SortedSet<'_> {
-    /// Gives members scores. `decide` is told the score that a member has, if it is there, and the one
-    /// that is offered, and gives the one that it gets; `None`: it stays as it is.
+    /// Sets the scores of members. `decide` gets a member's current score, if it exists, and the
+    /// offered one, and returns the new one; `None`: the member stays as it is.
     ///
     /// # Errors
     /// As [`len`](Self::len) and [`WriteTransaction::put`]; [`WriteError::FieldLength`].
@@ -65,7 +65,7 @@ impl SortedSet<'_> {
         if has_changed { self.save(tx, set) } else { Ok(()) }
     }
 
-    /// Removes members; gives how many of them there were. The sorted set goes with its last member.
+    /// Removes members; returns how many there were. The set is deleted with its last member.
     ///
     /// # Errors
     /// As [`update`](Self::update).
@@ -91,8 +91,8 @@ impl SortedSet<'_> {
         Ok(removed)
     }
 
-    /// Removes the members of some ranks, and shows them to `visit` with their scores, in either direction; gives
-    /// how many they are. It may break off if the transaction is rolled back then.
+    /// Removes members by rank, calling `visit` with them and their scores, in either direction;
+    /// returns how many. `visit` may break off only if the transaction is then rolled back.
     ///
     /// # Errors
     /// As [`update`](Self::update).
@@ -107,8 +107,8 @@ impl SortedSet<'_> {
         self.remove_ranks_of(tx, set, ranks, direction, &mut visit)
     }
 
-    /// Removes as many members as `count` says, from the end that the direction begins at, or all if there are
-    /// not more; else as [`remove_ranks`](Self::remove_ranks).
+    /// Removes `count` members from the end at which the direction begins, or all if there are no
+    /// more; otherwise as [`remove_ranks`](Self::remove_ranks).
     ///
     /// # Errors
     /// As [`update`](Self::update).
@@ -135,7 +135,7 @@ impl SortedSet<'_> {
         direction: Direction,
         visit: VisitScored<'_>,
     ) -> Result<u64, WriteError> {
-        /// So many members are read before they are removed.
+        /// How many members are read before they are removed.
         const BATCH_MEMBERS: u64 = 1024;
         let len = set.len;
         let mut left = ranks.start..ranks.end.min(len);
@@ -177,8 +177,8 @@ impl SortedSet<'_> {
         Ok(removed)
     }
 
-    /// Makes this the sorted set of just these members, in place of whatever is under the key; gives how
-    /// many they are. Without members there is no record.
+    /// Makes this the sorted set of exactly these members, replacing whatever is under the key;
+    /// returns how many there are. Without members, there is no record.
     ///
     /// # Errors
     /// As [`update`](Self::update), whatever is under the key.
@@ -220,7 +220,7 @@ impl SortedSet<'_> {
         Ok(Loaded { root, large, len })
     }
 
-    /// Puts the record back, or deletes it with its last member.
+    /// Puts the record back, or deletes it if it has no members left.
     fn save(&self, tx: &mut dyn WriteTransaction, mut set: Loaded) -> Result<(), WriteError> {
         if set.len == 0 {
             return self.place.delete(tx);
@@ -232,7 +232,7 @@ impl SortedSet<'_> {
         self.place.save(tx, &set.root)
     }
 
-    /// The score of a member, as the set has it by now.
+    /// The current score of a member.
     fn score_in(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -257,7 +257,7 @@ impl SortedSet<'_> {
         found.map(|record| score::decode(record.value)).transpose()
     }
 
-    /// Removes a member that is there; tells whether it is one of the first ones of a large set.
+    /// Removes an existing member; returns whether it is one of the first ones of a large set.
     fn remove_one(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -279,7 +279,7 @@ impl SortedSet<'_> {
         Ok(is_in_front)
     }
 
-    /// Finds the place of the first member. Who removes the members in their order walks over none twice.
+    /// Finds the first member. Removing members in order never walks over the same one twice.
     fn find_low(&self, tx: &mut dyn WriteTransaction, large: &mut Large) -> Result<(), ReadError> {
         let (from, mut found) = (large.key(&large.low), None);
         let (from, to) = (Bound::Included(&from[..]), Bound::Unbounded);
@@ -315,7 +315,7 @@ impl SortedSet<'_> {
         Ok(())
     }
 
-    /// Gives a member that is there another score.
+    /// Changes the score of an existing member.
     fn move_large(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -338,7 +338,7 @@ impl SortedSet<'_> {
         Ok(())
     }
 
-    /// Makes a large sorted set of a packed one.
+    /// Turns a packed sorted set into a large one.
     fn enlarge<'l>(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -408,7 +408,7 @@ mod tests {
         f64::from(n.wrapping_mul(2_654_435_761) % MEMBERS)
     }
 
-    /// Every rank, by member and by number, is that of the model.
+    /// Every rank, by member and by number, must match the model.
     fn check(set: &SortedSet<'_>, tx: &mut dyn WriteTransaction, scores: &BTreeMap<u32, f64>) {
         let mut order: Vec<_> = scores.iter().map(|(n, score)| (*score, member(*n))).collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
@@ -425,7 +425,7 @@ mod tests {
         }
     }
 
-    /// Changes a sorted set and its model, each round in a transaction, at whose end they are compared.
+    /// Changes a sorted set and its model, comparing them at the end of each round's transaction.
     fn in_rounds(
         rounds: u32,
         change: impl Fn(
@@ -464,7 +464,7 @@ mod tests {
         });
     }
 
-    /// What was deleted at either end stays in the store for a while; nobody may count it.
+    /// Records deleted at either end stay in the store for a while; they must not be counted.
     #[test]
     fn ranks_stay_true_while_members_go_from_the_ends_and_come_back() {
         in_rounds(6, |round, set, tx, scores| {

@@ -1,4 +1,4 @@
-//! What is known of a consumer.
+//! The state of a consumer.
 
 use tokaido_store::ReadError;
 
@@ -7,18 +7,18 @@ use super::{
     state::{read_numbers, write_numbers},
 };
 
-/// A member of a group, which is delivered entries of its own.
+/// A member of a group, with entries delivered only to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consumer {
     /// Its name.
     pub name: Vec<u8>,
     /// When it last asked for something, in ms since the epoch.
     pub seen_at_ms: u64,
-    /// How many entries it has not acknowledged.
+    /// How many of its entries are not acknowledged.
     pub pending: u64,
 }
 
-/// Eight bytes each: a consumer has so many numbers before its name.
+/// How many numbers, of eight bytes each, a consumer has before its name.
 const NUMBERS: usize = 2;
 
 impl Consumer {

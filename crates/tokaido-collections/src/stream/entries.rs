@@ -1,4 +1,4 @@
-//! What changes the entries of a stream.
+//! Changing the entries of a stream.
 
 use std::ops::Bound;
 
@@ -9,20 +9,20 @@ use super::{
     Fields, State, Stream, StreamId,
 };
 
-/// So many keys are read before their records are deleted.
+/// How many keys are read before their records are deleted.
 const BATCH_KEYS: usize = 1024;
 
-/// Which entries are too many.
+/// Which entries to trim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trim {
-    /// The first ones, until there are only so many.
+    /// The first ones, until only this many are left.
     ToLen(u64),
-    /// Those up to this id, that one too.
+    /// Those up to and including this id.
     UpTo(StreamId),
 }
 
 impl Stream<'_> {
-    /// The stream, which is made if there is none; the record comes with [`save`](Self::save).
+    /// The stream's state, new if there is no stream. Only [`save`](Self::save) writes the record.
     ///
     /// # Errors
     /// As [`state`](Self::state); [`WriteError::TooManyCollections`].
@@ -33,7 +33,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Puts the record back. What changes entries, groups or consumers does so itself.
+    /// Writes the record. Methods that change entries, groups or consumers do this themselves.
     ///
     /// # Errors
     /// As [`WriteTransaction::put`].
@@ -44,7 +44,7 @@ impl Stream<'_> {
         self.place.save(tx, &root)
     }
 
-    /// Adds an entry behind all others. Its id must be larger than the last one.
+    /// Adds an entry after all others. Its id must be larger than the last one.
     ///
     /// # Errors
     /// As [`save`](Self::save).
@@ -67,7 +67,7 @@ impl Stream<'_> {
         self.save(tx, state)
     }
 
-    /// Deletes entries; gives how many there were.
+    /// Deletes entries; returns how many there were.
     ///
     /// # Errors
     /// As [`save`](Self::save).
@@ -94,7 +94,7 @@ impl Stream<'_> {
         Ok(before - state.len)
     }
 
-    /// Deletes the first entries, at most `count`; gives how many they were.
+    /// Deletes the first entries, at most `count`; returns how many.
     ///
     /// # Errors
     /// As [`save`](Self::save).
@@ -132,7 +132,7 @@ impl Stream<'_> {
         Ok(before - state.len)
     }
 
-    /// Finds the first entry, which is not before the one that was the first.
+    /// Finds the first entry, which is not before the previous first one.
     fn find_first(
         &self,
         tx: &mut dyn WriteTransaction,

@@ -1,4 +1,4 @@
-//! What an entry holds.
+//! The contents of an entry.
 
 use tokaido_store::ReadError;
 
@@ -15,7 +15,7 @@ pub struct Fields<'e> {
 }
 
 impl<'e> Fields<'e> {
-    /// Of an entry as it is stored.
+    /// The fields of a stored entry.
     pub(super) fn read(stored: &'e [u8]) -> Result<Self, ReadError> {
         let left = packed::count(stored)?;
         if left % 2 != 0 {
@@ -24,7 +24,7 @@ impl<'e> Fields<'e> {
         Ok(Self { texts: Texts::of(stored), left })
     }
 
-    /// As they are stored.
+    /// The fields as they are stored.
     pub(super) fn pack<'f>(texts: impl Iterator<Item = &'f [u8]>) -> Vec<u8> {
         let mut packed = Vec::new();
         texts.for_each(|text| packed::push(&mut packed, text));

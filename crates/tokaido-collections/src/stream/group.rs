@@ -1,4 +1,4 @@
-//! Groups of consumers: what a group knows, and how groups come and go.
+//! Groups of consumers: a group's state, and how groups are created and destroyed.
 
 use tokaido_store::{NewRecord, ReadError, WriteError, WriteTransaction};
 
@@ -9,29 +9,29 @@ use super::{
     tag,
 };
 
-/// What a group knows.
+/// The state of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// What stands for the group in the keys of its elements.
+    /// Represents the group in the keys of its elements.
     pub(super) number: u64,
-    /// The id of the last entry that was delivered. New ones are those behind it.
+    /// The id of the last entry that was delivered. New entries are those after it.
     pub last_id: StreamId,
-    /// How many entries had been added up to that one, if that can be told.
+    /// How many entries had been added up to that one, if known.
     pub entries_read: Option<u64>,
-    /// How many entries were delivered and not acknowledged.
+    /// How many entries are delivered but not acknowledged.
     pub pending: u64,
     /// The number of consumers.
     pub consumers: u64,
-    /// Nothing is pending before this.
+    /// Nothing is pending before this id.
     pub(super) first_pending: StreamId,
     /// The number that the next consumer gets.
     pub(super) next_consumer: u64,
 }
 
-/// Eight bytes each: a group has so many numbers.
+/// How many numbers, of eight bytes each, a group has.
 const NUMBERS: usize = 9;
 
-/// What stands for a number of entries that is not known.
+/// Represents an unknown number of entries.
 const UNKNOWN: u64 = u64::MAX;
 
 impl Group {
@@ -76,7 +76,7 @@ impl Group {
         ])
     }
 
-    /// How many entries of the stream are still to be delivered, if that can be told.
+    /// How many entries of the stream are still to be delivered, if known.
     #[must_use]
     pub fn lag(&self, state: &State) -> Option<i64> {
         let read = match self.entries_read {
@@ -87,7 +87,7 @@ impl Group {
         read.map(|read| state.added.wrapping_sub(read) as i64)
     }
 
-    /// Notes that a larger id was delivered.
+    /// Records that a larger id was delivered.
     pub(super) fn advance(&mut self, state: &State, id: StreamId) {
         self.entries_read = match self.entries_read {
             Some(read) if !state.has_gaps_from(id) => Some(read.saturating_add(1)),
@@ -104,7 +104,7 @@ pub(super) fn group_key(state: &State, name: &[u8]) -> Vec<u8> {
 }
 
 impl Stream<'_> {
-    /// Makes a group whose new entries are those behind `last_id`; tells whether there was none of that name.
+    /// Creates a group whose new entries are those after `last_id`; returns `false` if it exists.
     ///
     /// # Errors
     /// As [`save`](Self::save); [`WriteError::FieldLength`].
@@ -129,7 +129,7 @@ impl Stream<'_> {
         Ok(true)
     }
 
-    /// Deletes a group with its consumers and what is pending; tells whether there was one.
+    /// Deletes a group with its consumers and pending entries; returns whether there was one.
     ///
     /// # Errors
     /// As [`save`](Self::save).

@@ -6,8 +6,8 @@ use tokaido_store::ReadError;
 
 use super::super::place::damaged;
 
-/// The id of an entry: a time, in ms since the epoch, and a number that tells entries of one time apart. Ids are
-/// ordered by both, and shown as `1700000000000-0`.
+/// The id of an entry: a time, in ms since the epoch, and a number that distinguishes entries of
+/// the same time. Ids are ordered by both, and shown as `1700000000000-0`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId {
     /// The time.
@@ -23,11 +23,11 @@ impl StreamId {
     /// The largest id.
     pub const MAX: Self = Self { ms: u64::MAX, seq: u64::MAX };
 
-    /// Length of its form in keys, in bytes.
+    /// Length in keys, in bytes.
     pub(super) const LEN: usize = 16;
 
-    /// The id that a text is, such as `1700000000000-0`; without a number, which is `missing` then, too. `None` if it is
-    /// no id.
+    /// Parses an id such as `1700000000000-0`. If the number is left out, it is `missing`. `None`
+    /// if it is not an id.
     #[must_use]
     pub fn parse(text: &[u8], missing: u64) -> Option<Self> {
         let number = |text: &str| text.parse().ok().filter(|_: &u64| !text.starts_with('+'));
@@ -38,7 +38,7 @@ impl StreamId {
         })
     }
 
-    /// The next larger id; none after the largest.
+    /// The next larger id; `None` after the largest.
     #[must_use]
     pub fn next(self) -> Option<Self> {
         match self.seq.checked_add(1) {
@@ -47,7 +47,7 @@ impl StreamId {
         }
     }
 
-    /// The next smaller id; none before the smallest.
+    /// The next smaller id; `None` before the smallest.
     #[must_use]
     pub fn previous(self) -> Option<Self> {
         match self.seq.checked_sub(1) {
@@ -56,14 +56,14 @@ impl StreamId {
         }
     }
 
-    /// The id of an entry that is added at that time behind `last`, which may have a later one; none if
-    /// there is no larger id.
+    /// The id of an entry that is added after `last` at time `now_ms`, which may be earlier than
+    /// that of `last`; `None` if there is no larger id.
     #[must_use]
     pub fn after(last: Self, now_ms: u64) -> Option<Self> {
         if now_ms > last.ms { Some(Self { ms: now_ms, seq: 0 }) } else { last.next() }
     }
 
-    /// As in keys, where ids are ordered as bytes.
+    /// The form in keys, where ids are ordered as bytes.
     pub(super) fn encode(self) -> [u8; Self::LEN] {
         (u128::from(self.ms) << 64 | u128::from(self.seq)).to_be_bytes()
     }

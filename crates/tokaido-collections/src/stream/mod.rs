@@ -1,11 +1,11 @@
-//! Streams: entries in the order of their ids, which only grow, and groups of consumers that share them out.
+//! Streams: entries ordered by ids, which only grow, and groups of consumers that share them.
 //!
-//! A stream has elements from its first entry on. It is not packed: it grows at its end, and to write a whole record for
-//! each entry would cost more than to put one element. It may be empty, and stays until it is deleted.
+//! A stream is never packed: it grows at its end, and writing a whole record for each entry would
+//! cost more than putting one element. It may be empty, and stays until it is deleted.
 //!
-//! What a group has delivered and nobody has acknowledged is *pending*: an element by id for the group, and one for the consumer
-//! that has it. That changes no record, as it changes nothing that a reader of the stream would see; entries, groups and consumers
-//! that come or go do.
+//! An entry that a group has delivered but that is not acknowledged is *pending*: an element by id
+//! for the group, and one for its consumer. That does not change the record, since readers of the
+//! stream see no difference. Adding or removing entries, groups and consumers does.
 
 mod consumer;
 mod entries;
@@ -37,8 +37,8 @@ mod tag {
     pub(super) const CONSUMER_NUMBERS: u8 = 3;
     /// Consumers, by group and number.
     pub(super) const CONSUMERS: u8 = 4;
-    /// What is pending, by group and id.
+    /// Pending entries, by group and id.
     pub(super) const PENDING: u8 = 5;
-    /// Who has what is pending, by group, consumer and id.
+    /// The owners of pending entries, by group, consumer and id.
     pub(super) const OWNED: u8 = 6;
 }

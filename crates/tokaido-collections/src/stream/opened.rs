@@ -1,4 +1,4 @@
-//! A group apart from the transaction, to be read and changed.
+//! A group loaded from the transaction, to be read and changed.
 
 use std::{
     collections::BTreeMap,
@@ -16,18 +16,18 @@ use super::{
     tag,
 };
 
-/// A group that was looked up. What is changed of the group and of its consumers is kept here until
-/// [`save`](Self::save); what is pending is written at once.
+/// A group that was looked up. Changes to the group and its consumers are kept here until
+/// [`save`](Self::save); pending entries are written at once.
 #[derive(Debug)]
 pub struct OpenGroup<'k> {
     pub(super) stream: Stream<'k>,
     pub(super) state: State,
     name: Vec<u8>,
-    /// What the group knows.
+    /// The group's state.
     pub group: Group,
     /// The consumers that were looked up, by their numbers.
     pub(super) consumers: BTreeMap<u64, Consumer>,
-    /// What was the first to be pending is so no longer.
+    /// Whether the first pending entry is no longer pending.
     pub(super) first_is_gone: bool,
 }
 
@@ -49,7 +49,7 @@ impl<'k> OpenGroup<'k> {
         Ok(Some(Self { stream, state: *state, name, group, consumers, first_is_gone: false }))
     }
 
-    /// What the keys of one range of the group's elements begin with.
+    /// The common prefix of the keys of one range of the group's elements.
     pub(super) fn head(&self, tag: u8) -> Vec<u8> {
         [&self.state.head(tag)[..], &self.group.number.to_be_bytes()].concat()
     }
@@ -65,7 +65,7 @@ impl<'k> OpenGroup<'k> {
     /// The number of the consumer of that name, if there is one.
     ///
     /// # Errors
-    /// Only if the engine fails, or the stream is damaged; so in what follows.
+    /// Only if the engine fails, or the stream is damaged; likewise below.
     pub fn find_consumer(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -78,7 +78,7 @@ impl<'k> OpenGroup<'k> {
         found.map(|record| read_number(record.value)).transpose()
     }
 
-    /// The consumer of a number.
+    /// The consumer with a number.
     ///
     /// # Errors
     /// As [`find_consumer`](Self::find_consumer).
@@ -96,7 +96,7 @@ impl<'k> OpenGroup<'k> {
         consumer.ok_or_else(|| damaged("a consumer of a stream is missing"))
     }
 
-    /// Shows `visit` the consumers in the order of their names, until it breaks off.
+    /// Calls `visit` with the consumers in the order of their names, until it breaks off.
     ///
     /// # Errors
     /// As [`find_consumer`](Self::find_consumer).
@@ -105,7 +105,7 @@ impl<'k> OpenGroup<'k> {
         tx: &mut (impl ReadTransaction + ?Sized),
         visit: &mut dyn FnMut(u64, Consumer) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
-        /// So many are looked up at a time.
+        /// How many are looked up at a time.
         const BATCH_CONSUMERS: usize = 256;
         let head = self.head(tag::CONSUMER_NUMBERS);
         let mut from = Bound::Included(head.clone());
@@ -137,10 +137,10 @@ impl<'k> OpenGroup<'k> {
     }
 }
 
-/// What changes the group and its consumers.
+/// Changes to the group and its consumers.
 impl OpenGroup<'_> {
-    /// The number of the consumer of that name, which is made if there is none, and whether it was. The
-    /// consumer is seen now.
+    /// The number of the consumer of that name, which is created if there is none, and whether it
+    /// was. Its time of being seen becomes now.
     ///
     /// # Errors
     /// As [`Stream::save`]; [`WriteError::FieldLength`].
@@ -166,7 +166,7 @@ impl OpenGroup<'_> {
         Ok((number, true))
     }
 
-    /// Deletes a consumer and what is pending of it; gives how much that was.
+    /// Deletes a consumer and its pending entries; returns how many there were.
     ///
     /// # Errors
     /// As [`Stream::save`].
@@ -185,7 +185,7 @@ impl OpenGroup<'_> {
         Ok(Some(removed))
     }
 
-    /// Lets new entries be those behind `last_id`.
+    /// Makes the entries after `last_id` the new ones.
     ///
     /// # Errors
     /// As [`Stream::save`].

@@ -1,4 +1,4 @@
-//! What a group has delivered and nobody has acknowledged.
+//! Pending entries: those that a group has delivered but that are not acknowledged.
 
 use std::ops::{Bound, ControlFlow, RangeInclusive};
 
@@ -13,7 +13,7 @@ use super::{
     tag,
 };
 
-/// An entry that a consumer has, and has not acknowledged.
+/// An entry that a consumer has but has not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// The number of the consumer.
@@ -24,7 +24,7 @@ pub struct Pending {
     pub deliveries: u64,
 }
 
-/// Eight bytes each: what is pending has so many numbers.
+/// How many numbers, of eight bytes each, a pending entry has.
 const NUMBERS: usize = 3;
 
 impl Pending {
@@ -38,7 +38,7 @@ impl Pending {
     }
 }
 
-/// What can be read.
+/// Reads.
 impl OpenGroup<'_> {
     fn pending_key(&self, id: StreamId) -> Vec<u8> {
         [&self.head(tag::PENDING)[..], &id.encode()].concat()
@@ -52,7 +52,7 @@ impl OpenGroup<'_> {
         [&self.owned_head(consumer)[..], &id.encode()].concat()
     }
 
-    /// What is pending of an id.
+    /// The pending entry with an id.
     ///
     /// # Errors
     /// As [`find_consumer`](Self::find_consumer).
@@ -65,7 +65,7 @@ impl OpenGroup<'_> {
         found.map(|record| Pending::read(record.value)).transpose()
     }
 
-    /// Shows `visit` what is pending in a range of ids, until it breaks off.
+    /// Calls `visit` with the pending entries in a range of ids, until it breaks off.
     ///
     /// # Errors
     /// As [`find_consumer`](Self::find_consumer).
@@ -88,7 +88,7 @@ impl OpenGroup<'_> {
         result
     }
 
-    /// Shows `visit` the ids of what is pending of one consumer in a range, until it breaks off.
+    /// Calls `visit` with the ids of a consumer's pending entries in a range, until it breaks off.
     ///
     /// # Errors
     /// As [`find_consumer`](Self::find_consumer).
@@ -103,7 +103,7 @@ impl OpenGroup<'_> {
         self.visit_ids(tx, &head, ids, Direction::Forward, &mut |id, _| visit(id))
     }
 
-    /// What is pending in a range of ids, of one consumer or of all: the first so many.
+    /// The first `count` pending entries in a range of ids, of one consumer or of all.
     ///
     /// # Errors
     /// As [`find_consumer`](Self::find_consumer).
@@ -142,7 +142,7 @@ impl OpenGroup<'_> {
         direction: Direction,
         visit: &mut dyn FnMut(StreamId, &[u8]) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
-        // Before the first one may be many that were acknowledged, and are still to be gone through.
+        // Before the first one there may be many acknowledged ones that a scan would have to skip.
         let (low, high) = (self.group.first_pending.max(*ids.start()), *ids.end());
         if self.group.pending == 0 || low > high {
             return Ok(());
@@ -185,10 +185,10 @@ impl OpenGroup<'_> {
     }
 }
 
-/// What changes it.
+/// Writes.
 impl OpenGroup<'_> {
-    /// Notes that new entries were delivered, in the order of their ids: the group goes on behind
-    /// them. If `acknowledged` they are not pending.
+    /// Records that new entries were delivered, in the order of their ids: the group continues
+    /// after them. If `acknowledged`, they do not become pending.
     ///
     /// # Errors
     /// As [`set_pending`](Self::set_pending).
@@ -212,7 +212,7 @@ impl OpenGroup<'_> {
         Ok(())
     }
 
-    /// Says what is pending of an id, in place of what was, even of another consumer.
+    /// Sets the pending entry with an id, replacing an earlier one, even another consumer's.
     ///
     /// # Errors
     /// As [`WriteTransaction::put`].
@@ -240,7 +240,7 @@ impl OpenGroup<'_> {
         tx.put(elements, &self.pending_key(id), NewRecord::of(&pending.value()))
     }
 
-    /// An id is no longer pending; tells whether it was.
+    /// Removes an id from the pending ones; returns whether it was one.
     ///
     /// # Errors
     /// As [`set_pending`](Self::set_pending).
@@ -256,7 +256,7 @@ impl OpenGroup<'_> {
         Ok(true)
     }
 
-    /// A consumer has one more entry, or one less.
+    /// Adjusts a consumer's number of pending entries.
     fn count_owned(
         &mut self,
         tx: &mut dyn WriteTransaction,
@@ -279,13 +279,13 @@ impl OpenGroup<'_> {
         Ok(())
     }
 
-    /// Nothing of a consumer is pending any longer; gives how much was.
+    /// Removes all pending entries of a consumer; returns how many there were.
     pub(super) fn remove_all_of(
         &mut self,
         tx: &mut dyn WriteTransaction,
         consumer: u64,
     ) -> Result<u64, WriteError> {
-        /// So many ids are read before they are removed.
+        /// How many ids are read before they are removed.
         const BATCH_IDS: usize = 1024;
         let (mut removed, mut from) = (0, Some(StreamId::MIN));
         while let Some(start) = from {

@@ -1,4 +1,4 @@
-//! What can be read of a stream.
+//! Reading a stream.
 
 use std::ops::{Bound, ControlFlow, RangeInclusive};
 
@@ -6,7 +6,7 @@ use tokaido_store::{DatabaseId, Direction, Kind, ReadError, ReadTransaction};
 
 use super::{super::place::Place, Fields, Group, OpenGroup, State, StreamId, tag};
 
-/// The stream under one key, whether it is there or not.
+/// The stream under one key, whether it exists or not.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'k> {
     pub(super) place: Place<'k>,
@@ -19,10 +19,10 @@ impl<'k> Stream<'k> {
         Self { place: Place { database, key, kind: Kind::Stream } }
     }
 
-    /// What the record says; `None` if there is no stream.
+    /// The contents of the record; `None` if there is no stream.
     ///
     /// # Errors
-    /// [`ReadError::OtherKind`], here and in all that follows, if the record is no stream.
+    /// [`ReadError::OtherKind`], here and in all methods below, if the record is not a stream.
     pub fn state(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -31,7 +31,7 @@ impl<'k> Stream<'k> {
         found.map(|record| State::read(record.collection, record.value)).transpose()
     }
 
-    /// Shows `visit` the entries of a range of ids, in either direction, until it breaks off.
+    /// Calls `visit` with the entries in a range of ids, in either direction, until it breaks off.
     ///
     /// # Errors
     /// As [`state`](Self::state).
@@ -43,7 +43,7 @@ impl<'k> Stream<'k> {
         direction: Direction,
         visit: &mut dyn FnMut(StreamId, Fields<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
-        // Before the first entry may be many that have been deleted, and are still to be gone through.
+        // Before the first entry there may be many deleted ones that a scan would have to skip.
         let (low, high) = (state.first_id.max(*ids.start()), *ids.end());
         if state.len == 0 || low > high {
             return Ok(());
@@ -66,7 +66,7 @@ impl<'k> Stream<'k> {
         result
     }
 
-    /// Shows `visit` the entry of an id; tells whether it is there.
+    /// Calls `visit` with the entry with an id; returns whether it exists.
     ///
     /// # Errors
     /// As [`state`](Self::state).
@@ -84,7 +84,7 @@ impl<'k> Stream<'k> {
         Ok(true)
     }
 
-    /// The id of the first entry that is there in a range, from the end that the direction begins at.
+    /// The id of the first entry in a range, from the end at which the direction begins.
     ///
     /// # Errors
     /// As [`state`](Self::state).
@@ -103,7 +103,7 @@ impl<'k> Stream<'k> {
         Ok(found)
     }
 
-    /// The id of the first entry behind `id`.
+    /// The id of the first entry after `id`.
     ///
     /// # Errors
     /// As [`state`](Self::state).
@@ -132,7 +132,7 @@ impl<'k> Stream<'k> {
         OpenGroup::find(tx, *self, state, name)
     }
 
-    /// All groups with their names, in the order of these.
+    /// Calls `visit` with all groups, in the order of their names, until it breaks off.
     ///
     /// # Errors
     /// As [`state`](Self::state).

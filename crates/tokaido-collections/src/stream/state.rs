@@ -1,4 +1,4 @@
-//! What the record of a stream says, and what follows from it.
+//! The record of a stream, and what can be derived from it.
 
 use tokaido_store::{CollectionId, ReadError};
 
@@ -7,19 +7,19 @@ use super::{
     StreamId, tag,
 };
 
-/// What the record of a stream says.
+/// The record of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     pub(super) collection: CollectionId,
     /// The number of entries.
     pub len: u64,
-    /// How many entries were ever added, or what was set instead.
+    /// How many entries were ever added, or the number that was set instead.
     pub added: u64,
-    /// The largest id that an entry ever had, or what was set instead. No entry has a larger one.
+    /// The largest id an entry ever had, or one that was set instead. No entry has a larger one.
     pub last_id: StreamId,
-    /// The largest id of an entry that was deleted, trimmed ones aside.
+    /// The largest id of an entry that was deleted, not counting trimmed ones.
     pub max_deleted_id: StreamId,
-    /// The id of the first entry; the smallest one without entries.
+    /// The id of the first entry; the smallest id if there are no entries.
     pub first_id: StreamId,
     /// The number of groups.
     pub groups: u64,
@@ -27,7 +27,7 @@ pub struct State {
     pub(super) next_group: u64,
 }
 
-/// Eight bytes each: the state has so many numbers, the lowest byte first.
+/// How many numbers the state has, of eight bytes each, the lowest byte first.
 const NUMBERS: usize = 10;
 
 impl State {
@@ -78,7 +78,7 @@ impl State {
         ])
     }
 
-    /// How many entries had been added when the one of this id was, if that can be told.
+    /// How many entries had been added when the one with this id was, if known.
     #[must_use]
     pub fn added_up_to(&self, id: StreamId) -> Option<u64> {
         if self.added == 0 {
@@ -98,13 +98,13 @@ impl State {
         Some(if id == self.first_id { before + 1 } else { before })
     }
 
-    /// Whether an entry may have been deleted that is not before this one, nor before the first.
+    /// Whether an entry may have been deleted that is neither before this id nor before the first.
     pub(super) fn has_gaps_from(&self, id: StreamId) -> bool {
         let has_gaps = self.len > 0 && self.first_id <= self.max_deleted_id;
         has_gaps && self.max_deleted_id != StreamId::MIN && id <= self.max_deleted_id
     }
 
-    /// What the keys of one range of elements begin with.
+    /// The common prefix of the keys of one range of elements.
     pub(super) fn head(&self, tag: u8) -> Vec<u8> {
         head(self.collection, tag).to_vec()
     }
@@ -114,12 +114,12 @@ impl State {
     }
 }
 
-/// Numbers as elements and records have them.
+/// Numbers as they are stored in elements and records.
 pub(super) fn write_numbers(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// The numbers that a value begins with.
+/// The numbers at the start of a value.
 pub(super) fn read_numbers<const N: usize>(value: &[u8]) -> Result<[u64; N], ReadError> {
     let mut numbers = [0; N];
     let (chunks, _) = value.as_chunks::<8>();

@@ -1,5 +1,5 @@
-//! What random operations do not meet: elements that stand in a crowd, limits that were lowered, ends of
-//! ranges that no member has room for, records that say what is not so.
+//! Cases that random operations do not reach: clustered elements, lowered limits, range ends longer
+//! than any member, records with wrong counts.
 
 use std::{
     collections::HashSet,
@@ -10,7 +10,7 @@ use super::{PACKING, engine::Engine};
 use tokaido_collections::{Packing, Set, SortedSet, Span};
 use tokaido_store::{DatabaseId, Direction, ReadError, WriteTransaction};
 
-/// Runs `body` in a transaction that is then taken back.
+/// Runs `body` in a transaction that is then rolled back.
 fn with_transaction(body: impl FnOnce(&mut dyn WriteTransaction, DatabaseId)) {
     let store = Engine::new().store();
     let database = store.database("main").unwrap();

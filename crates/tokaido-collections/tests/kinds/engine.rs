@@ -1,4 +1,4 @@
-//! A store on disk that can be opened again.
+//! A store on disk that can be reopened.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Engine {
     }
 
     fn with(options: tree::Options) -> Self {
-        // In memory where the system has such a directory: the file is synced at every checkpoint.
+        // In memory if the system has such a directory: the file is synced at every checkpoint.
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let options = tree::Options { size_max: 1 << 30, ..options };
         let mut engine = Self { directory, options, store: None };
@@ -39,7 +39,7 @@ impl Engine {
         self.store.clone().unwrap()
     }
 
-    /// Closes the store, checks its files and opens it again. No snapshot or writer is left.
+    /// Closes the store, checks its files and reopens it. No snapshot or writer may be left.
     pub(crate) fn reopen(&mut self) {
         self.store = None;
         let report = tree::check(self.directory.path()).unwrap();

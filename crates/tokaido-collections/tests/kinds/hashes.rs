@@ -1,4 +1,4 @@
-//! Hashes against maps.
+//! Hashes, compared with maps.
 
 use std::{collections::BTreeMap, ops::ControlFlow};
 

@@ -1,4 +1,4 @@
-//! Lists against deques.
+//! Lists, compared with deques.
 
 use std::{collections::VecDeque, ops::ControlFlow};
 

@@ -1,5 +1,5 @@
-//! Hashes, lists, sets, sorted sets and streams against models: random operations in transactions that are kept
-//! or taken back, with packed and with large forms, over checkpoints and reopenings.
+//! Hashes, lists, sets, sorted sets and streams, compared with models: random operations in
+//! committed and aborted transactions, packed and large forms, across checkpoints and reopening.
 
 mod corners;
 mod engine;
@@ -16,20 +16,20 @@ use proptest::prelude::*;
 use tokaido_collections::Packing;
 use tokaido_store::{DatabaseId, ReadTransaction, Store, WriteTransaction};
 
-/// Few elements make a large collection.
+/// A few elements make a collection large.
 pub(crate) const PACKING: Packing = Packing { elements_max: 4, text_len_max: 6 };
 
-/// Keys are few, so that collections are met again.
+/// Only a few keys, so that operations hit existing collections.
 const KEYS: u8 = 3;
 
-/// A kind of value: what can be done with it, in the store and in a model of it.
+/// A kind of value: its operations, in the store and in a model.
 pub(crate) trait Modelled {
     type Value: Clone + Debug + Default;
     type Operation: Clone + Debug;
 
     fn operation() -> impl Strategy<Value = Self::Operation>;
 
-    /// Does the same to both, and compares what they answer.
+    /// Applies the same operation to both, and compares the results.
     fn apply(
         tx: &mut dyn WriteTransaction,
         database: DatabaseId,
@@ -41,13 +41,13 @@ pub(crate) trait Modelled {
     /// Compares all that can be read.
     fn check(tx: &mut dyn ReadTransaction, database: DatabaseId, key: &[u8], model: &Self::Value);
 
-    /// Whether there must be no record.
+    /// Whether no record may exist.
     fn is_empty(model: &Self::Value) -> bool;
 }
 
 type Model<M> = BTreeMap<u8, <M as Modelled>::Value>;
 
-/// What can be done with any kind.
+/// Operations on any kind.
 #[derive(Clone, Debug)]
 enum Write<O> {
     Operate { key: u8, operation: O },
@@ -119,7 +119,7 @@ fn check_all<M: Modelled>(tx: &mut dyn ReadTransaction, database: DatabaseId, mo
     }
 }
 
-/// What happens between two openings of a store. At the end, `durable` is what was flushed.
+/// Runs the actions between two openings of a store. At the end, `durable` is what was flushed.
 fn live<M: Modelled>(store: &dyn Store, durable: &mut Model<M>, actions: &[Action<M::Operation>]) {
     let database = store.database("main").unwrap();
     check_all::<M>(&mut *store.snapshot().unwrap(), database, durable);
@@ -154,7 +154,7 @@ fn live<M: Modelled>(store: &dyn Store, durable: &mut Model<M>, actions: &[Actio
     }
 }
 
-/// Deletes everything; then no element may be left.
+/// Deletes everything; no element may be left then.
 fn end(store: &dyn Store) {
     let database = store.database("main").unwrap();
     let mut writer = store.writer().unwrap();
@@ -163,7 +163,7 @@ fn end(store: &dyn Store) {
         tx.delete(database, &[key]).unwrap();
     }
     writer.commit().unwrap();
-    // Entries that have nothing to remove may use up a limit, but not often.
+    // Entries with nothing to remove may use up a limit, but not often.
     for _ in 0..20 {
         writer.reclaim(1000).unwrap();
     }

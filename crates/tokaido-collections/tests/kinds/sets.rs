@@ -1,4 +1,4 @@
-//! Sets against sets of the standard library, alone and together.
+//! Sets, compared with sets of the standard library, one by one and combined.
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
@@ -17,7 +17,7 @@ enum Operation {
     Remove(Vec<Vec<u8>>),
     Pop(u64),
     Replace(Vec<Vec<u8>>),
-    /// With the set under the next key.
+    /// With another set.
     Combine(Vec<Vec<u8>>),
 }
 

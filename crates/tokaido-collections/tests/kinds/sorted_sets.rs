@@ -1,4 +1,4 @@
-//! Sorted sets against sorted lists of scores and members.
+//! Sorted sets, compared with sorted lists of scores and members.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -15,7 +15,7 @@ type Members = Vec<(i8, Vec<u8>)>;
 #[derive(Clone, Debug)]
 enum Operation {
     Update(Vec<(Vec<u8>, i8)>),
-    /// So many members, with scores that follow from their numbers: enough for counts of their ranks.
+    /// This many members, with scores derived from their numbers: enough to have rank counts.
     UpdateMany(u16),
     Remove(Vec<Vec<u8>>),
     RemoveRanks(u64, u64),

@@ -1,4 +1,4 @@
-//! Streams against maps of entries, groups and what is pending.
+//! Streams, compared with maps of entries, groups and pending entries.
 
 use std::{collections::BTreeMap, ops::ControlFlow};
 
@@ -9,7 +9,7 @@ use tokaido_store::{DatabaseId, Direction, ReadTransaction, WriteTransaction};
 
 struct Streams;
 
-/// What a stream is; `None`: there is none.
+/// A stream's contents; `None` if there is no stream.
 type Model = Option<StreamModel>;
 
 #[derive(Clone, Debug, Default)]
@@ -31,9 +31,9 @@ struct GroupModel {
 
 #[derive(Clone, Debug)]
 enum Operation {
-    /// An entry some places behind the last one.
+    /// An entry some places after the last one.
     Append(u64, Vec<Vec<u8>>),
-    /// So many of them: enough for several batches.
+    /// This many entries: enough for several batches.
     AppendMany(u16),
     Delete(Vec<u64>),
     TrimToLen(u64, u64),
@@ -52,12 +52,12 @@ fn id(ms: u64) -> StreamId {
     StreamId { ms: ms / 3, seq: ms % 3 }
 }
 
-/// The id that stands so many places behind in the numbering of [`id`].
+/// The id that is `places` later in the numbering of [`id`].
 fn later(last: StreamId, places: u64) -> StreamId {
     id(last.ms * 3 + last.seq + places)
 }
 
-/// The ids that numbers mean: of what is there, by its place, or of what perhaps is not.
+/// The ids that numbers stand for: those of existing items, by index, or ones that may not exist.
 fn chosen<'i>(numbers: &[u64], there: impl Iterator<Item = &'i StreamId>) -> Vec<StreamId> {
     let there: Vec<_> = there.collect();
     let choose = |n: &u64| match n {
@@ -281,7 +281,7 @@ fn change_group(
 }
 
 impl GroupModel {
-    /// The consumer in both, which is made if there is none.
+    /// The consumer in both, created if there is none.
     fn consumer(
         &mut self,
         open: &mut OpenGroup<'_>,

@@ -12,8 +12,8 @@ use super::{
 const DIGITS_MAX: usize = "18446744073709551615".len();
 
 impl Cache {
-    /// Adds to an unsigned counter as memcached does: past 2^64 it goes on from 0. Gives the new
-    /// number; `None` if there is no record. Flags and expiry stay.
+    /// Adds to an unsigned counter as memcached does: past 2^64 it continues from 0. Returns the
+    /// new number; `None` if there is no record. Keeps flags and expiry.
     ///
     /// # Errors
     /// [`IncrementError::NotANumber`]; then nothing has changed.
@@ -21,8 +21,8 @@ impl Cache {
         self.count(key, |old| old.wrapping_add(by))
     }
 
-    /// Subtracts from an unsigned counter as memcached does: it stops at 0. Gives the new number;
-    /// `None` if there is no record. Flags and expiry stay.
+    /// Subtracts from an unsigned counter as memcached does: it stops at 0. Returns the new number;
+    /// `None` if there is no record. Keeps flags and expiry.
     ///
     /// # Errors
     /// [`IncrementError::NotANumber`]; then nothing has changed.
@@ -47,8 +47,8 @@ impl Cache {
         })?
     }
 
-    /// Adds to a signed counter, as [`WriteOperations::increment`](crate::WriteOperations::increment); an absent one counts as zero and is made, without
-    /// flags and expiry. Gives the new number.
+    /// Adds to a signed counter, as [`WriteOperations::increment`](crate::WriteOperations::increment); an absent one counts as zero and is created
+    /// without flags and expiry. Returns the new number.
     ///
     /// # Errors
     /// [`IncrementError`]; then nothing has changed.
@@ -74,7 +74,7 @@ impl Cache {
     }
 }
 
-/// Puts another number under a key. Flags and expiry stay, and to shared dictionaries it is what it was.
+/// Puts another number under a key. Keeps flags, expiry and the form that shared dictionaries see.
 fn put_number(
     shard: &mut Shard,
     key: Key<'_>,

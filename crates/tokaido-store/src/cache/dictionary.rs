@@ -1,11 +1,11 @@
-//! Values that are more than bytes to some: numbers, booleans and lists, as the shared dictionaries of
-//! OpenResty hold them. To every other reader a number and a boolean are their text.
+//! Typed values: numbers, booleans and lists, as the shared dictionaries of OpenResty hold them.
+//! Every other reader sees a number or a boolean as its text.
 //!
 //! ```text
 //! a list    u32 number of elements, then each element
-//! element   u32 length, with its highest bit set for a number; bytes; the first word once more
+//! element   u32 length, with its highest bit set for a number; bytes; the first word again
 //! ```
-//! All in little-endian. The length stands at both ends, so that a list is read from either.
+//! All in little-endian. The length is at both ends, so that a list can be read from either.
 
 use super::{
     Cache,
@@ -20,22 +20,22 @@ const WORD_LEN: usize = 4;
 /// Set in the length of an element that is a number.
 const IS_NUMBER: u32 = 1 << 31;
 
-/// Why a dictionary was left as it is.
+/// Why a dictionary was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum DictionaryError {
-    /// Nothing stands under the key.
+    /// There is no record under the key.
     #[error("not found")]
     NotFound,
-    /// Something stands under the key.
+    /// There is a record under the key already.
     #[error("exists")]
     Exists,
-    /// What stands under the key is no number.
+    /// The value under the key is not a number.
     #[error("not a number")]
     NotANumber,
-    /// What stands under the key is no list.
+    /// The value under the key is not a list.
     #[error("value not a list")]
     NotAList,
-    /// There is no room, and none may be made.
+    /// There is no room, and nothing may be evicted.
     #[error("no memory")]
     NoMemory,
     /// The key or the value is too long.
@@ -46,11 +46,11 @@ pub enum DictionaryError {
 /// When a value is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// In any case.
+    /// Unconditionally.
     Always,
-    /// If there is none.
+    /// If there is no value yet.
     IfAbsent,
-    /// If there is one.
+    /// If there is a value.
     IfPresent,
 }
 
@@ -73,13 +73,13 @@ pub struct Element<'e> {
 }
 
 impl Cache {
-    /// The time so many milliseconds from now, for a record's expiry.
+    /// The time `ms` milliseconds from now, for a record's expiry.
     #[must_use]
     pub fn in_ms(&self, ms: u64) -> u64 {
         self.clock.now_ms().saturating_add(ms)
     }
 
-    /// The time until a record expires, in milliseconds; none for one that never does.
+    /// The time until a record expires, in milliseconds; `None` if it never does.
     ///
     /// # Errors
     /// [`DictionaryError::NotFound`].
@@ -89,8 +89,8 @@ impl Cache {
         Ok(expires_at_ms.map(|at| at.saturating_sub(self.clock.now_ms())))
     }
 
-    /// Puts a value; tells whether others had to go to make room for it. If that is not wanted, a value for
-    /// which there is no room is refused.
+    /// Puts a value; returns whether others were evicted to make room for it. Without `may_evict`,
+    /// a value for which there is no room is refused.
     ///
     /// # Errors
     /// [`DictionaryError`].
@@ -117,8 +117,8 @@ impl Cache {
         put.map_err(WriteError::from)?
     }
 
-    /// Adds to a number, whose flags and expiry stay. If there is none, it begins with what `start` says: a
-    /// number, and an expiry. Gives the sum, and whether others had to go to make room.
+    /// Adds to a number, keeping its flags and expiry. If there is none, starts from `start`: a
+    /// number and an expiry. Returns the sum, and whether others were evicted to make room.
     ///
     /// # Errors
     /// [`DictionaryError`].
@@ -158,8 +158,8 @@ impl Cache {
         added.map_err(WriteError::from)?
     }
 
-    /// Adds an element at an end of a list, which is made if there is none; gives how many there are now. Nothing else
-    /// has to go for it.
+    /// Adds an element at one end of a list, which is created if there is none; returns how many
+    /// there are now. Evicts nothing.
     ///
     /// # Errors
     /// [`DictionaryError`].
@@ -192,8 +192,8 @@ impl Cache {
         pushed.map_err(WriteError::from)?
     }
 
-    /// Takes an element from an end of a list; writes its text, and tells whether it is a number. A list goes
-    /// with its last element.
+    /// Takes an element from one end of a list, writes its text, and returns whether it is a
+    /// number. The list is removed with its last element.
     ///
     /// # Errors
     /// [`DictionaryError::NotAList`].
@@ -224,7 +224,7 @@ impl Cache {
         popped.map_err(WriteError::from)?
     }
 
-    /// How many elements a list has; one that is not there has none.
+    /// The number of elements of a list; 0 if there is no list.
     ///
     /// # Errors
     /// [`DictionaryError::NotAList`].
@@ -237,7 +237,7 @@ impl Cache {
     }
 }
 
-/// Puts a record; tells whether others had to go to make room for it.
+/// Puts a record; returns whether others were evicted to make room for it.
 fn put_counting(
     shard: &mut Shard,
     key: Key<'_>,
@@ -272,7 +272,7 @@ pub fn parse_number(text: &[u8]) -> Option<f64> {
     }
 }
 
-/// Reads an integer of digits alone, as many as a double holds exactly.
+/// Reads an integer of digits only, no longer than a double can hold exactly.
 #[inline]
 pub(super) fn parse_digits(text: &[u8]) -> Option<u64> {
     const EXACT_LEN: usize = 15;
@@ -310,7 +310,7 @@ impl NumberText {
     }
 }
 
-/// The number of elements, and what they are.
+/// The number of elements, and their bytes.
 fn split(list: &[u8]) -> (u32, &[u8]) {
     match list.split_first_chunk::<WORD_LEN>() {
         Some((count, elements)) => (u32::from_le_bytes(*count), elements),
@@ -326,7 +326,7 @@ fn write_element(element: Element<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(&word);
 }
 
-/// The element at an end, and the others.
+/// The element at one end, and the rest.
 fn take(elements: &[u8], end: End) -> Option<(Element<'_>, &[u8])> {
     let word = match end {
         End::Left => elements.first_chunk::<WORD_LEN>()?,
@@ -405,7 +405,7 @@ mod tests {
             assert_eq!((after.flags, after.expires_at_ms), (7, None));
             assert!(after.version > before.version);
         }
-        // Digits that none of us would write are written anew.
+        // Digits in a form that the cache would not write are rewritten.
         for (text, expected) in [("007", "8"), ("-5", "-4"), ("9 ", "10"), ("1.5", "2.5")] {
             let record = NewRecord { marks: Marks::NUMBER, ..NewRecord::of(text.as_bytes()) };
             cache.set(b"n", record).unwrap();

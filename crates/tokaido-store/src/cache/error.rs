@@ -1,12 +1,12 @@
-//! What a cache cannot be made of.
+//! Errors when making a cache.
 
 use super::options::SHARD_BYTES_MIN;
 
-/// A cache could not be made as asked for.
+/// A cache could not be made with the given options.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionsError {
-    /// The number of shards cannot be used.
+    /// The number of shards is not allowed.
     #[error("a cache has 1, 2, 4, 8 ... {max} shards, not {shards}; 0 lets the cache choose", max = super::options::SHARDS_MAX)]
     Shards {
         /// The number that was given.

@@ -1,15 +1,15 @@
-//! Who must go when a shard is full: S3-FIFO, with queues of segments in place of linked lists.
+//! What to evict when a shard is full: S3-FIFO, with queues of segments in place of linked lists.
 //!
-//! Newcomers go into the *window*, a twentieth of the memory. When its oldest segment is drained,
-//! those that were used meanwhile move to the *main* queue, and the others go, remembered for a
-//! while in the [`Ghost`](super::ghost::Ghost): a newcomer that is remembered goes into the main
-//! queue at once. When the oldest segment of the main queue is drained, those that were used since
-//! it was written are written again at the end. So a scan passes through the window and disturbs
-//! nothing else, and a hit costs two bits in the record's header.
+//! New records go into the *window*, a twentieth of the memory. When its oldest segment is drained,
+//! records used meanwhile move to the *main* queue. The others are evicted, and remembered for a
+//! while in the [`Ghost`](super::ghost::Ghost): a new record that is remembered goes straight into
+//! the main queue. When the oldest segment of the main queue is drained, records used since it was
+//! written are appended again. So a scan passes through the window and disturbs nothing else, and a
+//! hit costs two bits in the record's header.
 //!
-//! *Invariant*: `bytes() <= shard_bytes` at all times. `make_room` leaves free of the budget what a
-//! drain may take on top, which is one segment: what it drains is given back only afterwards. Between
-//! drains the spare segment lies in that reserve, so it must not be counted as room for more.
+//! *Invariant*: `bytes() <= shard_bytes` at all times. `make_room` keeps one segment of the budget
+//! in reserve, since a drain may allocate that much before it frees what it drained. Between drains
+//! the spare segment is part of that reserve, so it must not be counted as free room.
 
 use super::{
     ghost::Ghost,
@@ -20,17 +20,17 @@ use super::{
 
 /// The window's part of the shard. Measured: docs/cache.md.
 const WINDOW_PART: usize = 20;
-/// When this part of the memory in use is dead records, segments are compacted before living
-/// records are evicted.
+/// When more than this part of the memory in use is dead records, segments are compacted before
+/// live records are evicted.
 const DEAD_PART: usize = 4;
-/// One insertion may drain so many bytes while it looks for records that nobody used. From then
-/// on, each drain of the main queue lets go of a quarter of the living bytes, the least used, which
-/// bounds the work of one insertion: about a millisecond with short records.
+/// One insertion may drain this many bytes while it looks for unused records. After that, each
+/// drain of the main queue evicts the least used quarter of its live bytes. This bounds the work of
+/// one insertion: about a millisecond with short records.
 const PATIENCE_BYTES: usize = 512 << 10;
 const KEPT: (usize, usize) = (3, 4);
 
 impl Shard {
-    /// Evicts until a record can be written to `queue`, and an entry be added to the index.
+    /// Evicts until a record can be written to `queue` and an entry added to the index.
     pub(super) fn make_room(&mut self, queue: Queue, footprint: usize, now: &mut Now<'_>) {
         for attempt in 0.. {
             if self.fits(queue, footprint) {
@@ -43,7 +43,7 @@ impl Shard {
         }
     }
 
-    /// Whether there is room as it is.
+    /// Whether there is room without evicting.
     fn fits(&self, queue: Queue, footprint: usize) -> bool {
         let is_full = self.index.is_full();
         let has_room = self.segments.has_room(queue, footprint);
@@ -56,7 +56,7 @@ impl Shard {
         in_use + segment + growth + self.segments.reserve() <= self.layout.shard_bytes
     }
 
-    /// Whether a record can be put in place of `old` without another having to go.
+    /// Whether a record can be put in place of `old` without evicting another.
     pub(super) fn has_room_for(
         &self,
         key: Key<'_>,
@@ -65,12 +65,12 @@ impl Shard {
     ) -> bool {
         let footprint = record::footprint(key.bytes.len(), value_len);
         let is_in_place = old.is_some_and(|old| self.view(old).footprint() == footprint);
-        // A new one may begin in either queue.
+        // A new record may start in either queue.
         is_in_place || self.fits(Queue::Window, footprint) && self.fits(Queue::Main, footprint)
     }
 
-    /// What the index takes if it must grow now, and the ghost, which grows after it, when a drain
-    /// first needs it: in a cache that never fills up it takes nothing.
+    /// The bytes that the index takes if it must grow now, plus those of the ghost. The ghost grows
+    /// after it, when a drain first needs it, so in a cache that never fills up it takes nothing.
     fn growth_bytes(&self) -> usize {
         let (buckets, index_bytes) = match self.index.is_full() {
             true => self.index.growth(),
@@ -85,8 +85,8 @@ impl Shard {
         self.index.grow(|location| hash_of(hasher, segments.view(location).key()));
     }
 
-    /// One step: drains a segment. Each step but a compaction moves records on towards their end,
-    /// and a compaction leaves fewer dead bytes, so steps gain memory in the end.
+    /// One step: drains a segment. A compaction leaves fewer dead bytes, and any other step brings
+    /// records closer to eviction, so steps eventually free memory.
     fn evict(&mut self, is_urgent: bool, now: &mut Now<'_>) {
         self.ghost.grow(self.index.buckets());
         let used = self.segments.live() + self.segments.dead();
@@ -95,7 +95,7 @@ impl Shard {
         {
             return self.compact(number, now);
         }
-        // Urgency is for the main queue: what the window passes on to it gains nothing by itself.
+        // When urgent, drain the main queue: what the window passes on to it frees nothing.
         let is_window_next = !is_urgent
             && self.segments.queue_bytes(Queue::Window) > self.layout.shard_bytes / WINDOW_PART;
         let main = self.segments.oldest(Queue::Main);
@@ -110,7 +110,7 @@ impl Shard {
         }
     }
 
-    /// With no record left, what fills the shard is an index for more records than it can hold.
+    /// With no record left, the shard is full of an index for more records than it can hold.
     fn drop_index(&mut self) {
         assert_eq!(self.index.len(), 0, "records lie in segments");
         self.clear();
@@ -136,14 +136,14 @@ impl Shard {
         });
     }
 
-    /// Writes the living records of a segment together again.
+    /// Rewrites the live records of a segment without gaps.
     fn compact(&mut self, number: u32, now: &mut Now<'_>) {
         let drained = self.segments.detach(number);
         let queue = drained.queue;
         self.drain(drained, now, |view| Fate::Keep { queue, visits: view.visits() });
     }
 
-    /// Goes through a segment that was taken out of its queue.
+    /// Drains a segment that was taken out of its queue.
     fn drain(
         &mut self,
         drained: Drained,
@@ -182,7 +182,7 @@ impl Shard {
         match moved_whole {
             None => self.segments.release(drained),
             Some((queue, visits)) => {
-                // The segment keeps its number, so the index is right about where the record is.
+                // The segment keeps its number, so the record's location in the index stays right.
                 let location = self.segments.attach(queue, drained);
                 record::set_visits(self.segments.at_mut(location), visits);
             }
@@ -196,12 +196,12 @@ enum Fate {
     Evict { is_remembered: bool },
 }
 
-/// How much of a segment of the main queue is kept: the most used records, and nothing unused.
+/// Which records of a main queue segment are kept: the most used ones, and no unused ones.
 struct Quota {
-    /// Records with more visits are kept; those with as many are kept while there is room; those
-    /// with fewer go.
+    /// Records with more visits are kept; those with this many are kept while there is room; those
+    /// with fewer are evicted.
     visits: u8,
-    /// Room for those with as many, in bytes.
+    /// Room for records with exactly this many visits, in bytes.
     room: usize,
 }
 

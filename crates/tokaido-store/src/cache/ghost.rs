@@ -1,20 +1,20 @@
-//! Which records left the window lately: sixteen bits of each one's hash and its time.
+//! Which records left the window recently: sixteen bits of each one's hash, and the time.
 //!
-//! A newcomer that is remembered here was wanted again too soon after it had gone, and goes into
-//! the main queue at once. Eight entries to a set, a set to each bucket of the index. A false
-//! memory, about one in ten thousand, only puts a newcomer into the other queue.
+//! A new record that is remembered here was wanted again soon after its eviction, and goes straight
+//! into the main queue. Eight entries to a set, a set to each bucket of the index. A false
+//! positive, about one in ten thousand, only puts a new record into the other queue.
 
 use super::memory::allocated;
 
 const ENTRIES: usize = 8;
-/// Into how many ticks the life of a full memory is divided.
+/// A full table's worth of evictions is divided into this many ticks.
 const TICKS: usize = 1024;
 
-/// Evictions that a record is remembered for, as a part of the records in the shard. Measured: a
-/// shorter memory loses on loops, a longer one loses on flat distributions.
+/// How many evictions a record is remembered for, relative to the records in the shard. Measured: a
+/// shorter memory loses on loops, a longer one on flat distributions.
 const LIFE: (usize, usize) = (6, 5);
 
-/// The high half of an entry is the hash's, and is never zero; the low half is the tick.
+/// The high half of an entry comes from the hash and is never zero; the low half is the tick.
 #[derive(Default)]
 pub(super) struct Ghost {
     sets: Vec<[u32; ENTRIES]>,
@@ -27,7 +27,7 @@ impl Ghost {
         Self::bytes_for(self.sets.capacity())
     }
 
-    /// Bytes allocated for so many sets.
+    /// Bytes allocated for `sets` sets.
     pub(super) fn bytes_for(sets: usize) -> usize {
         if sets == 0 { 0 } else { allocated(sets * ENTRIES * size_of::<u32>()) }
     }
@@ -37,8 +37,8 @@ impl Ghost {
         self.sets.len()
     }
 
-    /// Grows to `sets` sets, a power of two or none. What was remembered is remembered in each of the
-    /// sets that its own has become.
+    /// Grows to `sets` sets, a power of two or none. Entries are copied into each of the sets that
+    /// their own set was split into.
     pub(super) fn grow(&mut self, sets: usize) {
         if sets <= self.sets.len() {
             return;
@@ -59,7 +59,7 @@ impl Ghost {
         }
     }
 
-    /// Remembers a record that is evicted from the window.
+    /// Remembers a record that was evicted from the window.
     pub(super) fn remember(&mut self, hash: u64) {
         if self.sets.is_empty() {
             return;
@@ -75,7 +75,7 @@ impl Ghost {
         set[place] = mark_of(hash) << 16 | u32::from(now);
     }
 
-    /// Whether a record is remembered; it is forgotten with that. `records` are in the shard.
+    /// Whether a record is remembered; asking forgets it. `records` is the number in the shard.
     pub(super) fn recall(&mut self, hash: u64, records: usize) -> bool {
         if self.sets.is_empty() {
             return false;
@@ -104,7 +104,7 @@ impl Ghost {
     }
 }
 
-/// Bits of the hash that neither the set nor the index's tag nor the shard is chosen by.
+/// Bits of the hash that determine neither the set nor the index's tag nor the shard.
 fn mark_of(hash: u64) -> u32 {
     ((hash >> 32) as u32 & 0xffff).max(1)
 }

@@ -1,4 +1,4 @@
-//! The cache itself: which shard has a key, and the reads.
+//! The cache itself: the choice of a key's shard, and the reads.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use super::{
 
 /// A cache in memory, bounded in bytes, for any number of threads. See the [module](super).
 ///
-/// Each call is atomic and locks one shard, for as long as the copy of a value takes; a call never
-/// runs the caller's code under a lock.
+/// Each call is atomic and locks one shard, for as long as copying a value takes; the caller's code
+/// never runs under a lock.
 pub struct Cache {
     shards: Box<[Padded]>,
     pub(super) hasher: RandomState,
@@ -29,23 +29,22 @@ pub struct Cache {
     pub(super) turn: Turn,
 }
 
-/// A shard with its lock on cache lines of its own, two of them, since processors fetch pairs.
+/// A shard with its lock on its own pair of cache lines, since processors fetch lines in pairs.
 #[repr(align(128))]
 struct Padded(Mutex<Shard>);
 
-/// What a read tells of a record beside its value.
+/// What a read returns about a record besides its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
     /// Length of the value, in bytes.
     pub value_len: usize,
-    /// As they were set.
+    /// The flags as they were set.
     pub flags: u32,
-    /// When the record ceases to be seen, in ms since the epoch; `None`: never.
+    /// When the record expires, in ms since the epoch; `None`: never.
     pub expires_at_ms: Option<u64>,
-    /// Changes with every write of the value, and is never used twice in one cache: memcached's
-    /// cas.
+    /// Changes with every write of the value, and is never reused within a cache: memcached's cas.
     pub version: u64,
-    /// What is noted beside the value; [`Marks::FETCHED`] if it was read before.
+    /// Marks on the value; [`Marks::FETCHED`] if it was read before.
     pub marks: Marks,
 }
 
@@ -67,7 +66,7 @@ impl From<Record<'_>> for Metadata {
 }
 
 impl Cache {
-    /// A cache with nothing in it. Memory is taken as records come.
+    /// An empty cache. Memory is allocated as records come.
     ///
     /// # Errors
     /// If the options contradict each other.
@@ -88,7 +87,7 @@ impl Cache {
         })
     }
 
-    /// Copies the value of a key into `value`, in place of what was there.
+    /// Copies the value of a key into `value`, replacing its contents.
     ///
     /// # Errors
     /// [`ReadError::KeyLength`].
@@ -115,7 +114,7 @@ impl Cache {
         Ok(())
     }
 
-    /// As [`get`](Self::get), and gives the record a new expiry. The version stays.
+    /// As [`get`](Self::get), but also sets a new expiry. The version stays.
     ///
     /// # Errors
     /// [`ReadError::KeyLength`].
@@ -134,7 +133,7 @@ impl Cache {
         })
     }
 
-    /// What is known of a record, without its value and without counting as a use of it.
+    /// A record's metadata, without its value and without counting as a use of it.
     ///
     /// # Errors
     /// [`ReadError::KeyLength`].
@@ -144,8 +143,8 @@ impl Cache {
         })
     }
 
-    /// As [`get`](Self::get), for a command that reads a value in order to change it: it does not count
-    /// as [`Marks::FETCHED`].
+    /// As [`get`](Self::get), for a command that reads a value in order to change it. It does not
+    /// set [`Marks::FETCHED`].
     pub(super) fn look_up(
         &self,
         key: &[u8],
@@ -157,7 +156,7 @@ impl Cache {
         })
     }
 
-    /// What the cache has done and what it holds.
+    /// What the cache has done, and what it holds.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let mut sum = Statistics { bytes_max: self.bytes_max as u64, ..Statistics::default() };
@@ -167,7 +166,7 @@ impl Cache {
         sum
     }
 
-    /// Runs `read` on a record, under the shard's lock: for what copies, and nothing else.
+    /// Runs `read` on a record, under the shard's lock: it must only copy.
     #[inline]
     pub(super) fn read<R>(
         &self,
@@ -191,7 +190,7 @@ impl Cache {
             return Err(ReadError::KeyLength { len: key.len(), max: limits::KEY_LEN_MAX });
         }
         let key = Key { bytes: key, hash: hash_of(&self.hasher, key) };
-        // The topmost byte of the hash, which nothing else is chosen by.
+        // The topmost byte of the hash, which determines nothing else.
         let shard = (key.hash >> 56) as usize & (self.shards.len() - 1);
         Ok(self.in_shard(shard, |shard, now| operation(shard, key, now)))
     }
@@ -213,7 +212,7 @@ impl Cache {
         self.shards.len()
     }
 
-    /// Refuses a record that cannot be kept here.
+    /// Refuses a record that this cache cannot hold.
     pub(super) fn check_record(&self, key: &[u8], new: &NewRecord<'_>) -> Result<(), WriteError> {
         if new.kind != Kind::Bytes {
             return Err(WriteError::BytesOnly);
@@ -221,7 +220,7 @@ impl Cache {
         self.check(key, new.value.len())
     }
 
-    /// Refuses what no record, or no record here, may be as long as.
+    /// Refuses keys and values that are too long, for any record or for this cache.
     pub(super) fn check(&self, key: &[u8], value_len: usize) -> Result<(), WriteError> {
         if key.len() > self.key_len_max {
             return Err(ReadError::KeyLength { len: key.len(), max: self.key_len_max }.into());
@@ -237,7 +236,7 @@ impl Cache {
     }
 }
 
-/// Counts a read, and runs `read` on what it found.
+/// Counts a hit or a miss, and runs `read` on a record that was found.
 #[inline]
 fn hit<R>(
     shard: &mut Shard,

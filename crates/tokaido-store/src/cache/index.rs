@@ -1,24 +1,24 @@
-//! Which record has which key: a hash table of locations, a cache line to a bucket.
+//! The index from keys to records: a hash table of locations, a cache line to a bucket.
 //!
 //! A bucket has twelve places. For each it keeps eight bits of the hash, so that a look-up reads
-//! one line here and then, almost always, only the record it is after. A record whose bucket is
-//! full goes to the next one; every bucket it passed counts it in `overflow`, which tells a look-up
-//! when to stop, and lets deletions leave no tombstones behind.
+//! one line here and then, almost always, only the record it wants. A record whose bucket is full
+//! goes to the next one. Every bucket that it passed counts it in `overflow`, which tells a look-up
+//! when to stop, so deletions need no tombstones.
 //!
-//! The table doubles, a few buckets with each insertion, so that no single one pays for all.
+//! When the table doubles, each insertion moves a few buckets, so that none pays for all of them.
 
 use super::segment::Location;
 
 const PLACES: usize = 12;
-/// Places that are filled, of all, before the table doubles: 7/8.
+/// The number of places filled before the table doubles: 7/8 of all.
 const fn capacity(buckets: usize) -> usize {
     buckets * PLACES * 7 / 8
 }
 
 /// Buckets of the smallest table.
 const BUCKETS_MIN: usize = 16;
-/// Buckets moved with each insertion. One would do, since a doubled table has room for ten more
-/// records per bucket moved.
+/// Buckets moved with each insertion. One would be enough, since a doubled table has room for ten
+/// more records per bucket moved.
 const MOVED_PER_INSERTION: usize = 2;
 
 #[repr(C, align(64))]
@@ -26,7 +26,7 @@ const MOVED_PER_INSERTION: usize = 2;
 struct Bucket {
     /// Zero where the place is free.
     tags: [u8; PLACES],
-    /// How many records that belong to this bucket or one before it lie behind it.
+    /// How many records that belong to this bucket or an earlier one lie in later ones.
     overflow: u32,
     locations: [Location; PLACES],
 }
@@ -44,7 +44,7 @@ impl Bucket {
         Matches((same_bytes(low, tag) | same_bytes(high, tag) << 1) & Matches::ALL.0)
     }
 
-    /// The places that are taken.
+    /// The occupied places.
     fn taken(&self) -> Matches {
         Matches(!self.matches(0).0 & Matches::ALL.0)
     }
@@ -56,7 +56,7 @@ fn same_bytes(word: u64, byte: u8) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const LOW_BITS: u64 = ONES * 0x7f;
     let difference = word ^ (ONES * u64::from(byte));
-    // The highest bit of each byte becomes one if any bit of it is: no carry leaves a byte.
+    // The highest bit of each byte becomes one if any bit of it is: carries stay within a byte.
     let differs = ((difference & LOW_BITS) + LOW_BITS) | difference;
     !differs >> 7 & ONES
 }
@@ -84,7 +84,7 @@ impl Iterator for Matches {
     }
 }
 
-/// The bits of a hash that a bucket keeps. Not those that choose the bucket (the lowest) or the
+/// The bits of a hash that a bucket stores: not those that select the bucket (the lowest) or the
 /// shard (the highest).
 #[inline]
 fn tag_of(hash: u64) -> u8 {
@@ -94,7 +94,7 @@ fn tag_of(hash: u64) -> u8 {
 /// A table of a fixed size.
 #[derive(Default)]
 struct Table {
-    /// A power of two, or none.
+    /// Their number is a power of two, or zero.
     buckets: Vec<Bucket>,
 }
 
@@ -113,7 +113,7 @@ impl Table {
         (bucket + 1) & (self.buckets.len() - 1)
     }
 
-    /// The bucket and the place of the record that `is_it` picks among those of the hash.
+    /// The bucket and the place of the record that `is_it` picks among those with this hash.
     #[inline]
     fn position(
         &self,
@@ -172,7 +172,7 @@ impl Table {
         bucket.taken().map(|place| bucket.locations[place])
     }
 
-    /// Calls `visit` for what belongs to the bucket `home`, wherever it lies.
+    /// Calls `visit` for all that belongs to the bucket `home`, wherever it lies.
     fn belonging(&self, home: usize, mut visit: impl FnMut(Location)) {
         let mut at = home;
         for _ in 0..self.buckets.len() {
@@ -193,10 +193,10 @@ const fn table_bytes(buckets: usize) -> usize {
     if buckets == 0 { 0 } else { super::memory::allocated(buckets * size_of::<Bucket>()) }
 }
 
-/// A table that was too small, on its way into the new one.
+/// A table that was too small, being moved into the new one.
 struct Old {
     table: Table,
-    /// The first bucket that may hold records still.
+    /// The first bucket that may still hold records.
     next: usize,
 }
 
@@ -214,7 +214,7 @@ impl Index {
         self.len
     }
 
-    /// Buckets of the table that records go to.
+    /// Buckets of the table that new records go to.
     pub(super) fn buckets(&self) -> usize {
         self.table.buckets.len()
     }
@@ -235,7 +235,7 @@ impl Index {
         (buckets, table_bytes(buckets))
     }
 
-    /// Makes room for more records; `hash_of` gives the hash of one that is there.
+    /// Makes room for more records; `hash_of` returns the hash of an existing one.
     pub(super) fn grow(&mut self, hash_of: impl Fn(Location) -> u64) {
         self.advance(usize::MAX, &hash_of);
         let (buckets, _) = self.growth();
@@ -262,7 +262,7 @@ impl Index {
         }
     }
 
-    /// The record that `is_it` picks among those of the hash.
+    /// The record that `is_it` picks among those with this hash.
     #[inline]
     pub(super) fn find(
         &self,
@@ -277,7 +277,7 @@ impl Index {
         old.position(hash, is_it).map(|(at, place)| old.buckets[at].locations[place])
     }
 
-    /// Adds a record, for which there must be room.
+    /// Adds a record. There must be room for it.
     pub(super) fn insert(
         &mut self,
         hash: u64,
@@ -292,7 +292,7 @@ impl Index {
         self.len += 1;
     }
 
-    /// Takes a record out, which must be there.
+    /// Removes a record, which must be there.
     pub(super) fn remove(&mut self, hash: u64, location: Location) {
         let is_removed = self.table.remove(hash, location)
             || self.old.as_mut().is_some_and(|old| old.table.remove(hash, location));
@@ -300,7 +300,7 @@ impl Index {
         self.len -= 1;
     }
 
-    /// Notes that a record has moved.
+    /// Updates the location of a record that has moved.
     pub(super) fn relocate(&mut self, hash: u64, from: Location, to: Location) {
         let table = match self.table.position(hash, |other| other == from) {
             Some(position) => Some((&mut self.table, position)),
@@ -318,13 +318,13 @@ impl Index {
         self.table.in_bucket(at).collect()
     }
 
-    /// One step of a scan that meets every record which stays in the index throughout: calls
-    /// `visit` for a superset of the records of the step, and gives the mask of the step and the
-    /// next step, 0 at the end. A record belongs to the step if its hash has the bits of `step`
-    /// under the mask.
+    /// One step of a scan that meets every record which stays in the index throughout. Calls
+    /// `visit` with the step's mask for a superset of the records of the step, and returns the next
+    /// step, 0 at the end. A record belongs to the step if its hash has the bits of `step` under
+    /// the mask.
     ///
     /// Steps count from the highest bit of the mask down, as Redis's SCAN does: when the table
-    /// doubles, the steps already made stand for both halves of the buckets they visited.
+    /// doubles, the steps already made cover both halves of the buckets they visited.
     pub(super) fn scan(&self, step: usize, mut visit: impl FnMut(usize, Location)) -> usize {
         let Some(mask) = self.scan_mask() else { return 0 };
         let home = step & mask;
@@ -339,14 +339,14 @@ impl Index {
         reversed.reverse_bits()
     }
 
-    /// Selects the buckets of the smaller table that is in use.
+    /// The mask that selects buckets of the smaller table in use.
     fn scan_mask(&self) -> Option<usize> {
         let old = self.old.as_ref().map_or(usize::MAX, |old| old.table.buckets.len());
         self.buckets().min(old).checked_sub(1)
     }
 }
 
-/// The locations of a bucket, taken out so that the table may change under them.
+/// The locations of a bucket, copied out so that the table may change meanwhile.
 pub(super) struct Places {
     locations: [Location; PLACES],
     len: usize,
@@ -380,7 +380,7 @@ mod tests {
 
     use super::*;
 
-    /// Hashes that crowd a few buckets, so that records overflow.
+    /// Hashes that crowd into a few buckets, so that records overflow.
     fn crowded(n: u32) -> u64 {
         u64::from(n / 50) | u64::from(n % 5) << 48 | u64::from(n) << 20
     }

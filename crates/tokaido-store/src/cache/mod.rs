@@ -1,8 +1,8 @@
-//! The cache: memcached's role, in process.
+//! An in-process cache in the role of memcached.
 //!
-//! Records in memory, bounded in bytes, with flags, expiry and a version (memcached's cas), for
-//! any number of threads. It is **not transactional**: each call is atomic by itself, takes effect
-//! at once, and nothing is on disk. Decisions and figures: docs/cache.md.
+//! It holds records in memory, bounded in bytes, with flags, expiry and a version (memcached's
+//! cas), for any number of threads. It is **not transactional**: each call is atomic by itself and
+//! takes effect at once, and nothing is on disk. Decisions and figures: docs/cache.md.
 //!
 //! ```
 //! use tokaido_store::{NewRecord, cache};
@@ -10,7 +10,7 @@
 //! let cache = cache::Cache::new(cache::Options { bytes_max: 16 << 20, ..Default::default() })?;
 //! let version = cache.set(b"page:/index", NewRecord::of(b"<html>"))?;
 //!
-//! let mut value = Vec::new(); // Used again for every read, so that reads allocate nothing.
+//! let mut value = Vec::new(); // Reused for every read, so that reads allocate nothing.
 //! let found = cache.get(b"page:/index", &mut value)?.expect("it was set a moment ago");
 //! assert_eq!((&value[..], found.version), (&b"<html>"[..], version));
 //!
@@ -21,9 +21,9 @@
 //! ```
 //!
 //! Where to look: `handle` for the cache and its reads, `write`, `counter`, `dictionary` and `scan` for
-//! the other operations, `transaction` and `turn` for those made of several; below them `shard` (what one
-//! lock guards), `index` (hash table), `segment` and `record` (memory), `evict` and `ghost` (who
-//! must go).
+//! the other operations, `transaction` and `turn` for commands of several operations; below them
+//! `shard` (what one lock guards), `index` (hash table), `segment` and `record` (memory), `evict`
+//! and `ghost` (eviction).
 
 mod counter;
 mod dictionary;

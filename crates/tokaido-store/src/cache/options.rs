@@ -1,4 +1,4 @@
-//! How a cache is made, and how its memory is dealt out to the shards.
+//! The options of a cache, and how its memory is divided among the shards.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ pub(super) const SHARDS_MAX: usize = 256;
 /// Minimum memory of a shard, in bytes: sixteen of the smallest segments.
 pub(super) const SHARD_BYTES_MIN: usize = 64 << 10;
 /// Maximum memory of a shard, in bytes: with the shortest records that have a segment of their own,
-/// it has as many segments as locations can name.
+/// it has as many segments as a location can address.
 pub(super) const SHARD_BYTES_MAX: usize = 4 << 30;
 const _: () = assert!(SHARD_BYTES_MAX / segment::OWN_LEN_MIN <= segment::SEGMENTS_MAX);
 
-/// Without a wish, shards get at least this many bytes (4 MiB), so that half a shard, which is
-/// the longest record, holds memcached's longest value, 1 MiB,
+/// By default, shards get at least this many bytes (4 MiB), so that half a shard, which is the
+/// longest record, holds memcached's longest value, 1 MiB,
 const SHARD_BYTES_WANTED: usize = 4 << 20;
-/// and there are at most this many: enough that threads rarely meet, few enough that the part of
+/// and there are at most this many: enough that threads rarely contend, few enough that the part of
 /// each shard that cannot be filled stays small.
 const SHARDS_WANTED_MAX: usize = 64;
 
@@ -30,7 +30,7 @@ const SEGMENT_LEN_MIN: usize = 4 << 10;
 /// How to make a cache.
 #[derive(Clone)]
 pub struct Options {
-    /// Maximum number of bytes that the cache takes, for records, index and all.
+    /// Maximum number of bytes that the cache takes, including records and index.
     pub bytes_max: usize,
     /// How many parts, each with its own lock, the cache has: a power of two, at most 256; 0 lets
     /// the cache choose. A record may take half a shard.
@@ -39,12 +39,12 @@ pub struct Options {
     pub key_len_max: usize,
     /// Maximum length of a value that is written, in bytes; at most [`limits::VALUE_LEN_MAX`].
     pub value_len_max: usize,
-    /// The clock that expiry goes by. It is read under a shard's lock, so it must not block.
+    /// The clock that expiry is measured by. It is read under a shard's lock, so it must not block.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Default for Options {
-    /// 64 MiB, as memcached has it.
+    /// 64 MiB, as in memcached.
     fn default() -> Self {
         Self {
             bytes_max: 64 << 20,
@@ -56,7 +56,7 @@ impl Default for Options {
     }
 }
 
-/// What follows from the options for each shard.
+/// The dimensions of the shards, derived from the options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) shards: usize,

@@ -1,8 +1,8 @@
-//! A record as it lies in a segment: a header of three words, the key, the value.
+//! The layout of a record in a segment: a header of three words, the key, the value.
 //!
 //! ```text
 //! word 0   bits 0-55   version
-//!          bits 56-57  visits: how often it was used since a queue last looked at it, 3 at most
+//!          bits 56-57  visits: how often it was used since a queue last looked at it, at most 3
 //!          bit 58      dead: deleted, or replaced by a record elsewhere
 //!          bits 59-60  the marks of shared dictionaries, see `Marks`
 //! word 1   bits 0-31   flags
@@ -30,7 +30,7 @@ const VALUE_LEN_SHIFT: u32 = 32;
 const KEY_LEN_SHIFT: u32 = 48;
 const KEY_LEN_MASK: u64 = (1 << 13) - 1;
 const MARKS_SHIFT: u32 = 61;
-/// Of the marks, so many are in the last word.
+/// The number of marks that are in the last word.
 const LAST_MARKS: u32 = 3;
 const FORM_SHIFT: u32 = 59;
 const FORM_MASK: u64 = 0b11;
@@ -38,7 +38,7 @@ const FORM_MASK: u64 = 0b11;
 const _: () = assert!(limits::VALUE_LEN_MAX < 1 << 27, "a value's length has 27 bits");
 const _: () = assert!(limits::KEY_LEN_MAX < 1 << 13, "a key's length has 13 bits");
 
-/// The multiple of eight at or above `len`.
+/// `len` rounded up to a multiple of eight.
 pub(super) const fn round(len: usize) -> usize {
     len.next_multiple_of(ALIGNMENT)
 }
@@ -48,12 +48,12 @@ pub(super) const fn footprint(key_len: usize, value_len: usize) -> usize {
     round(HEADER_LEN + key_len + value_len)
 }
 
-/// A version as headers can hold it.
+/// A version, truncated to the bits that headers hold.
 pub(super) const fn version_of(number: u64) -> u64 {
     number & VERSION_MASK
 }
 
-/// A record in the bytes of a segment, which may go on behind it.
+/// A record in the bytes of a segment, which may continue after it.
 #[derive(Clone, Copy)]
 pub(super) struct View<'s> {
     words: [u64; 3],
@@ -136,7 +136,7 @@ pub(super) fn write(bytes: &mut [u8], key: &[u8], new: &NewRecord<'_>, version: 
     rest[..new.value.len()].copy_from_slice(new.value);
 }
 
-/// Adds to the digits of a value, which are enough for the sum.
+/// Adds to the digits of a value, in place. There must be enough digits for the sum.
 #[inline]
 pub(super) fn add(bytes: &mut [u8], added: u64, version: u64, visits: u8) {
     put_word(bytes, 0, version | u64::from(visits) << VISITS_SHIFT);
@@ -170,7 +170,7 @@ pub(super) fn set_marks(bytes: &mut [u8], marks: Marks) {
     put_word(bytes, 0, kept | form_bits(marks));
 }
 
-/// Notes that the value was read.
+/// Marks the value as read.
 #[inline]
 pub(super) fn fetch(bytes: &mut [u8]) {
     let old = word(bytes, 2);
@@ -180,8 +180,8 @@ pub(super) fn fetch(bytes: &mut [u8]) {
     }
 }
 
-/// Counts one more visit. Writes nothing once the count is full, so that the hottest records are
-/// only read.
+/// Counts one more visit. Writes nothing once the count is at its maximum, so that the hottest
+/// records are only read.
 #[inline]
 pub(super) fn visit(bytes: &mut [u8]) {
     let head = word(bytes, 0);
@@ -205,7 +205,7 @@ pub(super) fn kill(bytes: &mut [u8]) {
     put_word(bytes, 0, head | DEAD);
 }
 
-/// A time that 48 bits do not hold lies past the year 10,000, and becomes the last that they do.
+/// A time that does not fit 48 bits lies past the year 10,000, and is clamped.
 fn expiry_bits(expires_at_ms: Option<u64>) -> u64 {
     expires_at_ms.map_or(EXPIRY_NEVER, |at| at.min(EXPIRY_NEVER - 1))
 }

@@ -1,4 +1,4 @@
-//! Going through all records, in no order, a page at a time.
+//! Scanning all records, in no order, a page at a time.
 
 use crate::Entry;
 
@@ -7,10 +7,10 @@ use super::{Cache, Metadata, shard::hash_of};
 /// A page ends after this many bytes, if not before, but never within a bucket.
 const PAGE_BYTES_MAX: usize = 1 << 20;
 
-/// Records copied out of the cache by [`Cache::scan`]. To be used again for the next page.
+/// Records copied out of the cache by [`Cache::scan`]. To be reused for the next page.
 #[derive(Debug, Default)]
 pub struct ScanPage {
-    /// Keys and values, one behind the other.
+    /// Keys and values, back to back.
     bytes: Vec<u8>,
     entries: Vec<(usize, Metadata)>,
 }
@@ -37,12 +37,12 @@ impl ScanPage {
     }
 }
 
-/// Where a scan goes on. Valid for as long as the cache.
+/// Where a scan continues. Valid for as long as the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor(u64);
 
 impl Cursor {
-    /// With the 8 bits of the shard, below 2^52: a number that every client reads exactly.
+    /// With the 8 bits of the shard, below 2^52: a number that every client can represent exactly.
     const STEP_BITS: u32 = 44;
 
     fn new(shard: usize, step: usize) -> Self {
@@ -57,13 +57,13 @@ impl Cursor {
         (self.0 & ((1 << Self::STEP_BITS) - 1)) as usize
     }
 
-    /// As a number, for a client to send back.
+    /// The cursor as a number, for a client to send back.
     #[must_use]
     pub fn to_number(self) -> u64 {
         self.0
     }
 
-    /// The cursor that was this number. Any other number is a place too, though no useful one.
+    /// The cursor with this number. Any other number is a valid place too, though not a useful one.
     #[must_use]
     pub fn from_number(number: u64) -> Self {
         Self(number)
@@ -71,13 +71,13 @@ impl Cursor {
 }
 
 impl Cache {
-    /// Copies about `records_max` records into `page`, in place of what was there; gives the
-    /// cursor of the next page, `None` at the end. Begin with `Cursor::default()`.
+    /// Copies about `records_max` records into `page`, replacing its contents; returns the cursor
+    /// of the next page, `None` at the end. Begin with `Cursor::default()`.
     ///
-    /// A record that is there from the first page to the last is met at least once; a record that
-    /// comes, goes or changes meanwhile may or may not be met. A page may be empty before the end.
-    /// A scan counts as no use of the records. It locks one shard at a time, for a bucket's records
-    /// and no longer.
+    /// A record that is there from the first page to the last is returned at least once; one that
+    /// comes, goes or changes meanwhile may or may not be returned. A page may be empty before the
+    /// end. A scan does not count as a use of the records. It locks one shard at a time, only for
+    /// as long as it takes to copy a bucket's records.
     pub fn scan(&self, cursor: Cursor, records_max: usize, page: &mut ScanPage) -> Option<Cursor> {
         page.clear();
         let (mut shard, mut step) = (cursor.shard(), cursor.step());

@@ -1,20 +1,20 @@
-//! The memory of a shard: segments that records are written into, one behind the other.
+//! The memory of a shard: segments that records are written into, one after another.
 //!
-//! Each segment belongs to a queue, and queues are in the order in which their segments were
-//! begun: eviction takes the oldest. So the order of a queue costs its records nothing, and a
-//! record costs the allocator nothing, since segments are what it is asked for. A record that
-//! would take more than an eighth of a segment gets a segment of its own size.
+//! Each segment belongs to a queue, and a queue orders its segments by when they were begun:
+//! eviction takes the oldest. So the order of a queue costs its records nothing, and a record costs
+//! no allocation of its own, since only segments are allocated. A record that would take more than
+//! an eighth of a segment gets a segment of its own size.
 
 use super::{memory::allocated, record};
 
-/// Maximum length of a segment that records share, in bytes. Locations address no more.
+/// Maximum length of a segment that records share, in bytes. Locations cannot address more.
 pub(super) const LEN_MAX: usize = 64 << 10;
 const OFFSET_BITS: u32 = (LEN_MAX / record::ALIGNMENT).ilog2();
 /// Maximum number of segments of a shard.
 pub(super) const SEGMENTS_MAX: usize = 1 << (u32::BITS - OFFSET_BITS);
-/// Part of a segment that a record in it may take.
+/// The part of a shared segment that one record may take.
 const SHARED_PART: usize = 8;
-/// In a shard with the longest segments, those of one record are longer than this.
+/// In a shard with the longest segments, segments for a single record are longer than this.
 pub(super) const OWN_LEN_MIN: usize = LEN_MAX / SHARED_PART;
 /// "No segment", in links.
 const NONE: u32 = u32::MAX;
@@ -44,18 +44,18 @@ impl Location {
 /// The two queues; see `evict`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Queue {
-    /// Newcomers.
+    /// New records.
     Window,
-    /// Those that were used again.
+    /// Records that were used again.
     Main,
 }
 
 pub(super) struct Segment {
     /// Empty if the segment's number is free.
     bytes: Box<[u8]>,
-    /// Up to where records were written.
+    /// Bytes used by records, from the start.
     used: usize,
-    /// Bytes of records that are not dead.
+    /// Bytes of live records.
     live: usize,
     queue: Queue,
     previous: u32,
@@ -73,7 +73,7 @@ impl Segment {
 struct List {
     first: u32,
     last: u32,
-    /// The one that is being written to.
+    /// The segment that is being written to.
     open: u32,
     /// Bytes allocated for its segments.
     bytes: usize,
@@ -86,10 +86,10 @@ pub(super) struct Segments {
     segments: Vec<Segment>,
     lists: [List; 2],
     free: u32,
-    /// A segment ready to be used again, so that the allocator is not troubled by every drain.
+    /// A segment kept for reuse, so that not every drain calls the allocator.
     spare: Option<Box<[u8]>>,
     segment_len: usize,
-    /// Bytes allocated for segments, with the spare.
+    /// Bytes allocated for segments, including the spare.
     allocated: usize,
     live: usize,
     used: usize,
@@ -109,18 +109,18 @@ impl Segments {
         }
     }
 
-    /// Bytes allocated, all in all.
+    /// Bytes allocated in total.
     pub(super) fn bytes(&self) -> usize {
         let directory = self.segments.capacity() * size_of::<Segment>();
         self.allocated + if directory == 0 { 0 } else { allocated(directory) }
     }
 
-    /// Bytes of records that are not dead, with headers.
+    /// Bytes of live records, with headers.
     pub(super) fn live(&self) -> usize {
         self.live
     }
 
-    /// Bytes of records that are dead and still take memory.
+    /// Bytes of dead records that still take memory.
     pub(super) fn dead(&self) -> usize {
         self.used - self.live
     }
@@ -140,8 +140,8 @@ impl Segments {
         self.segments[location.segment() as usize].queue
     }
 
-    /// The segment with most dead bytes, among those that are no longer written to and in which
-    /// at least a `part` is dead.
+    /// The segment with the most dead bytes, among those that are no longer written to and of which
+    /// more than 1/`part` is dead.
     pub(super) fn most_dead(&self, part: usize) -> Option<u32> {
         let is_open = |n: u32| self.lists.iter().any(|list| list.open == n);
         let dead = |n: &u32| {
@@ -169,8 +169,8 @@ impl Segments {
         allocated(self.len_for(footprint)) + directory
     }
 
-    /// Bytes that a drain may take on top: a segment for what it keeps. While no drain runs, the
-    /// spare lies in this reserve.
+    /// Bytes that a drain may take in addition: a segment for what it keeps. While no drain runs,
+    /// the spare is part of this reserve.
     pub(super) fn reserve(&self) -> usize {
         allocated(self.segment_len) + self.directory_growth()
     }
@@ -180,7 +180,7 @@ impl Segments {
         self.spare.as_ref().map_or(0, |spare| allocated(spare.len()))
     }
 
-    /// While the directory moves to twice its size, both are there.
+    /// While the directory doubles, both the old and the new one are allocated.
     fn directory_growth(&self) -> usize {
         allocated(size_of::<Segment>() * (self.segments.capacity() * 2).max(4))
     }
@@ -189,7 +189,7 @@ impl Segments {
         if footprint > self.segment_len / SHARED_PART { footprint } else { self.segment_len }
     }
 
-    /// Bytes from a record's beginning on.
+    /// The bytes from a record's start on.
     #[inline]
     pub(super) fn at(&self, location: Location) -> &[u8] {
         &self.segments[location.segment() as usize].bytes[location.offset()..]
@@ -205,7 +205,7 @@ impl Segments {
         record::View::new(self.at(location))
     }
 
-    /// Takes the place of a new record at the end of a queue.
+    /// Allocates the place of a new record at the end of a queue.
     pub(super) fn append(&mut self, queue: Queue, footprint: usize) -> Location {
         let number = if self.has_room(queue, footprint) {
             self.lists[queue as usize].open
@@ -226,7 +226,7 @@ impl Segments {
         location
     }
 
-    /// Ends the life of a record. Memory with no living record in it is given back.
+    /// Marks a record as dead. Frees memory that has no live record in it.
     pub(super) fn kill(&mut self, location: Location) {
         let bytes = self.at_mut(location);
         record::kill(bytes);
@@ -246,8 +246,8 @@ impl Segments {
         }
     }
 
-    /// Takes a segment out of its queue, for a drain to go through. Its number stays taken until
-    /// the drain has ended, since the index still names its records by it.
+    /// Takes a segment out of its queue, to be drained. Its number stays in use until the drain has
+    /// ended, since the index still refers to its records by it.
     pub(super) fn detach(&mut self, number: u32) -> Drained {
         let segment = &mut self.segments[number as usize];
         let (queue, previous, next) = (segment.queue, segment.previous, segment.next);
@@ -273,7 +273,7 @@ impl Segments {
         Drained { number, queue, bytes, used }
     }
 
-    /// Gives the memory of a segment back.
+    /// Frees the memory of a segment.
     pub(super) fn release(&mut self, drained: Drained) {
         self.segments[drained.number as usize].next = self.free;
         self.free = drained.number;
@@ -284,7 +284,7 @@ impl Segments {
         }
     }
 
-    /// Puts a segment that holds one record at the end of a queue as it is.
+    /// Appends a segment that holds one record to a queue, as it is.
     pub(super) fn attach(&mut self, queue: Queue, drained: Drained) -> Location {
         let used = drained.used;
         self.used += used;

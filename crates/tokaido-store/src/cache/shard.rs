@@ -1,4 +1,4 @@
-//! One part of the cache, behind one lock: its records, their index, and what they may take.
+//! One part of the cache, behind one lock: its records, their index, and their memory budget.
 
 use foldhash::quality::RandomState;
 
@@ -14,9 +14,9 @@ use super::{
     statistics::Statistics,
 };
 
-/// The first version follows from the time, so that a cache which is made after another one has
-/// ended does not give out the other's versions again: a client may still hold one. Enough for a
-/// million writes in each second; and the numbers stay below 2^53 until the year 2242.
+/// The first version is derived from the time, so that a cache made after another has ended does
+/// not reuse the other's versions: a client may still hold one. Enough for a million writes a
+/// second, and the numbers stay below 2^53 until the year 2242.
 const VERSIONS_A_SECOND_LOG2: u32 = 20;
 
 /// A key with its hash.
@@ -26,7 +26,7 @@ pub(super) struct Key<'k> {
     pub(super) hash: u64,
 }
 
-/// The time of one operation. The clock is only read if something asks: most records never expire.
+/// The time of one operation. The clock is only read if needed: most records never expire.
 pub(super) struct Now<'c> {
     clock: &'c dyn Clock,
     read: Option<u64>,
@@ -53,14 +53,14 @@ pub(super) struct Shard {
     pub(super) index: Index,
     pub(super) ghost: Ghost,
     pub(super) hasher: RandomState,
-    /// What it has done; the rest is counted when somebody asks.
+    /// What it has done; the rest is counted on demand.
     pub(super) counters: Statistics,
     pub(super) layout: Layout,
-    /// When everything that is here by then goes.
+    /// When to remove everything that is here by then.
     flush_at_ms: Option<u64>,
-    /// Versions grow by the number of shards, from the shard's own number: none is used twice.
+    /// Versions start at the shard's number and grow by the number of shards: none is used twice.
     version: u64,
-    /// The bucket from which the next search for expired records goes on.
+    /// The bucket from which the next search for expired records continues.
     expiry_cursor: usize,
 }
 
@@ -84,7 +84,7 @@ impl Shard {
         self.segments.bytes() + self.index.bytes() + self.ghost.bytes()
     }
 
-    /// Forgets everything and gives the memory back. Counters and versions go on.
+    /// Forgets everything and frees the memory. Counters and versions continue.
     pub(super) fn clear(&mut self) {
         self.counters.flushed += self.index.len() as u64;
         self.segments = Segments::new(self.layout.segment_len);
@@ -92,13 +92,13 @@ impl Shard {
         self.ghost = Ghost::default();
     }
 
-    /// Everything that is here at that time goes then. A time that has come takes effect with the
-    /// next operation on the shard, which is before anyone could see the difference.
+    /// Schedules the removal of everything that is here at that time. It takes effect with the
+    /// first operation on the shard from then on, before anyone could see the difference.
     pub(super) fn flush_at(&mut self, at_ms: u64) {
         self.flush_at_ms = Some(at_ms);
     }
 
-    /// What must come before every other operation.
+    /// Must be called before every other operation.
     #[inline]
     pub(super) fn begin(&mut self, now: &mut Now<'_>) {
         if self.flush_at_ms.is_some() && now.has_passed(self.flush_at_ms) {
@@ -139,13 +139,13 @@ impl Shard {
         record::fetch(bytes);
     }
 
-    /// Takes a record out.
+    /// Removes a record.
     pub(super) fn remove(&mut self, hash: u64, location: Location) {
         self.index.remove(hash, location);
         self.segments.kill(location);
     }
 
-    /// Puts a record in place of `old`, which [`find`](Self::find) has found under the key; gives
+    /// Puts a record in place of `old`, which [`find`](Self::find) has found under the key; returns
     /// its version. The caller has checked the lengths.
     pub(super) fn put(
         &mut self,
@@ -179,8 +179,8 @@ impl Shard {
         version
     }
 
-    /// Adds to a number where it stands, and gives the sum, if both are integers without a sign and the digits of the
-    /// sum are as many: only those that change are written.
+    /// Adds to a number in place and returns the sum, if both are unsigned integers and the sum has
+    /// as many digits as the number: only the digits that change are written.
     #[inline]
     pub(super) fn add_in_place(&mut self, location: Location, by: f64) -> Option<f64> {
         let view = self.view(location);
@@ -205,12 +205,12 @@ impl Shard {
         if self.ghost.recall(hash, self.index.len()) { Queue::Main } else { Queue::Window }
     }
 
-    /// Expiry is no change of the value, so the version stays, as memcached has it.
+    /// A new expiry does not change the value, so the version stays, as in memcached.
     pub(super) fn set_expiry(&mut self, location: Location, expires_at_ms: Option<u64>) {
         record::set_expiry(self.segments.at_mut(location), expires_at_ms);
     }
 
-    /// Gives the version, which stays as well.
+    /// Returns the version, which stays, too.
     pub(super) fn amend(&mut self, location: Location, amendment: Amendment) -> u64 {
         let bytes = self.segments.at_mut(location);
         record::set_expiry(bytes, amendment.expires_at_ms);
@@ -223,7 +223,7 @@ impl Shard {
         self.version
     }
 
-    /// Looks at the records of up to `buckets` buckets and removes those that have expired. Gives
+    /// Looks at the records of up to `buckets` buckets and removes those that have expired. Returns
     /// how many it has removed.
     pub(super) fn remove_expired(
         &mut self,
@@ -248,7 +248,7 @@ impl Shard {
     }
 }
 
-/// The hash of a key, by the seed that the cache drew when it was made.
+/// The hash of a key, with the seed that the cache drew when it was made.
 #[inline]
 pub(super) fn hash_of(hasher: &RandomState, key: &[u8]) -> u64 {
     use std::hash::{BuildHasher, Hasher};

@@ -13,19 +13,19 @@ pub struct Statistics {
     pub sets: u64,
     /// Records that were deleted.
     pub deleted: u64,
-    /// Records that went to make room.
+    /// Records that were evicted to make room.
     pub evicted: u64,
     /// Records that were found expired, and removed.
     pub expired: u64,
     /// Records that `flush_all` removed.
     pub flushed: u64,
-    /// Records held, with those that have expired and were not removed yet.
+    /// Records held, including expired ones that have not been removed yet.
     pub records: u64,
     /// Bytes of these records, with their headers, rounded up to eight.
     pub record_bytes: u64,
-    /// Bytes allocated: records, room for more, index, all. Never above `bytes_max`.
+    /// Bytes allocated in total: records, room for more, index. Never above `bytes_max`.
     pub bytes_used: u64,
-    /// Of these, bytes of the index and of the memory of evicted keys.
+    /// Of these, the bytes of the index and of the ghost, which remembers evicted keys.
     pub index_bytes: u64,
     /// The bound that was set.
     pub bytes_max: u64,

@@ -1,4 +1,4 @@
-//! What threads share a cache by: the system's, or shuttle's where the tests choose every
+//! Synchronisation primitives: the standard library's, or shuttle's, with which tests choose every
 //! interleaving.
 
 #[cfg(feature = "shuttle")]
@@ -14,8 +14,8 @@ pub(super) use std::sync::{
 
 use super::shard::Shard;
 
-/// Locks a shard. If a panic left it half changed, it is emptied: a cache may forget, but it must
-/// not answer wrongly, and one request's panic must not take the others down.
+/// Locks a shard. If a panic left it half changed, it is emptied: a cache may forget, but must not
+/// answer wrongly, and one request's panic must not take the others down.
 #[cfg(not(feature = "shuttle"))]
 pub(super) fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(|poisoned| {
@@ -26,7 +26,7 @@ pub(super) fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     })
 }
 
-/// Locks a shard. A panic ends shuttle's whole execution, so there is nothing to mend.
+/// Locks a shard. A panic ends shuttle's whole execution, so there is nothing to repair.
 #[cfg(feature = "shuttle")]
 pub(super) fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().expect("shuttle stops at the first panic")

@@ -1,5 +1,5 @@
-//! A command that reads a record of a cache and then writes it, made atomic: it is run again if
-//! anybody wrote in between.
+//! Atomic commands that read a record of a cache and then write it: they run again if another
+//! thread wrote in between.
 
 use std::{cell::OnceCell, collections::HashMap, ops::Bound};
 
@@ -12,26 +12,26 @@ use crate::{
 
 use super::{Cache, CasOutcome, write::Stamp};
 
-/// How often a command may be too late before it asks other commands to wait.
+/// How often a command may lose the race before it asks other commands to wait.
 const PATIENCE: u32 = 4;
 
-/// How often a command runs that others come in between of each time, before it gives up. Only
-/// plain writes to the same key can still do that when the commands wait.
+/// How often a command runs, losing the race each time, before it gives up. While the other
+/// commands wait, only plain writes to the same key can still win it.
 const ATTEMPTS_MAX: u32 = 1000;
 
-/// Maximum number of keys that one command reads: each of them is remembered.
+/// Maximum number of keys that one command reads: each of them is tracked.
 const READS_MAX: usize = 10_000;
 
-/// One command on a cache, under the traits of a transaction. See [`Cache::transact`].
+/// One command on a cache, behind the traits of a transaction. See [`Cache::transact`].
 ///
-/// A write takes effect at once, and only if the record is still what the command has read under
-/// its key; else it fails, and so does every later one.
+/// A write takes effect at once, but only if the record is still what the command has read under
+/// its key. Otherwise it fails, and so does every later one.
 pub struct CacheTransaction<'c> {
     cache: &'c Cache,
     database: DatabaseId,
-    /// Read when it is first asked for, since that costs as much as a get.
+    /// Read on first use, since reading the clock costs as much as a get.
     now_ms: OnceCell<u64>,
-    /// The keys that were read and not written since, and what stood under them.
+    /// The keys that were read and not written since, and what was under them.
     seen: HashMap<Box<[u8]>, Option<Stamp>, RandomState>,
     /// The version of the last record that was put; 0 before the first.
     written: u64,
@@ -40,10 +40,10 @@ pub struct CacheTransaction<'c> {
 }
 
 impl Cache {
-    /// Runs `body` until none of its writes comes too late: for what reads a record and then
-    /// writes it. The cache is known to `body` as `database`, and is all that it reaches. With
-    /// several keys, each write is atomic alone, and what an earlier run has written stays. `body`
-    /// must not call this for the same cache.
+    /// Runs `body` until none of its writes loses a race: for code that reads a record and then
+    /// writes it. `body` sees the cache as `database`, and has access to nothing else. With several
+    /// keys, each write is atomic by itself, and what an earlier run has written stays. `body` must
+    /// not call this for the same cache.
     ///
     /// # Errors
     /// The body's; [`WriteError::Raced`] if others were faster every time.
@@ -61,7 +61,7 @@ impl Cache {
             .unwrap_or_else(|| Err(WriteError::Raced.into()))
     }
 
-    /// Runs `body` up to `attempts` times; gives the result of the first run that lost no race.
+    /// Runs `body` up to `attempts` times; returns the result of the first run that lost no race.
     fn attempt<T, E: From<WriteError>>(
         &self,
         attempts: u32,
@@ -102,7 +102,7 @@ impl<'c> CacheTransaction<'c> {
         WriteError::Raced
     }
 
-    /// Notes what is under a key. Two reads that differ are a race that is lost already.
+    /// Records what is under a key. Two reads that differ mean that the race is already lost.
     fn see(&mut self, key: &[u8], stamp: Option<Stamp>) -> Result<(), ReadError> {
         if let Some(seen) = self.seen.get(key) {
             self.has_lost |= *seen != stamp;
@@ -114,8 +114,8 @@ impl<'c> CacheTransaction<'c> {
         Ok(())
     }
 
-    /// What was under a key that is written now, if it was read. Most commands that write have read
-    /// nothing, and need no hash of the key here.
+    /// What was under a key that is about to be written, if it was read. Most commands that write
+    /// have read nothing, so this avoids hashing the key for them.
     fn forget(&mut self, key: &[u8]) -> Option<Option<Stamp>> {
         if self.seen.is_empty() { None } else { self.seen.remove(key) }
     }
@@ -154,7 +154,7 @@ impl ReadTransaction for CacheTransaction<'_> {
 }
 
 impl WriteTransaction for CacheTransaction<'_> {
-    /// The version of the record that was put last: a cache numbers records, not transactions.
+    /// The version of the last record put: a cache numbers records, not transactions.
     fn number(&self) -> CommitNumber {
         self.written
     }
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn whoever_is_overtaken_again_and_again_gets_a_turn() {
-        /// Time enough for the rival, if nothing keeps it from writing.
+        /// Enough time for the rival, if nothing keeps it from writing.
         const RIVAL_MS: u64 = 100;
         let (cache, id) = cache();
         let increment = |tx: &mut CacheTransaction<'_>| tx.increment(id, b"k", 1);
@@ -329,7 +329,7 @@ mod tests {
             scope.spawn(|| {
                 for () in asked {
                     cache.transact::<_, IncrementError>(id, increment).unwrap();
-                    // Nobody listens after the last one.
+                    // Nothing receives after the last one.
                     let _ = tell.send(());
                 }
             });

@@ -1,11 +1,11 @@
-//! Who is asked to wait, so that a command that others keep overtaking comes through.
+//! Who has to wait, so that a command that keeps losing races gets through.
 
 use std::sync::PoisonError;
 
 use super::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 
-/// The turn to write, which only a command that is always too late takes. While one has it, the
-/// others wait before they begin; whoever has begun may still be faster, once.
+/// The turn to write, taken only by a command that keeps losing races. While one has it, the others
+/// wait before they begin; one that has already begun may still win, once.
 #[derive(Default)]
 pub(super) struct Turn {
     is_taken: AtomicBool,
@@ -19,7 +19,7 @@ pub(super) struct Taken<'t> {
 }
 
 impl Turn {
-    /// Lets those go first who have taken the turn. As long as nobody does, this is one load.
+    /// Lets commands that have taken the turn go first. While none has, this is one load.
     #[inline]
     pub(super) fn wait(&self) {
         if self.is_taken.load(Ordering::Acquire) {

@@ -8,7 +8,7 @@ use super::{
     shard::{Key, Now, Shard},
 };
 
-/// What came of a write that names the version it wants to replace.
+/// The outcome of a write that names the version to replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CasOutcome {
     /// The value was put, and has this version.
@@ -19,12 +19,12 @@ pub enum CasOutcome {
     NotFound,
 }
 
-/// What tells whether a record has changed.
+/// What is compared to find out whether a record has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) version: u64,
     expires_at_ms: Option<u64>,
-    /// All but the one that every read makes.
+    /// All but the one that every read sets.
     marks: Marks,
 }
 
@@ -43,11 +43,11 @@ enum Side {
 }
 
 impl Cache {
-    /// Puts a record, in place of what was there; gives its version.
+    /// Puts a record, replacing any that was there; returns its version.
     ///
     /// # Errors
-    /// [`WriteError`], for a key or a value of a length that the cache does not take. What was
-    /// there stays.
+    /// [`WriteError`], for a key or a value whose length the cache does not accept. What was there
+    /// stays.
     pub fn set(&self, key: &[u8], record: NewRecord<'_>) -> Result<u64, WriteError> {
         self.check_record(key, &record)?;
         Ok(self.at(key, |shard, key, now| {
@@ -56,7 +56,7 @@ impl Cache {
         })?)
     }
 
-    /// Puts a record if there is none; gives its version if it did.
+    /// Puts a record if there is none; returns its version if it did.
     ///
     /// # Errors
     /// As [`set`](Self::set).
@@ -64,7 +64,7 @@ impl Cache {
         self.set_if(key, Condition::Absent, record)
     }
 
-    /// Puts a record if there is one; gives its version if it did.
+    /// Puts a record if there is one; returns its version if it did.
     ///
     /// # Errors
     /// As [`set`](Self::set).
@@ -72,7 +72,7 @@ impl Cache {
         self.set_if(key, Condition::Present, record)
     }
 
-    /// Puts a record if `condition` holds; gives its version if it did.
+    /// Puts a record if `condition` holds; returns its version if it did.
     ///
     /// # Errors
     /// As [`set`](Self::set).
@@ -85,7 +85,7 @@ impl Cache {
         self.set_where(key, record, |found| condition.holds(found))
     }
 
-    /// Puts a record if `may` allows it, which is shown what is there; gives its version if it did.
+    /// Puts a record if `may` allows it, given what is there; returns its version if it did.
     pub(super) fn set_where(
         &self,
         key: &[u8],
@@ -100,7 +100,7 @@ impl Cache {
         })?)
     }
 
-    /// Puts a record if the one that is there has `version`.
+    /// Puts a record if the existing one has `version`.
     ///
     /// # Errors
     /// As [`set`](Self::set).
@@ -118,8 +118,8 @@ impl Cache {
         })?)
     }
 
-    /// Writes `suffix` behind a value, if there is one; gives the new version. Flags and expiry
-    /// stay.
+    /// Appends `suffix` to a value, if there is one; returns the new version. Keeps flags and
+    /// expiry.
     ///
     /// # Errors
     /// As [`set`](Self::set), for the value as it would become.
@@ -127,8 +127,8 @@ impl Cache {
         self.extend(key, suffix, Side::Back)
     }
 
-    /// Writes `prefix` before a value, if there is one; gives the new version. Flags and expiry
-    /// stay.
+    /// Prepends `prefix` to a value, if there is one; returns the new version. Keeps flags and
+    /// expiry.
     ///
     /// # Errors
     /// As [`set`](Self::set), for the value as it would become.
@@ -149,7 +149,7 @@ impl Cache {
         })?
     }
 
-    /// Deletes a record; tells whether there was one.
+    /// Deletes a record; returns whether there was one.
     ///
     /// # Errors
     /// [`ReadError::KeyLength`](crate::ReadError::KeyLength).
@@ -157,7 +157,7 @@ impl Cache {
         self.delete_if(key, |_| true).map(|outcome| outcome != CasOutcome::NotFound)
     }
 
-    /// Deletes a record if it has `version`. A record that went is `Stored(version)`.
+    /// Deletes a record if it has `version`. For a deleted record, the result is `Stored(version)`.
     ///
     /// # Errors
     /// [`ReadError::KeyLength`](crate::ReadError::KeyLength).
@@ -182,7 +182,7 @@ impl Cache {
         })?)
     }
 
-    /// Gives a record a new expiry; tells whether there was one. The version stays.
+    /// Sets a record's expiry; returns whether there was a record. The version stays.
     ///
     /// # Errors
     /// [`ReadError::KeyLength`](crate::ReadError::KeyLength).
@@ -195,7 +195,7 @@ impl Cache {
         })?)
     }
 
-    /// Gives a record a new expiry and other marks; gives its version, which stays.
+    /// Sets a record's expiry and marks; returns its version, which stays.
     ///
     /// # Errors
     /// [`ReadError::KeyLength`](crate::ReadError::KeyLength).
@@ -206,7 +206,7 @@ impl Cache {
         })?)
     }
 
-    /// As [`amend`](Self::amend), if what is there is what was seen; `Err(())` if not.
+    /// As [`amend`](Self::amend), if the record is still what was seen; `Err(())` if not.
     pub(super) fn amend_if_unchanged(
         &self,
         key: &[u8],
@@ -222,7 +222,7 @@ impl Cache {
         })?)
     }
 
-    /// Removes every record that is there when `delay_ms` have passed; at once if it is 0. A
+    /// Removes every record that is there after `delay_ms` milliseconds; at once if it is 0. A
     /// second call before that time replaces the first. Shards are emptied one after another: a
     /// record set during the call may stay.
     pub fn flush_all(&self, delay_ms: u64) {
@@ -238,17 +238,17 @@ impl Cache {
         }
     }
 
-    /// Looks at about `records_max` records and removes those that have expired; gives how many
-    /// it has removed. Each call goes on where the last one ended. Eviction removes the expired
-    /// without this; a call now and then lets their memory be used sooner.
+    /// Looks at about `records_max` records and removes those that have expired; returns how many
+    /// it has removed. Each call continues where the last one ended. Eviction removes expired
+    /// records without this; a call now and then frees their memory sooner.
     pub fn remove_expired(&self, records_max: usize) -> usize {
         /// A bucket holds about this many records.
         const RECORDS_PER_BUCKET: usize = 8;
         self.remove_some_expired(records_max.div_ceil(RECORDS_PER_BUCKET), usize::MAX)
     }
 
-    /// As [`remove_expired`](Self::remove_expired), by the number of buckets to look at; removes at most
-    /// `removed_max`.
+    /// As [`remove_expired`](Self::remove_expired), but takes the number of buckets to look at;
+    /// removes at most `removed_max`.
     pub fn remove_some_expired(&self, buckets: usize, removed_max: usize) -> usize {
         let buckets = buckets.div_ceil(self.shard_count());
         (0..self.shard_count()).fold(0, |removed, number| {
@@ -258,7 +258,7 @@ impl Cache {
     }
 }
 
-/// Puts another value under a key, and leaves flags and expiry as they are.
+/// Puts another value under a key, and keeps flags and expiry.
 pub(super) fn put_value(
     shard: &mut Shard,
     key: Key<'_>,

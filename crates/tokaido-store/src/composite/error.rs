@@ -8,32 +8,32 @@ use crate::{DatabaseError, ReadError, cache, cdb, limits};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
-    /// The name has characters or a length that names do not have.
+    /// The name has characters or a length that names must not have.
     #[error(transparent)]
     Name(#[from] DatabaseError),
-    /// The name is given twice.
+    /// The name is used twice.
     #[error("database {name} is mounted twice; choose another name for one of the two")]
     Twice {
         /// The name.
         name: String,
     },
-    /// The store has a database of that name, which would be out of reach.
+    /// The store has a database of that name, which would become inaccessible.
     #[error(
         "database {name} has {records} records in the store; choose another name, or delete those records first"
     )]
     Taken {
         /// The name.
         name: String,
-        /// What the database in the store holds.
+        /// The number of records in the store's database.
         records: u64,
     },
-    /// There are more than a store mounts.
+    /// More databases are given than a store can mount.
     #[error("{count} databases are too many; at most {max} are mounted beside a store", max = limits::MOUNTS_MAX)]
     TooMany {
         /// The number that was given.
         count: usize,
     },
-    /// A cache cannot be made as asked for.
+    /// A cache cannot be made with the given options.
     #[error("database {name}: {source}")]
     Cache {
         /// The database.
@@ -49,10 +49,10 @@ pub enum MountError {
         /// What is wrong.
         source: cdb::OpenError,
     },
-    /// The store could not be asked for its databases.
+    /// The store's databases could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The thread that looks for replaced files cannot be started.
+    /// The thread that checks for replaced files cannot be started.
     #[error("cannot start the thread that looks after {}: {source}", path.display())]
     Thread {
         /// The first of the files.

@@ -1,7 +1,7 @@
 //! The constant databases that are served, and the thread that notices when a file is replaced.
 //!
-//! Readers hold the whole list as it was at one moment. A replaced file is opened and read through
-//! before it enters a new list; one that is damaged never does, and the old one stays.
+//! Readers hold a snapshot of the list of files. A replaced file is opened and read through before
+//! it enters a new list. A damaged one never does, and the old one stays.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,19 +22,19 @@ use super::MountError;
 /// A page of a file ends after this many bytes, if not before, but never before its first record.
 const PAGE_BYTES_MAX: usize = 1 << 20;
 
-/// A cursor into a file: this many bits of position, and above them some of the file's version, by
-/// which a cursor into another file is told.
+/// A cursor into a file has this many bits of position, and above them some bits of the file's
+/// version, which tell cursors into other files apart.
 const POSITION_BITS: u32 = 32;
 const TAG_MASK: u64 = (1 << 20) - 1;
 
-/// The files as they are served at one moment.
+/// The files that are served at one moment.
 pub(super) type Files = Vec<Arc<ServedFile>>;
 
-/// A file that was found sound.
+/// A file that has been checked.
 pub(super) struct ServedFile {
     reader: Reader,
     pub(super) statistics: DatabaseStatistics,
-    /// When it was changed, in microseconds: what its records have as their version.
+    /// When it was modified, in microseconds. Serves as the version of its records.
     pub(super) version: u64,
 }
 
@@ -98,7 +98,7 @@ impl ServedFile {
         Record::of(value, self.version)
     }
 
-    /// What a reader is told of damage that the check could not see, or that came later.
+    /// The error for damage that the check could not find, or that happened later.
     fn damage(&self, damaged: &Damaged) -> ReadError {
         ReadError::damaged(format!("{}: {damaged}", self.reader.path().display()))
     }
@@ -106,18 +106,17 @@ impl ServedFile {
 
 /// All files that are served.
 pub(super) struct ServedFiles {
-    /// `None` without any.
+    /// `None` if there are no files.
     shared: Option<Arc<SharedFiles>>,
-    /// Dropped, it ends the thread.
+    /// Dropping it ends the thread.
     _stop: Sender<()>,
 }
 
-/// What the readers and the thread share: the list as it is now.
+/// What the readers and the thread share: the current list.
 struct SharedFiles(RwLock<Arc<Files>>);
 
 impl ServedFiles {
-    /// Opens files, given by the name of their database and their path, and begins to look after
-    /// them.
+    /// Opens files, given by the name of their database and their path, and starts watching them.
     pub(super) fn open(
         named: Vec<(String, PathBuf)>,
         look_interval: Duration,
@@ -146,7 +145,7 @@ impl ServedFiles {
         Ok(Self { shared: Some(shared), _stop })
     }
 
-    /// The files as they are now; `None` if there are none.
+    /// The current files; `None` if there are none.
     #[inline]
     pub(super) fn current(&self) -> Option<Arc<Files>> {
         self.shared.as_ref().map(|shared| shared.current())
@@ -155,7 +154,7 @@ impl ServedFiles {
 
 impl SharedFiles {
     fn current(&self) -> Arc<Files> {
-        // The list is exchanged in one assignment, so a panic cannot leave half of it.
+        // The list is replaced in one assignment, so a panic cannot leave half of it.
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -171,17 +170,17 @@ impl SharedFiles {
     }
 }
 
-/// The thread that looks for replaced files.
+/// The thread that checks for replaced files.
 struct Watch {
     shared: Arc<SharedFiles>,
     named: Vec<(String, PathBuf)>,
-    /// What stood at the path when it was last refused, so that it is refused, and logged, once.
+    /// What was at the path when it was last refused, so that it is refused, and logged, only once.
     refused: Vec<Option<Refused>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Refused {
-    /// There was nothing that could be looked at.
+    /// No file was accessible there.
     Missing,
     /// A damaged file.
     File(Identity),

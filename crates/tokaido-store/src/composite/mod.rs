@@ -1,8 +1,8 @@
-//! Databases of other engines beside those of a store, under the same traits: caches, which are
-//! not transactional, and constant databases (cdb files), which are only read.
+//! Databases of other engines beside those of a store, behind the same traits: caches, which are
+//! not transactional, and constant databases (cdb files), which are read-only.
 //!
-//! [`CompositeStore`] *mounts* them by name. What is not mounted is the inner store's, and costs one
-//! comparison more than without; if nothing is mounted, it costs nothing.
+//! [`CompositeStore`] *mounts* them by name. All other databases are the inner store's. Access to
+//! them costs one more comparison, or nothing if none is mounted.
 //!
 //! ```
 //! use tokaido_store::{
@@ -28,8 +28,8 @@
 //! ```
 //!
 //! Where to look: `store` for the whole; `mounts` for what is mounted; `files` for constant
-//! databases and their replacement; `transaction` for snapshots and writers, which ask `view` what is
-//! behind a database.
+//! databases and their replacement; `transaction` for snapshots and writers, which ask `view` for
+//! the engine behind a database.
 
 mod error;
 mod files;

@@ -1,4 +1,4 @@
-//! What is mounted beside a store: names, and what stands behind them.
+//! What is mounted beside a store: names, and the engines behind them.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -12,22 +12,22 @@ use super::{MountError, Options, files::ServedFiles};
 
 /// A database to be mounted.
 pub struct Mount {
-    /// Its name, which is no longer one of the store's.
+    /// Its name, which no longer refers to a database of the store.
     pub name: String,
-    /// What stands behind it.
+    /// The engine behind it.
     pub engine: MountEngine,
 }
 
 /// The engine of a mounted database.
 pub enum MountEngine {
-    /// A cache, which begins empty.
+    /// A cache, which starts empty.
     Cache(cache::Options),
-    /// A cdb file, which is read once as a whole to check it, and served; when another file takes
-    /// its place, that one is.
+    /// A cdb file. It is read as a whole once, to check it, and then served. When another file
+    /// replaces it, that one is served.
     Cdb(PathBuf),
 }
 
-/// All that is mounted, in the order of the names' ids.
+/// All that is mounted, in the order of the ids.
 pub(super) struct Mounts {
     mounted: Vec<Mounted>,
     pub(super) files: ServedFiles,
@@ -39,10 +39,10 @@ struct Mounted {
     engine: Kind,
 }
 
-/// What stands behind a mounted database.
+/// The engine behind a mounted database.
 pub(super) enum Kind {
     Cache(Arc<Cache>),
-    /// The place in the list of files.
+    /// The index in the list of files.
     Cdb(usize),
 }
 
@@ -87,7 +87,7 @@ impl Mounts {
         named.map(|(slot, mount)| (DatabaseId::from_mount(slot), mount.name.as_str()))
     }
 
-    /// Removes some of what has expired from the caches.
+    /// Removes some expired records from the caches.
     pub(super) fn sweep(&self) {
         for mount in &self.mounted {
             if let Kind::Cache(cache) = &mount.engine {
@@ -96,8 +96,8 @@ impl Mounts {
         }
     }
 
-    /// What is mounted under an id; `None` if it is one of the inner store's, and for the elements
-    /// of what is mounted, which has none.
+    /// What is mounted under an id; `None` for databases of the inner store, and for the elements
+    /// keyspace of a mounted database, which has no elements.
     #[inline]
     pub(super) fn get(&self, database: DatabaseId) -> Option<&Kind> {
         let slot = database.mount().filter(|_| !database.is_elements())?;

@@ -1,12 +1,12 @@
-//! What can be set of the mounted databases as a whole.
+//! Options that apply to all mounted databases.
 
 use std::time::Duration;
 
-/// How mounted databases are looked after.
+/// How mounted databases are maintained.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How often the files of constant databases are looked at, whether they were replaced: a call
-    /// of `stat` for each.
+    /// How often to check whether the files of constant databases were replaced: one `stat` call
+    /// for each.
     pub look_interval: Duration,
     /// About how many records of each cache one call of [`reclaim`](crate::WriteTransaction::reclaim) looks
     /// at.

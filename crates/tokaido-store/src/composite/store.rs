@@ -14,8 +14,8 @@ use super::{
     view::MountView,
 };
 
-/// A store with caches and constant databases mounted beside its own databases. All have one space
-/// of names, and a transaction reaches all of them; what each promises, its [`Capabilities`] tell.
+/// A store with caches and constant databases mounted beside its own databases. They share one
+/// namespace, and a transaction reaches all of them. [`Capabilities`] tell what each guarantees.
 pub struct CompositeStore {
     inner: Box<dyn Store>,
     mounts: Arc<Mounts>,
@@ -30,7 +30,7 @@ impl CompositeStore {
         Self::with(inner, mounts, Options::default())
     }
 
-    /// As [`new`](Self::new), with other options than the default ones.
+    /// As [`new`](Self::new), with options other than the defaults.
     ///
     /// # Errors
     /// See [`MountError`].
@@ -50,7 +50,7 @@ impl CompositeStore {
         Ok(Self { inner, mounts })
     }
 
-    /// The cache that is mounted under an id, for what only a cache can do.
+    /// The cache that is mounted under an id, for operations that only a cache has.
     #[must_use]
     pub fn cache(&self, database: DatabaseId) -> Option<&Arc<Cache>> {
         match self.mounts.get(database)? {
@@ -118,8 +118,8 @@ impl Store for CompositeStore {
         self.inner.usage()
     }
 
-    /// Tells of the inner store's databases. A cache tells nothing: its records change, and are
-    /// evicted, without a transaction.
+    /// Observes only the inner store's databases, not caches: there, records change and are evicted
+    /// without a transaction.
     fn observe(&self, observer: Arc<dyn Observer>) -> Option<ObserverGuard> {
         self.inner.observe(observer)
     }
@@ -141,7 +141,7 @@ impl Store for CompositeStore {
     }
 }
 
-/// The cache behind a database of a store, if that is a [`CompositeStore`] and has one there.
+/// The cache behind a database, if `store` is a [`CompositeStore`] and has one there.
 #[must_use]
 pub fn cache(store: &dyn Store, database: DatabaseId) -> Option<&Arc<Cache>> {
     let store: &dyn Any = store;

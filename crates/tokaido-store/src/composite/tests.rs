@@ -1,4 +1,4 @@
-//! Trees, caches and files under one store.
+//! Trees, caches and files in one store.
 
 use std::{path::Path, sync::Arc, thread, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     transact, tree,
 };
 
-/// Longest that a test waits for a file to be noticed. Nothing in them takes as long.
+/// How long a test waits at most for a new file to be noticed. It never takes that long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn make_cdb(path: &Path, records: &[(&str, &str)]) {
@@ -84,7 +84,7 @@ fn a_rollback_leaves_the_cache_as_it_is() {
     let transaction = writer.begin().unwrap();
     transaction.put(main, b"k", NewRecord::of(b"tree")).unwrap();
     transaction.put(hot, b"k", NewRecord::of(b"cache")).unwrap();
-    // Seen at once, even by a snapshot that is older.
+    // Visible at once, even to an older snapshot.
     assert_eq!(value(&mut *before, &store, "hot", "k").as_deref(), Some("cache"));
     writer.rollback().unwrap();
     let snapshot = &mut *store.snapshot().unwrap();
@@ -162,7 +162,7 @@ fn names_are_one_space() {
     let mut writer = tree.writer().unwrap();
     transact::<_, WriteError>(&mut *writer, |tx| tx.put(taken, b"k", NewRecord::of(b"v"))).unwrap();
     drop(writer);
-    // A name that was only asked for gives way.
+    // A name that was only looked up gives way.
     let tree = CompositeStore::new(tree, vec![cache_mount("registered")]).unwrap();
     let names: Vec<String> = tree.databases().into_iter().map(|(_, name)| name).collect();
     assert_eq!(names, ["taken", "registered"]);
@@ -214,7 +214,7 @@ fn a_damaged_or_missing_file_leaves_the_old_one() {
     make_cdb(&path, &[("k", "old"), ("other", "1")]);
     let store = CompositeStore::new(tree_in(&directory), vec![cdb_mount("a", &path)]).unwrap();
     let mut damaged = std::fs::read(&path).unwrap();
-    // The length of the first key: the header is sound, the record leads out of the file.
+    // The length of the first key: the header is valid, but the record extends past the file.
     damaged[2048..2052].copy_from_slice(&u32::MAX.to_le_bytes());
     let beside = directory.path().join("b.cdb");
     std::fs::write(&beside, &damaged).unwrap();
@@ -274,7 +274,7 @@ fn files_are_looked_at_as_often_as_was_asked_for() {
     let mounts = vec![cdb_mount("a", &path)];
     let store = CompositeStore::with(tree_in(&directory), mounts, options).unwrap();
     make_cdb(&path, &[("k", "new")]);
-    // By default it would have been looked at by then.
+    // By default it would have been checked by then.
     thread::sleep(4 * LOOK_INTERVAL_DEFAULT);
     let snapshot = &mut *store.snapshot().unwrap();
     assert_eq!(value(snapshot, &store, "a", "k").as_deref(), Some("old"));

@@ -1,5 +1,5 @@
 //! Snapshots and writers over the inner store and what is mounted. Each call on a database asks
-//! [`Composite::engine`] what is behind it, and nobody else does.
+//! [`Composite::engine`] for the engine behind it; nothing else does.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -11,11 +11,11 @@ use crate::{
 
 use super::view::{Engine, MountView};
 
-/// Something of the inner store that has a transaction, beside a view of what is mounted.
+/// A snapshot or writer of the inner store, with a view of what is mounted.
 pub(super) struct Composite<I> {
     inner: I,
     mounted: MountView,
-    /// The time of the transaction, or of the last one.
+    /// The time of the current or the last transaction.
     now_ms: u64,
 }
 
@@ -263,7 +263,7 @@ impl WriteTransaction for CompositeWriter {
         self.inner.writer.transaction().drop_all_databases()
     }
 
-    /// Sweeps the caches, too. What goes there is not counted.
+    /// Sweeps the caches, too. What is removed there is not counted.
     fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
         self.mounted.mounts.sweep();
         self.inner.writer.transaction().reclaim(limit)
@@ -271,7 +271,7 @@ impl WriteTransaction for CompositeWriter {
 }
 
 impl CompositeSnapshot {
-    /// `inner` holds a view already.
+    /// `inner` already holds a view.
     pub(super) fn new(inner: Box<dyn Snapshot>, mut mounted: MountView) -> Self {
         mounted.hold();
         Self { now_ms: inner.now_ms(), inner, mounted }
@@ -307,7 +307,7 @@ impl Writer for CompositeWriter {
     }
 
     fn transaction(&mut self) -> &mut dyn WriteTransaction {
-        // Panics without one, as it is to.
+        // Panics without one, as it should.
         self.inner.writer.transaction();
         self
     }

@@ -1,4 +1,4 @@
-//! What is mounted, as one transaction sees it: caches as they are, files as they were when it began.
+//! The mounted databases as one transaction sees them: caches as they are, files as of its begin.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use super::{
     mounts::{Kind, Mounts},
 };
 
-/// A buffer that grew beyond this for a large value is given back when the view is released.
+/// A buffer that grew beyond this for a large value is freed when the view is released.
 const BUFFER_BYTES_KEPT_MAX: usize = 1 << 20;
 
 /// The view of one transaction.
 pub(super) struct MountView {
     pub(super) mounts: Arc<Mounts>,
-    /// `None` while nothing is held, or without any files.
+    /// `None` while nothing is held, or if there are no files.
     files: Option<Arc<Files>>,
-    /// The value that was read last from a cache.
+    /// The value last read from a cache.
     value: Vec<u8>,
     page: ScanPage,
 }
 
-/// What is behind a database, for one call.
+/// The engine behind a database, for one call.
 pub(super) enum Engine<'t, T: ?Sized> {
     /// The transaction of the inner store.
     Inner(&'t mut T),
@@ -39,12 +39,12 @@ impl MountView {
         Self { mounts, files: None, value: Vec::new(), page: ScanPage::default() }
     }
 
-    /// Takes the files as they are now.
+    /// Takes the current files.
     pub(super) fn hold(&mut self) {
         self.files = self.mounts.files.current();
     }
 
-    /// Lets go of the files, so that those that were replaced can be unmapped.
+    /// Releases the files, so that replaced ones can be unmapped.
     pub(super) fn release(&mut self) {
         self.files = None;
         self.page = ScanPage::default();
@@ -53,7 +53,7 @@ impl MountView {
         }
     }
 
-    /// What is mounted under an id.
+    /// The engine mounted under an id.
     pub(super) fn engine<T: ?Sized>(
         &mut self,
         database: DatabaseId,

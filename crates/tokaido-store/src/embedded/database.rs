@@ -1,4 +1,4 @@
-//! The calls of one database, each a transaction or a snapshot of its own.
+//! Operations on one database, each in a transaction or a snapshot of its own.
 
 use std::time::Duration;
 
@@ -9,9 +9,8 @@ use crate::{
 
 use super::handle::Embedded;
 
-/// One database of an [`Embedded`] store. Every write is a transaction of its own; what belongs
-/// together goes into one [`transact`](Embedded::transact), where [`id`](Self::id) names the
-/// database.
+/// One database of an [`Embedded`] store. Every write is a transaction of its own. To combine
+/// several, use [`transact`](Embedded::transact), where [`id`](Self::id) names the database.
 #[derive(Clone)]
 pub struct Database {
     pub(super) store: Embedded,
@@ -19,7 +18,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// What names this database within a transaction or a snapshot.
+    /// The id of this database within a transaction or a snapshot.
     #[must_use]
     pub fn id(&self) -> DatabaseId {
         self.id
@@ -35,11 +34,10 @@ impl Database {
         })
     }
 
-    /// Puts `value` under `key`, in place of what was there.
+    /// Puts `value` under `key`, replacing any that was there.
     ///
     /// # Errors
-    /// When the key or the value is over its [limit](crate::limits), and as
-    /// [`Embedded::transact`].
+    /// If the key or the value exceeds its [limit](crate::limits), and as [`Embedded::transact`].
     pub fn put(
         &self,
         key: impl AsRef<[u8]>,
@@ -49,7 +47,7 @@ impl Database {
         self.store.transact(|transaction| transaction.put(self.id, key, record))
     }
 
-    /// As [`put`](Self::put), and lets the record expire after `ttl`.
+    /// As [`put`](Self::put), but the record expires after `ttl`.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -67,7 +65,7 @@ impl Database {
         })
     }
 
-    /// Deletes the record under `key`; tells whether there was one.
+    /// Deletes the record under `key`; returns whether there was one.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -76,8 +74,8 @@ impl Database {
         self.store.transact(|transaction| transaction.delete(self.id, key))
     }
 
-    /// The records of `range` in their order, as of now. To read them without copying, use a
-    /// [`Scanner`] on a [`snapshot`](Embedded::snapshot).
+    /// The records of `range` in order, as of now. To read them without copying, use a [`Scanner`]
+    /// on a [`snapshot`](Embedded::snapshot).
     ///
     /// # Errors
     /// As [`Embedded::snapshot`].
@@ -86,7 +84,7 @@ impl Database {
         Ok(Scan { scanner: Scanner::new(self.id, range, usize::MAX), snapshot, ended: false })
     }
 
-    /// How much the database holds, without counting.
+    /// How much the database holds, known without a scan.
     ///
     /// # Errors
     /// Only if the engine fails.
@@ -95,7 +93,7 @@ impl Database {
     }
 }
 
-/// Records in their order: keys and values of one snapshot. See [`Database::scan`].
+/// Records in order: keys and values of one snapshot. See [`Database::scan`].
 pub struct Scan {
     scanner: Scanner,
     snapshot: Box<dyn Snapshot>,
@@ -111,7 +109,7 @@ impl Iterator for Scan {
         }
         let next = self.scanner.next(&mut *self.snapshot);
         let next = next.map(|entry| entry.map(|e| (e.key.to_vec(), e.record.value.to_vec())));
-        // After an error there is nothing to go on from.
+        // After an error there is no position to continue from.
         self.ended = !matches!(next, Ok(Some(_)));
         next.transpose()
     }

@@ -1,11 +1,11 @@
-//! Where the threads of a batch wait to be told.
+//! Where the threads of a batch wait for the outcome.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::{CommitError, mutex::lock};
 
-/// All but the first thread of a batch are woken by one call to the system: to wake them one by
-/// one takes longer than the flush.
+/// All but the first thread of a batch are woken by one system call: waking them one by one takes
+/// longer than the flush.
 #[derive(Default)]
 pub(super) struct Gate {
     lock: Mutex<()>,
@@ -13,7 +13,7 @@ pub(super) struct Gate {
     rest_told: Condvar,
 }
 
-/// What a thread is told once its transaction was run, or its turn has come to lead.
+/// Where a thread finds its message once its transaction was run, or it is its turn to lead.
 #[derive(Default)]
 pub(super) struct Ticket {
     message: Mutex<Option<Message>>,
@@ -21,14 +21,14 @@ pub(super) struct Ticket {
 
 /// What a waiting thread is told.
 pub(super) enum Message {
-    /// To lead; its job is still in the queue.
+    /// It must lead; its job is still in the queue.
     Lead,
-    /// That it is done, and the outcome of the flush.
+    /// Its job is done, with this outcome of the flush.
     Done(Result<(), CommitError>),
 }
 
 impl Ticket {
-    /// To be followed by waking the thread.
+    /// Leaves a message. The caller must wake the thread afterwards.
     pub(super) fn leave(&self, message: Message) {
         *lock(&self.message) = Some(message);
     }
@@ -47,7 +47,7 @@ impl Gate {
     }
 
     pub(super) fn wake_first(&self) {
-        // Whoever has not seen its message yet waits once this has the lock.
+        // A thread that has not seen its message yet is waiting once this has the lock.
         drop(lock(&self.lock));
         self.first_told.notify_one();
     }

@@ -1,4 +1,4 @@
-//! A store as an embedding program holds it: one handle for all its threads.
+//! The handle of a store that an embedding program shares among its threads.
 
 use std::{
     path::Path,
@@ -13,13 +13,13 @@ use crate::{
 
 use super::{database::Database, pending::Pending, shared_writer::SharedWriter};
 
-/// Maximum number of snapshots that are kept for the next read while none is under way.
+/// Maximum number of idle snapshots that are kept for later reads.
 const SPARE_SNAPSHOTS_MAX: usize = 16;
 
-/// Opens the durable store in `directory`, and makes it if it is not there. Every write is on disk
-/// when the call that made it returns.
+/// Opens the durable store in `directory`, creating it if it does not exist. Every write is on disk
+/// when its call returns.
 ///
-/// One process at a time has a directory; any number of its threads share the handle.
+/// Only one process at a time can open a directory; any number of its threads share the handle.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -27,7 +27,7 @@ pub fn open(directory: impl AsRef<Path>) -> Result<Embedded, OpenError> {
     open_with(directory, tree::Options::default())
 }
 
-/// As [`open`], with another sync mode, more memory, or a clock of one's own.
+/// As [`open`], with another sync mode, more memory, or a custom clock.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -38,30 +38,30 @@ pub fn open_with(
     Ok(Embedded::new(Arc::new(tree::open(directory.as_ref(), options)?)))
 }
 
-/// A store for the threads of one program. A clone is another handle of the same store, which is
+/// A store for the threads of one program. A clone is another handle to the same store, which is
 /// closed with the last one.
 ///
-/// Reads never wait. Writes of several threads take turns, and those that meet share one sync.
+/// Reads never wait. Writes of several threads take turns, and concurrent ones share one sync.
 #[derive(Clone)]
 pub struct Embedded {
     shared: Arc<Inner>,
 }
 
 struct Inner {
-    /// Before `store`: what the store gave out is dropped first.
+    /// Declared before `store`, so that what the store handed out is dropped first.
     spare_snapshots: Mutex<Vec<Box<dyn Snapshot>>>,
     writer: Arc<SharedWriter>,
-    /// The thread that commits what is submitted, once something was.
+    /// The thread that commits submitted transactions, once there was one.
     committer: Mutex<Option<JoinHandle<()>>>,
     store: Arc<dyn Store>,
 }
 
 impl Drop for Inner {
-    /// Everything that was submitted is run before.
+    /// Runs everything that was submitted first.
     fn drop(&mut self) {
         let Some(committer) = lock(&self.committer).take() else { return };
         self.writer.stop();
-        // A body may have had the last handle: then this is the committer itself.
+        // A body may have held the last handle: then this thread is the committer itself.
         if committer.thread().id() != thread::current().id() && committer.join().is_err() {
             tracing::error!("the thread that commits has panicked");
         }
@@ -69,7 +69,7 @@ impl Drop for Inner {
 }
 
 impl Embedded {
-    /// The handle of a store that was opened in another way.
+    /// A handle to a store that was opened in another way.
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
         let spare_snapshots = Mutex::new(Vec::new());
@@ -77,25 +77,25 @@ impl Embedded {
         Self { shared: Arc::new(Inner { spare_snapshots, writer, committer, store }) }
     }
 
-    /// The database of that name. It comes into being with the first write to it; until then it
-    /// reads as empty.
+    /// The database of that name. It is created by the first write to it; until then it reads as
+    /// empty.
     ///
     /// # Errors
-    /// For a name that no database can have, and at the limit of databases.
+    /// For an invalid name, and at the limit of databases.
     pub fn database(&self, name: &str) -> Result<Database, DatabaseError> {
         Ok(Database { store: self.clone(), id: self.shared.store.database(name)? })
     }
 
-    /// Runs `body` as one transaction over all databases, and returns once it is durable. An error
-    /// of the body, or a panic in it, rolls all of it back.
+    /// Runs `body` as one transaction across all databases, and returns once it is durable. An
+    /// error or a panic in the body rolls all of it back.
     ///
     /// Transactions of several threads run one after another, and one thread may run those of
-    /// others that wait. On some engines a conflict runs the body again from the top, so it must
-    /// have no effects but the transaction's.
+    /// others that wait. On some engines the body runs again from the top after a conflict, so it
+    /// must have no side effects outside the transaction.
     ///
     /// # Errors
-    /// The body's, or why the store did not commit. [`WriteError::WriterBusy`] from within another
-    /// transaction of the same thread, and while somebody else holds the store's writer.
+    /// The body's error, or why the store did not commit. [`WriteError::WriterBusy`] from within
+    /// another transaction of the same thread, and while other code holds the store's writer.
     pub fn transact<T: Send, E: Send>(
         &self,
         body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send,
@@ -103,8 +103,8 @@ impl Embedded {
         self.shared.writer.transact(&*self.shared.store, body)
     }
 
-    /// Hands in `body`, to be run as one transaction, and returns at once: for a program that has
-    /// other things to do until it is durable, and for one that is `async`.
+    /// Submits `body`, to be run as one transaction, and returns at once: for a program that has
+    /// other things to do until it is durable, or that is `async`.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -122,9 +122,9 @@ impl Embedded {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// What one thread submits is run in that order. A thread of the store's own runs it, unless
-    /// one that [waits](Self::transact) does. It runs `body` again after a conflict, as `transact`
-    /// does, and what that says of errors holds of the outcome.
+    /// What one thread submits is run in that order, on a thread of the store's own or on one that
+    /// [waits](Self::transact). As in `transact`, `body` runs again after a conflict; the outcome
+    /// has the same errors.
     pub fn submit<T: Send + 'static, E: Send + 'static>(
         &self,
         body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send + 'static,
@@ -150,7 +150,7 @@ impl Embedded {
         Ok(())
     }
 
-    /// A view of all databases at one commit, for as long as it is kept.
+    /// A view of all databases as of one commit, for as long as it is kept.
     ///
     /// # Errors
     /// Only if the engine fails, for example because it has as many readers as it can.
@@ -158,9 +158,9 @@ impl Embedded {
         self.shared.store.snapshot()
     }
 
-    /// Removes up to `limit` records that have expired, or are elements of collections that have
-    /// gone, and tells how many it was. They are not seen in any case; this gives their space back,
-    /// so a program that lets records expire, or has collections, calls it now and then.
+    /// Removes up to `limit` records that have expired, or are elements of collections that are
+    /// gone, and returns how many it removed. They are invisible anyway; this frees their space. A
+    /// program that uses expiry or collections should call it now and then.
     ///
     /// # Errors
     /// As [`transact`](Self::transact).
@@ -168,7 +168,7 @@ impl Embedded {
         self.transact(|tx| tx.reclaim(limit))
     }
 
-    /// The store itself, for what takes a [`Store`].
+    /// The store itself, for code that takes a [`Store`].
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.shared.store

@@ -1,4 +1,4 @@
-//! One transaction that somebody waits for: run by whoever leads, and told once its group is flushed.
+//! A transaction that a caller waits for: run by the leader, answered once its group is flushed.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -7,10 +7,10 @@ use std::{
 
 use crate::{CommitError, GroupWriter, TransactError, WriteTransaction, transact_unflushed};
 
-/// What a transaction came to before the flush, or the payload of its panic.
+/// The outcome of a transaction before the flush, or the payload of its panic.
 pub(super) type Outcome<T, E> = thread::Result<Result<T, TransactError<E>>>;
 
-/// Runs `body`, whose panic is the caller's, and not that of the thread that leads.
+/// Runs `body`. A panic in it is the caller's, and does not unwind the leader's thread.
 pub(super) fn run<T, E>(
     writer: &mut GroupWriter,
     body: &mut impl FnMut(&mut dyn WriteTransaction) -> Result<T, E>,
@@ -18,7 +18,7 @@ pub(super) fn run<T, E>(
     catch_unwind(AssertUnwindSafe(|| transact_unflushed(writer, body)))
 }
 
-/// What the one who asked is told, after the flush. A panic of its body goes on with it.
+/// The result for the caller, after the flush. A panic of its body is resumed.
 pub(super) fn result<T, E>(
     ran: Option<Outcome<T, E>>,
     flushed: Result<(), CommitError>,

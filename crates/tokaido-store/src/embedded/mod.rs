@@ -1,9 +1,9 @@
-//! The front door for a Rust program that keeps its data in its own process: [`crate::open`].
+//! The API for a Rust program that embeds the store: [`crate::open`].
 //!
-//! Where to look: `handle` for the store as such a program holds it, `database` for the calls of
-//! one database, `pending` for transactions that are awaited later, `shared_writer` for how those who
-//! write at the same time share one sync, with `job` for one transaction and `gate` for threads that
-//! wait.
+//! Where to look: `handle` for the handle that such a program holds, `database` for operations on
+//! one database, `pending` for transactions that are awaited later, `shared_writer` for how
+//! concurrent writers share one sync, with `job` for one transaction and `gate` for waiting
+//! threads.
 
 mod database;
 mod gate;

@@ -1,4 +1,4 @@
-//! A transaction that was submitted: what it came to, for whoever awaits it.
+//! A submitted transaction, and its outcome for the task or thread that awaits it.
 
 use std::{
     future::Future,
@@ -16,15 +16,15 @@ use super::{
 
 /// A transaction on its way to the disk; see [`Embedded::submit`](super::Embedded::submit).
 ///
-/// Await it, or [`wait`](Self::wait) for it, to learn what it came to: until then nobody knows
-/// whether it is durable. Dropped, it takes place all the same.
+/// Await it, or [`wait`](Self::wait) for it, to learn the outcome: until then it is unknown whether
+/// it is durable. If this is dropped, the transaction takes place all the same.
 #[must_use = "only its outcome tells whether the transaction took place"]
 pub struct Pending<T, E> {
     slot: Arc<Slot<T, E>>,
     writer: Arc<SharedWriter>,
 }
 
-/// What the leader and the one who waits share.
+/// What the leader and the waiter share.
 struct Slot<T, E> {
     state: Mutex<State<T, E>>,
     told: Condvar,
@@ -33,9 +33,9 @@ struct Slot<T, E> {
 struct State<T, E> {
     ran: Option<Outcome<T, E>>,
     flushed: Option<Result<(), CommitError>>,
-    /// Of the task that awaits it.
+    /// The waker of the task that awaits it.
     waker: Option<Waker>,
-    /// A thread waits for it. To wake nobody is a call to the system all the same.
+    /// Whether a thread waits for it. Waking nobody would still cost a system call.
     has_thread: bool,
 }
 
@@ -43,7 +43,7 @@ struct State<T, E> {
 pub(super) trait Task: Send {
     fn run(&mut self, writer: &mut GroupWriter);
 
-    /// Tells whoever waits; gives the task that is to be woken. Called once, after `run` or in its
+    /// Tells the waiter; returns the waker of the task to wake. Called once, after `run` or in its
     /// place.
     fn tell(&self, flushed: Result<(), CommitError>) -> Option<Waker>;
 }
@@ -76,7 +76,7 @@ where
 }
 
 impl<T: Send + 'static, E: Send + 'static> Pending<T, E> {
-    /// A transaction, and what the group is to run for it.
+    /// A transaction, and the task for the group to run.
     pub(super) fn new(
         writer: &Arc<SharedWriter>,
         body: impl FnMut(&mut dyn WriteTransaction) -> Result<T, E> + Send + 'static,
@@ -87,7 +87,7 @@ impl<T: Send + 'static, E: Send + 'static> Pending<T, E> {
         (Self { slot, writer: Arc::clone(writer) }, task)
     }
 
-    /// One that was not accepted.
+    /// Ends a transaction that was not accepted.
     pub(super) fn refuse(&self, error: WriteError) {
         let mut state = lock(&self.slot.state);
         state.ran = Some(Ok(Err(TransactError::Write(error))));
@@ -99,8 +99,8 @@ impl<T, E> Pending<T, E> {
     /// Waits, as [`transact`](super::Embedded::transact) does.
     ///
     /// # Errors
-    /// As of `transact`. [`WriteError::WriterBusy`] from within another transaction, which would
-    /// wait for itself; the submitted one takes place all the same.
+    /// As `transact`. [`WriteError::WriterBusy`] from within another transaction, which would wait
+    /// for itself; the submitted one takes place all the same.
     pub fn wait(self) -> Result<T, TransactError<E>> {
         let mut state = lock(&self.slot.state);
         loop {
@@ -119,15 +119,15 @@ impl<T, E> Pending<T, E> {
 impl<T, E> Future for Pending<T, E> {
     type Output = Result<T, TransactError<E>>;
 
-    /// Polled again after it has given its outcome, it stays pending.
+    /// If polled again after it has returned its outcome, it stays pending.
     ///
     /// # Panics
-    /// With the panic of the body.
+    /// If the body panicked, with the same payload.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = lock(&self.slot.state);
         if let Some(flushed) = state.flushed.take() {
             let ran = state.ran.take();
-            // A panic of the body shall not poison the state.
+            // A panic of the body must not poison the state.
             drop(state);
             return Poll::Ready(job::result(ran, flushed));
         }

@@ -1,14 +1,14 @@
-//! The one writer of a store, shared by all threads of a program: whoever comes first leads. The
-//! leader commits its own transaction and those of all who wait as a [`Group`], and tells those who
-//! wait. Then the next one leads.
+//! The one writer of a store, shared by all threads of a program. The first thread to come leads:
+//! it commits its own transaction and those of all waiting threads as a [`Group`], and tells them
+//! the outcome. Then the next one leads.
 //!
-//! That one thread runs the transactions of many is what makes it fast: a lock that goes from
-//! thread to thread costs a switch of threads for each transaction, which takes longer than the
-//! transaction. Whoever has submitted a transaction and does other things meanwhile does not even
-//! have a thread to be woken; for these the committer leads, a thread that does nothing else.
+//! This is fast because one thread runs the transactions of many: passing a lock from thread to
+//! thread costs a context switch for each transaction, which takes longer than the transaction. For
+//! submitted transactions there is not even a thread to be woken. If there is no other leader, they
+//! are led by the committer, a thread that does nothing else.
 //!
-//! Invariant: a thread that asked for a transaction returns only when nobody will use what it lent
-//! any more, and with the outcome of the flush that covers its transaction.
+//! Invariant: a thread that asked for a transaction returns only when nothing will use the closure
+//! that it lent any more, and with the outcome of the flush that covers its transaction.
 
 use std::{
     collections::VecDeque,
@@ -34,32 +34,32 @@ use super::{
     pending::Task,
 };
 
-/// Maximum number of transactions that one flush covers, since each of them waits for all the others.
+/// Maximum number of transactions that one flush covers: each of them waits for all the others.
 const GROUP_MAX: usize = 1024;
 
-/// Maximum number of transactions that are submitted and not yet run.
+/// Maximum number of transactions that are submitted but not yet run.
 const SUBMITTED_MAX: usize = 1 << 16;
 
-/// How long a flush is put off for the next of those who come one after another. The flush itself
+/// How long a flush is delayed for the next transaction when they keep coming. The flush itself
 /// takes ten times as long, on a fast disk.
 const GATHER_TIME: Duration = Duration::from_micros(8);
 
-/// Those who write to one store.
+/// The threads and tasks that write to one store.
 #[derive(Default)]
 pub(super) struct SharedWriter {
     queue: Mutex<Queue>,
-    /// The mark of the thread that leads, or zero.
+    /// The mark of the leading thread, or zero.
     leader: AtomicUsize,
-    /// What the committer is to do.
+    /// What the committer has to do.
     orders: Mutex<Orders>,
     ordered: Condvar,
 }
 
 #[derive(Default)]
 struct Queue {
-    /// Those that will be run together; all but the last are full.
+    /// Transactions that will be run together; all batches but the last are full.
     batches: VecDeque<Batch>,
-    /// How many of them were submitted.
+    /// How many of the transactions were submitted.
     submitted: usize,
     is_led: bool,
 }
@@ -70,8 +70,8 @@ struct Orders {
     must_stop: bool,
 }
 
-/// Transactions for one flush. When its turn comes the thread of the first one leads, or the
-/// committer if that was submitted.
+/// Transactions for one flush. When its turn comes, the thread of the first one leads, or the
+/// committer if that one was submitted.
 #[derive(Default)]
 struct Batch {
     jobs: Vec<Job>,
@@ -80,7 +80,7 @@ struct Batch {
 
 /// One transaction, for the leader to run.
 enum Job {
-    /// Of a thread that waits.
+    /// From a thread that waits.
     Lent {
         run: Lent,
         ticket: Arc<Ticket>,
@@ -88,14 +88,14 @@ enum Job {
     Submitted(Box<dyn Task>),
 }
 
-/// A closure that lies on the stack of the thread that waits for it.
+/// A closure on the stack of the thread that waits for it.
 struct Lent(*mut (dyn FnMut(&mut GroupWriter) + Send));
 
-// SAFETY: the closure is `Send`, and only whoever has the job calls it.
+// SAFETY: the closure is `Send`, and only the owner of the job calls it.
 unsafe impl Send for Lent {}
 
 impl SharedWriter {
-    /// Has `body` run by whoever leads, and returns when what it did is durable.
+    /// Has `body` run by the leader, and returns when its effects are durable.
     pub(super) fn transact<T: Send, E: Send>(
         &self,
         store: &dyn Store,
@@ -109,10 +109,10 @@ impl SharedWriter {
         job::result(ran, flushed)
     }
 
-    /// Has a transaction run by the committer, or by whoever leads before.
+    /// Has a transaction run by the committer, or by a leader that comes before.
     ///
     /// # Errors
-    /// If too many wait already.
+    /// If too many are waiting already.
     pub(super) fn submit(&self, task: Box<dyn Task>) -> Result<(), WriteError> {
         let must_lead = {
             let mut queue = lock(&self.queue);
@@ -133,9 +133,9 @@ impl SharedWriter {
         Ok(())
     }
 
-    /// What the committer does, until [`stop`](Self::stop) and until nothing is left to lead.
+    /// Runs the committer, until [`stop`](Self::stop) is called and nothing is left to lead.
     pub(super) fn serve(&self, store: &dyn Store) {
-        // As many as were told last are likely to come back.
+        // As many as were told last time are likely to come back.
         let mut told = 0;
         loop {
             let mut orders = lock(&self.orders);
@@ -152,8 +152,8 @@ impl SharedWriter {
         }
     }
 
-    /// Waits until as many wait as were told last, as long as they keep coming: they would else meet
-    /// a flush that has just begun, and wait for another one.
+    /// Waits until as many are waiting as were told last time, while they keep coming. Otherwise
+    /// they would find a flush that has just begun, and wait for another one.
     fn gather(&self, told: &mut usize) {
         let waiting = || lock(&self.queue).batches.front().map_or(0, |batch| batch.jobs.len());
         let (mut seen, mut since) = (waiting(), Instant::now());
@@ -180,15 +180,15 @@ impl SharedWriter {
         self.leader.load(Ordering::Relaxed) == thread_mark()
     }
 
-    /// Waits until `run` has been run, and gives the outcome of the flush.
+    /// Waits until `run` has been run, and returns the outcome of the flush.
     fn queue_up(
         &self,
         store: &dyn Store,
         run: &mut (dyn FnMut(&mut GroupWriter) + Send),
     ) -> Result<(), CommitError> {
         let run: *mut (dyn FnMut(&mut GroupWriter) + Send + '_) = run;
-        // SAFETY: only the lifetime is lengthened. A leader calls it before it says `Done`, and
-        // this function does not return, nor unwind, before that.
+        // SAFETY: only the lifetime is extended. A leader calls it before it says `Done`, and this
+        // function neither returns nor unwinds before that.
         let run = Lent(unsafe { mem::transmute::<*mut _, *mut _>(run) });
         let ticket = Arc::new(Ticket::default());
         let (gate, is_first, must_lead) = {
@@ -209,7 +209,7 @@ impl SharedWriter {
         }
     }
 
-    /// Runs the batch that is next, and lets the first of the one after it lead.
+    /// Runs the next batch, and then lets the first of the one after it lead.
     fn lead(&self, store: &dyn Store) {
         self.leader.store(thread_mark(), Ordering::Relaxed);
         let _lead = Lead(self);
@@ -218,7 +218,7 @@ impl SharedWriter {
     }
 }
 
-/// The right to lead. When it is given up, the first of the batch that is next has it.
+/// The right to lead. When it is dropped, it passes to the first of the next batch.
 struct Lead<'g>(&'g SharedWriter);
 
 impl Drop for Lead<'_> {
@@ -238,7 +238,7 @@ impl Drop for Lead<'_> {
 }
 
 impl Queue {
-    /// The batch that has room for one more.
+    /// The batch that has room for another job.
     fn open_batch(&mut self) -> &mut Batch {
         if self.batches.back().is_none_or(|batch| batch.jobs.len() >= GROUP_MAX) {
             self.batches.push_back(Batch::default());
@@ -256,13 +256,13 @@ impl Queue {
 impl Job {
     fn run(&mut self, writer: &mut GroupWriter) {
         match self {
-            // SAFETY: the thread that lent it waits until it is told, which is after this.
+            // SAFETY: the thread that lent it waits until it is told, which happens after this.
             Self::Lent { run, .. } => unsafe { (*run.0)(writer) },
             Self::Submitted(task) => task.run(writer),
         }
     }
 
-    /// To be followed by waking the threads of the batch, and the task that this gives.
+    /// Tells the waiter. The caller must then wake the batch's threads and the returned waker.
     fn tell(self, flushed: Result<(), CommitError>) -> Option<Waker> {
         match self {
             Self::Lent { ticket, .. } => {
@@ -274,7 +274,7 @@ impl Job {
     }
 }
 
-/// Runs jobs, flushes, and tells those who wait: as one group, unless a job takes its group with it.
+/// Runs jobs, flushes, and tells the waiters: as one group, unless a job loses its group.
 fn commit(store: &dyn Store, batch: Batch) {
     let Batch { jobs, gate } = batch;
     let mut jobs = jobs.into_iter();
@@ -288,12 +288,12 @@ fn commit(store: &dyn Store, batch: Batch) {
             }
         }
         let flushed = writer.end_group();
-        // Given back, so that a store at rest is pinned by nobody. An engine that panics here must not
-        // keep the jobs from being told.
+        // Drop the writer, so that nothing pins a store at rest. An engine that panics here must
+        // not keep the jobs from being told.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(writer)));
         let count = group.len();
         group.answer(&flushed, |job, flushed| wakers.extend(job.tell(flushed)));
-        // All are told before the first is woken: an executor that was woken for it finds the others
+        // All are told before the first is woken: an executor that wakes up for it finds the others
         // ready, too, and need not sleep in between.
         if wakers.len() < count {
             gate.wake_all();
@@ -302,7 +302,7 @@ fn commit(store: &dyn Store, batch: Batch) {
     }
 }
 
-/// A waker is the caller's code, whose panic must not keep the others from being woken.
+/// A waker is the caller's code. A panic in it must not keep the others from being woken.
 fn wake(wakers: &mut Vec<Waker>) {
     for waker in wakers.drain(..) {
         if catch_unwind(AssertUnwindSafe(|| waker.wake())).is_err() {
@@ -311,7 +311,7 @@ fn wake(wakers: &mut Vec<Waker>) {
     }
 }
 
-/// Tells this thread from all others that live, and is never zero.
+/// A value that no other live thread has, and that is never zero.
 fn thread_mark() -> usize {
     thread_local! { static MARK: u8 = const { 0 } }
     MARK.with(|mark| std::ptr::from_ref(mark).addr())

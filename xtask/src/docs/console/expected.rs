@@ -1,8 +1,8 @@
-//! Whether a command printed what a document shows, with `…` for what differs each time.
+//! Whether a command printed what a document shows, where `…` stands for output that varies.
 
 const ANYTHING: &str = "…";
 
-/// Compares line by line; a line that is `…` alone stands for any number of lines.
+/// Compares line by line; a line with only `…` stands for any number of lines.
 pub(super) fn matches(expected: &[String], printed: &[&str]) -> bool {
     let Some((first, rest)) = expected.split_first() else { return printed.is_empty() };
     if first.trim() == ANYTHING {
@@ -12,8 +12,8 @@ pub(super) fn matches(expected: &[String], printed: &[&str]) -> bool {
     line_matches(first.trim_end(), line.trim_end()) && matches(rest, after)
 }
 
-/// The parts between `…` must stand in the line in that order, the first at its beginning and the
-/// last at its end.
+/// The parts between `…` must occur in the line in that order, the first at its start and the last
+/// at its end.
 fn line_matches(expected: &str, line: &str) -> bool {
     let Some((first, others)) = expected.split_once(ANYTHING) else { return expected == line };
     let Some(mut rest) = line.strip_prefix(first) else { return false };

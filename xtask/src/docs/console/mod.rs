@@ -1,10 +1,10 @@
-//! The commands in the documents are run, in the order in which they stand there.
+//! Runs the commands in the documents, in order.
 //!
 //! A `console` fence is a session at a terminal: a line that begins with `$ ` is a command, `> `
-//! goes on with it, and the other lines are what it prints. `…` stands for any text within a line,
-//! and alone on a line for any number of lines. Any fence with a name behind its language, as in
+//! continues it, and the other lines are its output. `…` stands for any text within a line, and
+//! alone on a line for any number of lines. Any fence with a name after its language, as in
 //! ```` ```lua hits.lua ````, is written to a file of that name. The fences of one page share one
-//! directory, which is empty at first, and one shell, with `tokaido` on its path.
+//! directory, initially empty, and one shell, with `tokaido` on its path.
 
 mod expected;
 mod session;
@@ -16,12 +16,12 @@ use crate::{
     files, markdown, server,
 };
 
-/// One thing to do, in the order of the page.
+/// One step, in the order of the page.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     /// Write a file.
     File { name: String, text: String },
-    /// Run a command, which is to print `expected`.
+    /// Run a command, which must print `expected`.
     Command { line: usize, command: String, expected: Vec<String> },
 }
 

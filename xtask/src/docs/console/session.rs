@@ -1,4 +1,4 @@
-//! One page's commands in one shell.
+//! Runs one page's commands in one shell.
 
 use std::{
     fs::{self, Permissions},
@@ -16,18 +16,18 @@ use crate::{
 
 use super::{Step, expected};
 
-/// Longest that the commands of one page may take together.
+/// The longest time that the commands of one page may take together.
 const SESSION_SECONDS_MAX: u32 = 120;
 
-/// Where a session finds its programs first.
+/// The directory in which a session looks for programs first.
 const PROGRAMS: &str = ".programs";
 
-/// Stands in the output before what each command prints. Nothing that a document shows has it.
+/// Precedes each command's output. It occurs in nothing that a document shows.
 const MARK: &str = "\u{1}command ";
 
-/// Runs the steps of `page` and complains about each command that did something else than the page
-/// shows. A page that shows no output says that there is none and that the command succeeds; where
-/// it shows some, a failure may be what is shown.
+/// Runs the steps of `page`, and complains about each command whose result differs from the page.
+/// If the page shows no output, there must be none and the command must succeed; if it shows some,
+/// the command may fail.
 pub(super) fn run(page: &Path, steps: &[Step], binary: &Path) -> Outcome<Vec<String>> {
     let directory = TempDir::new().map_err(Failure::of("cannot make a directory"))?;
     let port = server::free_port()?;
@@ -59,9 +59,9 @@ pub(super) fn run(page: &Path, steps: &[Step], binary: &Path) -> Outcome<Vec<Str
     Ok(complaints)
 }
 
-/// The documents show the port that a server listens on unless told otherwise, which somebody may
-/// be using. So a session has a port of its own: the number is replaced in what is run, put back in
-/// what is printed, and this stand-in for `tokaido` gives it where a document relies on the default.
+/// The documents show the default port, which may be in use. So a session has its own port: the
+/// number is replaced in the commands and put back in their output, and this stand-in for `tokaido`
+/// passes it where a document relies on the default.
 fn write_stand_in(directory: &Path, binary: &Path, port: u16) -> Outcome {
     let text = format!(
         "#!/bin/bash\n\
@@ -99,9 +99,9 @@ fn shell(script: &str, directory: &Path) -> Outcome<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Each command's output is caught in a file of its own, so that the mark before it can say how it
-/// ended, and a server that goes on writing does not write into what the next one prints. A server
-/// that was started with `&` is waited for, as a reader would.
+/// Each command's output is captured in its own file. So the mark before it can include the status,
+/// and a server that keeps writing does not write into the next command's output. A server that was
+/// started with `&` is waited for, as a reader would do.
 fn script(steps: &[Step], port: u16) -> String {
     let mut script = String::from("exec 2>&1\ntrap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n");
     for (index, step) in steps.iter().enumerate() {
